@@ -316,7 +316,7 @@ def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
     """
     from placement.commands.nodes import nodes_document
     from placement.emit import emit
-    from placement.emit.job import Emission, Job
+    from placement.emit.formats import Emission, Job
 
     rows = rows_of(machine, wanted.nodes)
     names = nodes_of(machine, rows)

@@ -15,7 +15,7 @@ import numpy as np
 from placement.commands.common import absolute_specs, say
 from placement.commands.sending import SENDING
 from placement.emit import emit
-from placement.emit.job import Emission, Job
+from placement.emit.formats import Emission, Job
 from placement.errors import UsageError
 from placement.lookup import nodes_of
 from placement.nodelist import NodeList
@@ -226,7 +226,7 @@ class PlanReport:
                 "--check asks Slurm when, --slack, --format exclude or switches pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
-            from placement.emit.job import inside_job
+            from placement.emit.formats import inside_job
 
             command = inside_job(shlex.join(self._choosing()), self.machine.batch)
             say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")

@@ -6,31 +6,20 @@ and returns text. It asks no topology and runs no command.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
-    from placement.emit.job import Emission
+    from placement.emit.formats import Emission
 
 __all__ = ["FORMATS", "emit"]
 
-#: The module of each format's function, which has the format's name.
-FORMATS = {
-    "nodelist": "lists",
-    "lines": "lists",
-    "nids": "lists",
-    "cnames": "lists",
-    "hostfile": "lists",
-    "sbatch": "job",
-    "aprun": "job",
-    "pbs": "job",
-    "json": "lists",
-    "exclude": "job",
-    "switches": "job",
-    "affinity": "job",
-}
+#: Names of the formats.
+FORMATS = (
+    *("nodelist", "lines", "nids", "cnames", "hostfile", "sbatch", "aprun", "pbs", "json"),
+    *("exclude", "switches", "affinity"),
+)
 
 
 def emit(emission: Emission, name: str) -> str:
@@ -43,6 +32,8 @@ def emit(emission: Emission, name: str) -> str:
     """
     if name not in FORMATS:
         raise UsageError(f"no format {name!r}", f"there are {', '.join(sorted(FORMATS))}")
-    module = import_module(f"{__name__}.{FORMATS[name]}")
-    text: str = getattr(module, name)(emission)
+    from placement.emit import formats
+
+    formats.refuse_other(emission, name)
+    text: str = getattr(formats, name)(emission)
     return text

@@ -18,17 +18,14 @@ from placement.records import Dump
 
 __all__ = ["BUNDLED", "find", "read", "read_text", "recognise", "resembling"]
 
-#: Every format and the module that reads it, in the order in which they are tried.
-BUNDLED = {
-    name: name.replace("-", "_")
-    for name in (
-        *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
-        *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
-        *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes", "kubernetes"),
-        *("topograph", "slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
-        *("job-list", "sinfo"),
-    )
-}
+#: Every format, in the order in which they are tried; its module has ``_`` for ``-``.
+BUNDLED = (
+    *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
+    *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
+    *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes", "kubernetes"),
+    *("topograph", "slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
+    *("job-list", "sinfo"),
+)
 
 #: Formats whose single lines could be anything: no line of another dump is taken for theirs.
 _VAGUE = ("sinfo", "job-list")
@@ -63,7 +60,7 @@ def find(name: str) -> Reader:
     if name not in BUNDLED:
         known = ", ".join(sorted(BUNDLED))
         raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
-    return cast("Reader", import_module(f"placement.readers.{BUNDLED[name]}"))
+    return cast("Reader", import_module(f"placement.readers.{name.replace('-', '_')}"))
 
 
 def read(source: str) -> Dump:

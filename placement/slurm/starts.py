@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from placement.emit.job import Job, slurm_options
+from placement.emit.formats import Job, slurm_options
 from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline

@@ -24,8 +24,8 @@ READ_ONLY = (
     *("kubernetes", "topograph"),
 )
 
-#: Every format and the module that writes it.
-BUNDLED = {name: module for name, module in READ.items() if name not in READ_ONLY}
+#: Every format that is written; its module has ``_`` for ``-``.
+BUNDLED = tuple(name for name in READ if name not in READ_ONLY)
 
 
 def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the option is called
@@ -35,7 +35,7 @@ def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the 
     ----------
     machine : Machine
     format : str
-        A key of `BUNDLED`.
+        One of `BUNDLED`.
 
     Returns
     -------
@@ -60,5 +60,6 @@ def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the 
     if format not in BUNDLED:
         known = ", ".join(sorted(BUNDLED))
         raise UsageError(f"no format {printable(format)!r} to write", f"there are {known}")
-    text: str = import_module(f"placement.writers.{BUNDLED[format]}").write(machine)
+    module = import_module(f"placement.writers.{format.replace('-', '_')}")
+    text: str = module.write(machine)
     return text

@@ -27,8 +27,7 @@ def write(machine: Machine) -> str:
     UsageError
         Where it is another machine, a node has no Cray cname, or is not up.
     """
-    nodes.parts(machine, "meshcoords")
-    xyz = nodes.coordinates(machine, "meshcoords", ("aries", "gemini"))
+    _, xyz = nodes.places(machine, "meshcoords", ("aries", "gemini"))
     nodes.refuse_states(machine, "meshcoords")
     columns = (machine.nid, machine.cname, machine.role, machine.cores, *xyz.T)
     header = _FORM % ("NID", "NODENAME", "TYPE", "CORES", "X", "Y", "Z")

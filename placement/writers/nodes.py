@@ -12,15 +12,7 @@ from placement.machine import Machine
 from placement.names.columns import parse_cnames
 from placement.support.array_types import Ints32, Strs
 
-__all__ = [
-    "coordinates",
-    "kind_of",
-    "parts",
-    "print_columns",
-    "refuse_roles",
-    "refuse_states",
-    "words",
-]
+__all__ = ["kind_of", "parts", "places", "print_columns", "refuse_roles", "refuse_states", "words"]
 
 _WORD = re.compile("[a-z][a-z_-]*", re.A)
 
@@ -103,8 +95,8 @@ def refuse_roles(machine: Machine, name: str) -> None:
         raise UsageError(what, "torus-coordinates and xtprocadmin can")
 
 
-def coordinates(machine: Machine, name: str, kinds: tuple[str, ...]) -> Ints32:
-    """Return what Cray's tools print as x, y, z.
+def places(machine: Machine, name: str, kinds: tuple[str, ...]) -> tuple[Ints32, Ints32]:
+    """Return the places of all nodes by their cnames, and what Cray's tools print as x, y, z.
 
     Parameters
     ----------
@@ -116,15 +108,17 @@ def coordinates(machine: Machine, name: str, kinds: tuple[str, ...]) -> Ints32:
 
     Returns
     -------
-    int32 (n, 3)
+    parts : int32 (n, 5)
+    xyz : int32 (n, 3)
 
     Raises
     ------
     UsageError
-        Where the machine is of another kind.
+        Where the machine is of another kind, or a node has no Cray cname.
     """
+    found = parts(machine, name)
     shape = machine.topology
     if shape.fabric not in kinds or shape.router_levels != 3:
         what = f"{name} is for {' and '.join(kinds)} machines"
         raise UsageError(f"{what}; this is {kind_of(machine)}")
-    return machine.coords[:, :3]
+    return found, machine.coords[:, :3]

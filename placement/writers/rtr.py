@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,72 +19,51 @@ from placement.support.arrays import rank_within
 from placement.topologies import router_coords, router_names
 from placement.writers.nodes import kind_of
 
-__all__ = ["Routers", "deal", "links_of"]
+__all__ = ["deal", "network_of"]
 
 
-class Routers(NamedTuple):
-    """The routers of a Cray as a link list names them.
-
-    Attributes
-    ----------
-    names : tuple of str
-        cnames.
-    coords : int32 (r, 3)
-    """
-
-    names: tuple[str, ...]
-    coords: Ints32
-
-    @classmethod
-    def of(cls, machine: Machine, name: str, fabric: str) -> Routers:
-        """Return the routers of a machine.
-
-        Parameters
-        ----------
-        machine : Machine
-        name : str
-            Format, for the message.
-        fabric : str
-            ``aries`` or ``gemini``.
-
-        Raises
-        ------
-        UsageError
-            Where they are of another kind or have no cnames.
-        """
-        if machine.topology.fabric != fabric:
-            raise UsageError(f"{name} is for {fabric} machines; this is {kind_of(machine)}")
-        names = tuple(router_names(machine).tolist())
-        form = re.compile(rf"c[0-9]+-[0-9]+c[0-2]s[0-9]+{'a0' if fabric == 'aries' else 'g[01]'}")
-        for router in names:
-            if not form.fullmatch(router):
-                shown = printable(router, 40)
-                raise UsageError(f"{name} needs the cnames of routers, but one is called {shown}")
-        coords = router_coords(machine)
-        if (coords < 0).any():
-            unknown = names[int(coords.min(1).argmin())]
-            raise UsageError(f"{name} needs the coordinates of {unknown}")
-        return cls(names, coords)
-
-
-def links_of(machine: Machine, name: str, kinds: Sequence[str], tiles: int) -> Links:
-    """Return the machine's own links.
+def network_of(
+    machine: Machine, fabric: str, kinds: Sequence[str], tiles: int
+) -> tuple[list[str], Ints32, Links]:
+    """Return the routers of a Cray and their links, as far as a link list can name them.
 
     Parameters
     ----------
     machine : Machine
-    name : str
-        Format, for the message.
+    fabric : str
+        ``aries`` or ``gemini``.
     kinds : sequence of str
-        The classes that the format knows.
+        The classes of links that the format knows.
     tiles : int
         Network tiles a router.
+
+    Returns
+    -------
+    names : list of str
+        cnames of the routers.
+    coords : int32 (r, 3)
+    links : Links
+        The machine's own.
 
     Raises
     ------
     UsageError
-        Where it has none of its own, or the format cannot express them.
+        Where the machine is of another kind, its routers have no cnames or coordinates, it
+        has no links of its own, or the format cannot express them.
     """
+    name = f"rtr-{fabric}"
+    if machine.topology.fabric != fabric:
+        raise UsageError(f"{name} is for {fabric} machines; this is {kind_of(machine)}")
+    names = router_names(machine).tolist()
+    form = re.compile(rf"c[0-9]+-[0-9]+c[0-2]s[0-9]+{'a0' if fabric == 'aries' else 'g[01]'}")
+    for router in names:
+        if not form.fullmatch(router):
+            shown = printable(router, 40)
+            raise UsageError(f"{name} needs the cnames of routers, but one is called {shown}")
+    coords = router_coords(machine)
+    if (coords < 0).any():
+        unknown = names[int(coords.min(1).argmin())]
+        raise UsageError(f"{name} needs the coordinates of {unknown}")
     links = machine.links
     if links is None:
         hint = "add a link list: -m DUMP -m LIST"
@@ -97,7 +75,7 @@ def links_of(machine: Machine, name: str, kinds: Sequence[str], tiles: int) -> L
     if used.max(initial=0) > tiles:
         most = f"{int(used.max())} links, it can have {tiles}"
         raise UsageError(f"{name}: router {int(used.argmax())} has {most}")
-    return links
+    return names, coords, links
 
 
 def deal(a: Ints, b: Ints, sort: Ints, back: Ints) -> Ints:

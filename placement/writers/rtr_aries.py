@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.writers.rtr import Routers, deal, links_of
+from placement.writers.rtr import deal, network_of
 
 __all__ = ["write"]
 
@@ -34,21 +34,20 @@ def write(machine: Machine) -> str:
         Where it is another machine, no dump lists its links, or a router has
         more than 40.
     """
-    routers = Routers.of(machine, "rtr-aries", "aries")
-    links = links_of(machine, "rtr-aries", _COLOURS, _NETWORK)
+    routers, coords, links = network_of(machine, "aries", _COLOURS, _NETWORK)
     colour = np.array([_COLOURS.index(kind) for kind in links.kinds], dtype=np.int64)
     row = np.repeat(np.arange(len(links)), links.count)
     a, b = links.a[row].astype(np.int64), links.b[row].astype(np.int64)
     kind = colour[links.kind[row]]
     tile_a, tile_b = deal(a, b, kind, kind)
-    places = [f"({g}:{c}:{s})" for g, c, s in routers.coords.tolist()]
+    places = [f"({g}:{c}:{s})" for g, c, s in coords.tolist()]
     names = [
         f"{name}l{tile:02o}{place}"
-        for name, place in zip(routers.names, places, strict=True)
+        for name, place in zip(routers, places, strict=True)
         for tile in range(_TILES)
     ]
     unused = ["blue -> unused"] * _NETWORK + ["ptile -> processor"] * (_TILES - _NETWORK)
-    sees = unused * len(routers.names)
+    sees = unused * len(routers)
     ends = zip((a * _TILES + tile_a).tolist(), (b * _TILES + tile_b).tolist(), strict=True)
     for (here, there), k in zip(ends, kind.tolist(), strict=True):
         sees[here] = f"{_COLOURS[k]} -> {names[there]}"

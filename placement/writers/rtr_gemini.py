@@ -8,9 +8,9 @@ from placement.errors import UsageError
 from placement.machine import Links, Machine
 from placement.readers.rtr_gemini import MEDIA
 from placement.support.array_types import Floats, Ints, Strs
-from placement.topologies import router_coords
+from placement.topologies import router_coords, router_names
 from placement.topologies.torus import link_bandwidth
-from placement.writers.rtr import Routers, deal, links_of
+from placement.writers.rtr import deal, network_of
 
 __all__ = ["write"]
 
@@ -42,44 +42,42 @@ def write(machine: Machine) -> str:
         Where it is another machine, no dump lists its links, a router has
         more than 40, or a link joins no neighbours.
     """
-    routers = Routers.of(machine, "rtr-gemini", "gemini")
-    links = links_of(machine, "rtr-gemini", _AXES, len(_TILES))
+    routers, coords, links = network_of(machine, "gemini", _AXES, len(_TILES))
     axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
-    coords, bandwidth = router_coords(machine), machine.topology.bandwidth
+    bandwidth = machine.topology.bandwidth
     figures = [  # GB/s of each bundle's links up from `a`, and of those up from `b`
         link_bandwidth(
             axis.astype(np.int8), coords[end, axis].astype(np.int64), _AXES, bandwidth, gemini=True
         )
         for end in (links.a, links.b)
     ]
-    ways = _upward(machine, links, axis, routers, figures)
+    ways = _upward(machine, links, axis, figures)
     row = np.repeat(np.arange(len(links)), links.count)
     up = np.arange(len(row)) - np.searchsorted(row, row) < ways[row]
     a, b = links.a[row].astype(np.int64), links.b[row].astype(np.int64)
     way, back = 2 * axis[row] + ~up, 2 * axis[row] + up
     tile_a, tile_b = _TILES[deal(a, b, way, back)]
     medium = _media(links, ways, figures)[1 - up.astype(np.int64), row]
-    ends = [f"[({x},{y},{z})]" for x, y, z in routers.coords.tolist()]
+    ends = [f"[({x},{y},{z})]" for x, y, z in coords.tolist()]
     lines: list[tuple[int, int, str]] = []
     columns = (a, tile_a, way, b, tile_b, back, medium)
     for i, s, w, j, t, v, m in zip(*(c.tolist() for c in columns), strict=True):
-        here = f"{routers.names[i]}l{s:02o}{ends[i]}"
-        there = f"{routers.names[j]}l{t:02o}{ends[j]}"
+        here = f"{routers[i]}l{s:02o}{ends[i]}"
+        there = f"{routers[j]}l{t:02o}{ends[j]}"
         lines.append((i, s, f"{here} {_DIRECTIONS[w]} -> {there}{m}"))
         lines.append((j, t, f"{there} {_DIRECTIONS[v]} -> {here}{m}"))
     return "\n".join((*(line for _, _, line in sorted(lines)), ""))
 
 
-def _upward(
-    machine: Machine, links: Links, axis: Ints, routers: Routers, figures: list[Floats]
-) -> Ints:
+def _upward(machine: Machine, links: Links, axis: Ints, figures: list[Floats]) -> Ints:
     """Return how many links of each bundle go up their axis from `a`.
 
     On an axis of two routers a bundle can hold the links of both ways round.
     Their bandwidth tells whether it does: each way has one of its own.
     """
     extent = np.array(machine.topology.extents[:3], dtype=np.int64)
-    step = (routers.coords[links.b] - routers.coords[links.a]) % extent
+    coords = router_coords(machine)
+    step = (coords[links.b] - coords[links.a]) % extent
     rows = np.arange(len(links))
     own = step[rows, axis]
     step[rows, axis] = 0
@@ -87,7 +85,8 @@ def _upward(
     wrong = np.flatnonzero(step.any(axis=1) | ~(up | down))
     if wrong.size:
         i = int(wrong[0])
-        names = f"{routers.names[links.a[i]]} and {routers.names[links.b[i]]}"
+        routers = router_names(machine)
+        names = f"{routers[links.a[i]]} and {routers[links.b[i]]}"
         raise UsageError(f"{names} have a link along {_AXES[axis[i]]} but are not neighbours")
     one, other = figures
     total = links.bandwidth

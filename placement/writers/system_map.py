@@ -28,8 +28,7 @@ def write(machine: Machine) -> str:
         Where it is another machine, a node has no Cray cname, is a service
         node, or is not up.
     """
-    place = nodes.parts(machine, "system-map")
-    xyz = nodes.coordinates(machine, "system-map", ("gemini",))
+    place, xyz = nodes.places(machine, "system-map", ("gemini",))
     nodes.refuse_roles(machine, "system-map")
     nodes.refuse_states(machine, "system-map")
     nids = machine.nid.tolist()

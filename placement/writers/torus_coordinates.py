@@ -27,8 +27,7 @@ def write(machine: Machine) -> str:
     UsageError
         Where it is another machine, a node has no Cray cname, or is not up.
     """
-    nodes.parts(machine, "torus-coordinates")
-    xyz = nodes.coordinates(machine, "torus-coordinates", ("gemini",))
+    _, xyz = nodes.places(machine, "torus-coordinates", ("gemini",))
     nodes.refuse_states(machine, "torus-coordinates")
     columns = (machine.nid, machine.cname, machine.role, *xyz.T)
     return nodes.print_columns(_FORM, (c.tolist() for c in columns))

@@ -34,8 +34,7 @@ def write(machine: Machine) -> str:
         Where it is another machine, a node has no Cray cname, or is planned
         for another job.
     """
-    place = nodes.parts(machine, "xtdb2proc")
-    xyz = nodes.coordinates(machine, "xtdb2proc", ("aries", "gemini"))
+    place, xyz = nodes.places(machine, "xtdb2proc", ("aries", "gemini"))
     nodes.refuse_planned(machine, "xtdb2proc")
     state, mode = (
         [word.replace("-", "") for word in nodes.words(column, "xtdb2proc")]

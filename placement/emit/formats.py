@@ -1,4 +1,4 @@
-"""A job as a scheduler is told of it: headers, launch lines, the affinity of pods.
+"""A plan written down, one function a format: lists, headers, launch lines, the affinity of pods.
 
 Every header, and the question that ``--check`` puts to Slurm, is made from
 one `Job`, so that what the nodes were chosen with is also what the job asks
@@ -8,10 +8,10 @@ sits in no queue helps nobody.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from dataclasses import dataclass, field
+from json import dumps
 from typing import Any
 
 from placement.errors import UsageError, printable
@@ -29,6 +29,13 @@ _BATCH = {
     "cobalt": ("Cobalt", "aprun"),
     "alps": ("ALPS (aprun)", "aprun"),
     "kubernetes": ("Kubernetes", "affinity"),
+}
+
+#: What takes the scripts of a format; others than these fit everywhere.
+_TAKERS = {
+    **dict.fromkeys(("sbatch", "exclude", "switches"), ("slurm",)),
+    "aprun": ("alps", "torque", "cobalt", "pbs"),
+    "pbs": ("pbs", "torque", "alps"),
 }
 
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.
@@ -200,30 +207,57 @@ class Emission:
     document: dict[str, Any] = field(default_factory=dict)
 
 
+def nodelist(plan: Emission) -> str:
+    """Return Slurm's folded list, order kept: ``nid[00045,00012]``."""
+    return plan.nodes.fold() + "\n"
+
+
+def lines(plan: Emission) -> str:
+    """Return one node name a line."""
+    return "".join(f"{name}\n" for name in plan.nodes)
+
+
+def nids(plan: Emission) -> str:
+    """Return NIDs as ``aprun -L`` takes them: ``45,12-14``, order kept."""
+    return nid_ranges(plan.nids) + "\n"
+
+
+def cnames(plan: Emission) -> str:
+    """Return one cname or xname a line."""
+    if not all(plan.cnames):
+        raise UsageError("this machine's nodes have no cnames", "use --format nodelist or lines")
+    return "".join(f"{name}\n" for name in plan.cnames)
+
+
+def hostfile(plan: Emission) -> str:
+    """Return each node once a rank (once where no ``--ppn`` was given)."""
+    return "".join(f"{name}\n" * (plan.job.ppn or 1) for name in plan.nodes)
+
+
+def json(plan: Emission) -> str:
+    """Return the JSON document of the plan."""
+    return dumps(plan.document, indent=2) + "\n"
+
+
 def sbatch(plan: Emission) -> str:
-    """Return an sbatch header that pins the job to the nodes."""
-    return _slurm_script(plan, "sbatch")
+    """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
+
+    ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
+    ``switches`` as few leaf switches as the plan uses, for ten minutes' wait.
+    """
+    return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 
 
-def exclude(plan: Emission) -> str:
-    """Return a softer header: any free nodes, but none outside the plan's part of the machine."""
-    return _slurm_script(plan, "exclude")
-
-
-def switches(plan: Emission) -> str:
-    """Return a softer header: as few leaf switches as the plan uses, for ten minutes' wait."""
-    return _slurm_script(plan, "switches")
+exclude = switches = sbatch
 
 
 def aprun(plan: Emission) -> str:
     """Return an ``aprun`` command line on these nodes (candidates: ALPS orders them itself)."""
-    _refuse_other(plan, ("alps", "torque", "cobalt", "pbs"), "aprun")
     return _aprun_line(plan, nid_ranges(sorted(plan.nids))) + "\n"
 
 
 def pbs(plan: Emission) -> str:
     """Return a PBS header (``select`` by host; Torque's ``nodes`` where the site runs Torque)."""
-    _refuse_other(plan, ("pbs", "torque", "alps"), "pbs")
     options = [f"#PBS {option}" for option in pbs_options(plan.job, plan.batch)]
     return _script(plan, options, "pbs")
 
@@ -241,18 +275,17 @@ def inside_job(choosing: str, batch: str) -> str:
     return f'{choosing} --from "${JOB_NODES.get(batch or "slurm", "PBS_NODEFILE")}"'
 
 
-def _slurm_script(plan: Emission, form: str) -> str:
-    _refuse_other(plan, ("slurm",), form)
-    return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
+def refuse_other(plan: Emission, form: str) -> None:
+    """Refuse a header for another scheduler than the site's.
 
-
-def _refuse_other(plan: Emission, fitting: tuple[str, ...], form: str) -> None:
-    """Refuse a header for another scheduler than the site's."""
-    if plan.batch and plan.batch not in fitting:
+    Raises
+    ------
+    UsageError
+    """
+    if plan.batch and plan.batch not in _TAKERS.get(form, (plan.batch,)):
         runs, other = _BATCH.get(plan.batch, (plan.batch, "nodelist"))
-        raise UsageError(
-            f"--format {form} does not fit: this site runs {runs}", f"use --format {other}"
-        )
+        text = f"--format {form} does not fit: this site runs {runs}"
+        raise UsageError(text, f"use --format {other}")
 
 
 def _script(plan: Emission, header: list[str], scheduler: str) -> str:
@@ -296,6 +329,6 @@ def affinity(plan: Emission) -> str:
         "      - matchExpressions:",
         "        - key: kubernetes.io/hostname",
         "          operator: In",
-        f"          values: {json.dumps(list(plan.nodes))}",
+        f"          values: {dumps(list(plan.nodes))}",
     ]
     return "\n".join(lines) + "\n"
