@@ -262,28 +262,19 @@ def loads(
 
 
 def divide(
-    machine: Machine,
-    demand: Demand,
-    *,
-    tolerance: float = TOLERANCE,
-    steps: int | None = None,
-    enough: float = 0.0,
-    settled: bool = True,
+    machine: Machine, demand: Demand, *, enough: float = 0.0, settled: bool = True
 ) -> Division:
     """Divide a demand between minimal ways and detours.
+
+    The descent takes up to 1,000 steps on small machines, 40 for an all-to-all over all of a
+    machine of 1,500 routers (30 where not `settled`). After few the division is a few per
+    cent off, and `Division.gap` says how far at most. Few router pairs are divided without it.
 
     Parameters
     ----------
     machine : Machine
         A dragonfly.
     demand : Demand
-    tolerance : float
-        How far the largest load may be above the least possible.
-    steps : int or None
-        Steps of the descent at most; None: up to 1,000 on small machines, 40
-        for an all-to-all over all of a machine of 1,500 routers (30 where not
-        `settled`). After few the division is a few per cent off, and
-        `Division.gap` says how far at most. Few router pairs are divided without it.
     enough : float
         Seconds of the busiest channel below which nothing need be gained.
     settled : bool
@@ -329,7 +320,7 @@ def divide(
         fixed = far + ways.load(total.times(~free & ~forced), total.times(forced))
     variables = variables_of(ways, scaled, every, free)
     problem = _Loads(ways, variables, every, inner, fixed)
-    found, minimal = _solve_division(problem, tolerance, steps, enough / peak, settled)
+    found, minimal = _solve_division(problem, enough / peak, settled)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
     everything = inside + float(total.between.sum())
@@ -359,9 +350,7 @@ def _digits(numbers: Floats) -> Floats:
     return np.asarray(np.round(numbers * unit) / unit)
 
 
-def _solve_division(
-    problem: _Loads, tolerance: float, steps: int | None, enough: float, settled: bool
-) -> tuple[Solution, float]:
+def _solve_division(problem: _Loads, enough: float, settled: bool) -> tuple[Solution, float]:
     """Return the division, and the largest load were all on minimal ways; see `divide`."""
     full = problem.load(problem.cap)
     minimal = float(full.max(initial=0.0))
@@ -370,16 +359,16 @@ def _solve_division(
     none = problem.load(np.zeros_like(problem.cap))
     found = even(problem, none, full)
     if isinstance(problem.variables, Pairs) and len(problem.cap) <= linear_program.FEW:
-        linear_program.solve(problem, found, none, full, tolerance, enough)
-    if found.worst > max(enough, found.bound * (1 + tolerance)):
+        linear_program.solve(problem, found, none, full, TOLERANCE, enough)
+    if found.worst > max(enough, found.bound * (1 + TOLERANCE)):
         least, longer = (LEAST_STEPS, LONGER) if settled else (LEAST_UNSETTLED, LONGER_UNSETTLED)
-        most = int(np.clip(WORK / problem.size, least, 1000)) if steps is None else steps
-        balance(problem, found, none, tolerance, found.steps + most, enough, longer)
+        most = found.steps + int(np.clip(WORK / problem.size, least, 1000))
+        balance(problem, found, none, TOLERANCE, most, enough, longer)
         found.bound = problem.bound(none, found.prices)
-    if minimal <= max(enough, found.bound * (1 + tolerance)):
+    if minimal <= max(enough, found.bound * (1 + TOLERANCE)):
         found.x, found.load = problem.cap, full
     elif settled:
-        refill(problem, found, max(found.worst, found.bound * (1 + tolerance), enough))
+        refill(problem, found, max(found.worst, found.bound * (1 + TOLERANCE), enough))
     return found, minimal
 
 

@@ -29,7 +29,7 @@ Pairs = tuple[Ints, Ints, Floats]
 
 __all__ = ["Demand"]
 
-#: Router pairs of one block of `Demand.blocks`.
+#: Router pairs of one block of `Demand.blocks` (more where one router has more).
 BLOCK = 1 << 22
 
 #: Kinds of network whose routing looks at the destination node: d-mod-k, and
@@ -299,13 +299,8 @@ class Demand:
             columns += [*ends, np.asarray(part.amount)]
         return hash(tuple(column.tobytes() for column in columns))
 
-    def blocks(self, limit: int = BLOCK) -> Iterator[Pairs]:
+    def blocks(self) -> Iterator[Pairs]:
         """Yield all router pairs with their bytes, block by block, sources ascending.
-
-        Parameters
-        ----------
-        limit : int
-            Pairs in one block at most (more where one router has more).
 
         Yields
         ------
@@ -315,7 +310,7 @@ class Demand:
             More than 0.
         """
         if len(self.within):
-            step = max(1, limit // max(1, self.routers))
+            step = max(1, BLOCK // max(1, self.routers))
             for low in range(0, self.routers, step):
                 table = self.table(low, min(low + step, self.routers))
                 place = np.flatnonzero(table)
@@ -323,8 +318,8 @@ class Demand:
                     source, target = np.divmod(place, self.routers)
                     yield source + low, target, table.reshape(-1)[place]
             return
-        for first in range(0, len(self.source), limit):
-            some = slice(first, first + limit)
+        for first in range(0, len(self.source), BLOCK):
+            some = slice(first, first + BLOCK)
             kept = self.amount[some] > 0
             source, target = (x[some][kept] for x in (self.source, self.target))
             yield source, target, self.amount[some][kept]

@@ -405,9 +405,7 @@ class GroupWays:
                 out += shortest_paths.pair_loads(self.search, s + first, t, sent[s, t], len(out))
         return out
 
-    def hops(
-        self, source: Ints, target: Ints, over: Mask | None = None, detours: bool = False
-    ) -> Floats:
+    def hops(self, source: Ints, target: Ints, over: Mask | None = None) -> Floats:
         """Return the expected channels of each class between routers, float64 (m, classes).
 
         A channel's price is 1 in its class: what a way costs is the hops it has.
@@ -418,8 +416,6 @@ class GroupWays:
             Routers.
         over : bool (count, count) or None
             Groups between which traffic goes over a third group.
-        detours : bool
-            Whether traffic inside groups goes over another router there.
 
         Raises
         ------
@@ -436,8 +432,6 @@ class GroupWays:
             cost = ways.cost(g, s, h, t)
             if over is not None:
                 cost = np.where(over[g, h], self.valiant_price(ways).cost(g, s, h, t), cost)
-            if detours:
-                inside = self.detour_price(inside)
             out[:, kind] = np.where(g == h, inside[self.home[g], s, t], cost)
         joined = self.linked | self.one if over is None else self.linked | self.one | over
         far = np.flatnonzero(~joined[g, h])

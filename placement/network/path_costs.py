@@ -40,17 +40,16 @@ class PathCosts(Protocol):
         """
 
 
-def path_costs(machine: Machine, price: Floats, routing: str) -> PathCosts | None:
+def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
     """Return what a byte costs between nodes at a price of every channel.
+
+    Under the network's default routing: on a dragonfly ``minimal``, else the one path.
 
     Parameters
     ----------
     machine : Machine
     price : float64 (c,)
-        Of a byte on each channel of ``channels(machine, routing)``.
-    routing : str
-        ``minimal`` and every routing with one path are followed exactly; for
-        any other the costs are those of the network's default.
+        Of a byte on each channel of ``channels(machine)``.
 
     Returns
     -------
@@ -62,7 +61,7 @@ def path_costs(machine: Machine, price: Floats, routing: str) -> PathCosts | Non
     --------
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:5")
-    >>> found = path_costs(m, np.arange(10.0), "")
+    >>> found = path_costs(m, np.arange(10.0))
     >>> found(np.array([0, 0]), np.array([2, 4])).tolist()
     [1.0, 5.0]
     """

@@ -48,10 +48,10 @@ class Finding(NamedTuple):
     agrees: bool | None
 
 
-def _examples(words: Strs, most: int = 3) -> str:
+def _examples(words: Strs) -> str:
     """Return the first few of many, and how many there are: ``4 (a, b, c, …)``."""
-    shown = ", ".join(words[:most].tolist())
-    return f"{len(words)} ({shown}{', …' if len(words) > most else ''})"
+    shown = ", ".join(words[:3].tolist())
+    return f"{len(words)} ({shown}{', …' if len(words) > 3 else ''})"
 
 
 def compare(site: Site, dump: Dump) -> tuple[Finding, ...]:
@@ -300,7 +300,9 @@ def _link_findings(site: Site, links: LinkRecords) -> Iterator[Finding]:
         yield Finding("groups with routers", str(len(stated)), str(len(groups)), same)
         blue = np.isin(links.kind, _GLOBAL)
         if blue.any():
-            real = _crossing(coords_a[blue], coords_b[blue])
+            ends = coords_a[blue].astype(np.int64), coords_b[blue]
+            real = np.concatenate([np.hstack(ends), np.hstack(ends[::-1])])
+            real = real[real[:, 0] < real[:, 3]]  # (g, c, s, h, c', s') of ends with g < h
             yield _pairs(topology, real)
             yield _wiring(topology, real, groups)
 
@@ -315,13 +317,6 @@ def _routers(site: Site) -> NDArray[np.int32]:
     chassis[:, 1] += np.tile(np.arange(3), len(halves))
     rows = np.repeat(chassis, 16, axis=0)
     return np.column_stack([rows, np.tile(np.arange(16), len(chassis))]).astype(np.int32)
-
-
-def _crossing(a: NDArray[np.int32], b: NDArray[np.int32]) -> Ints:
-    """Return (g, c, s, h, c', s') of all link ends between groups g < h; sorted."""
-    rows = np.concatenate([np.column_stack([a, b]), np.column_stack([b, a])])
-    rows = rows[rows[:, 0] < rows[:, 3]].astype(np.int64)
-    return rows[np.lexsort(rows.T[::-1])]
 
 
 def _pairs(topology: Topology, real: Ints) -> Finding:
@@ -343,18 +338,10 @@ def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Findin
         return Finding("wiring", topology.wiring, str(error), False)
     ends = [groups[made.g], *np.divmod(made.a, 16), groups[made.h], *np.divmod(made.b, 16)]
     rule = np.repeat(np.column_stack(ends).astype(np.int64), 2 * made.count, axis=0)
-    shared = _count_shared(rule, real)
+    both = Counter(map(tuple, rule.tolist())) & Counter(map(tuple, real.tolist()))
+    shared = both.total() // 2  # each as often as it occurs in both lists
     text = f"{shared} of {len(real) // 2} links are the rule's"
     return Finding("wiring", topology.wiring, text, 2 * shared == len(rule) == len(real))
-
-
-def _count_shared(rule: Ints, real: Ints) -> int:
-    """Return how many links both lists have, each as often as it occurs in both."""
-    both = np.concatenate([rule, real])
-    _, of = np.unique(both, axis=0, return_inverse=True)
-    lists = of.ravel()[: len(rule)], of.ravel()[len(rule) :]
-    mine, theirs = (np.bincount(rows, minlength=int(of.max()) + 1) for rows in lists)
-    return int(np.minimum(mine, theirs).sum()) // 2
 
 
 def _leaf_findings(site: Site, dump: Dump) -> Iterator[Finding]:

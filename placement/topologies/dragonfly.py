@@ -59,8 +59,8 @@ def links(machine: Machine) -> Links:
 
     table = _Table(machine, coords_of(machine))
     if machine.topology.router_levels == 2:
-        return _join_links(machine, [table.local(), table.between()], ("local", "global"))
-    parts = [table.green(), table.black(), table.between()]
+        return _join_links(machine, [table.inside(2), table.between()], ("local", "global"))
+    parts = [table.inside(2), table.inside(1, BLACK), table.between()]
     return _join_links(machine, parts, ("green", "black", "blue"))
 
 
@@ -152,21 +152,12 @@ class _Table:
         chassis = coords[:, 1] if coords.shape[1] == 3 else 0
         self.index[rank, chassis, coords[:, -1]] = np.arange(len(coords))
 
-    def green(self) -> tuple[Ints, Ints, int]:
-        """Join all blades of a chassis."""
-        groups, chassis, blades = self.index.shape
-        refuse_many(groups * chassis * blades * (blades - 1) / 2, "this dragonfly")
-        i, j = pairs(blades)
-        return (*_present(self.index[:, :, i], self.index[:, :, j]), 1)
-
-    local = green
-
-    def black(self) -> tuple[Ints, Ints, int]:
-        """Join one slot in all chassis of a group."""
-        groups, chassis, blades = self.index.shape
-        refuse_many(groups * blades * chassis * (chassis - 1) / 2, "this dragonfly")
-        i, j = pairs(chassis)
-        return (*_present(self.index[:, i, :], self.index[:, j, :]), BLACK)
+    def inside(self, axis: int, count: int = 1) -> tuple[Ints, Ints, int]:
+        """Join all blades of a chassis (axis 2), or one slot in all chassis of a group (1)."""
+        size = self.index.shape[axis]
+        refuse_many(self.index.size * (size - 1) / 2, "this dragonfly")
+        i, j = pairs(size)
+        return (*_present(self.index.take(i, axis), self.index.take(j, axis)), count)
 
     def between(self) -> tuple[Ints, Ints, int]:
         """Join the groups by the wiring rule."""

@@ -214,7 +214,7 @@ class PricedSteps:
             if not most:
                 continue
             price = _prices(loads.seconds() / most, loads)
-            cost = path_costs(self.judge.asked.machine, price, self.judge.asked.routing)
+            cost = path_costs(self.judge.asked.machine, price)
             if cost is None:
                 self.works = False
                 return

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.network import Demand, balancing, channels, hops, linear_program, loads, shares
+from placement.network import (
+    Demand,
+    adaptive,
+    balancing,
+    channels,
+    hops,
+    linear_program,
+    loads,
+    shares,
+)
 from placement.network.adaptive import TOLERANCE, divide, notes
 from placement.network.group_ways import group_ways_of
 from placement.network.shares import PairChanges
@@ -300,7 +309,9 @@ def test_a_hasty_division_is_one_too_and_knows_its_gap():
     machine = parse_spec(spec(6, 2, 3, 2, "consecutive", 3))
     demand = listed_demand(machine, between(machine, 0, 1) + between(machine, 2, 1))
     with patch.object(linear_program, "FEW", 0):
-        hasty, best = divide(machine, demand, steps=1), divide(machine, demand)
+        best = divide(machine, demand)
+        with patch.multiple(adaptive, WORK=0, LEAST_STEPS=1):
+            hasty = divide(machine, demand)
     assert hasty.steps <= best.steps
     assert best.bound * (1 - 1e-9) <= hasty.worst <= hasty.minimal
     assert hasty.worst <= hasty.bound * (1 + hasty.gap) * (1 + 1e-9)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.network import Demand, channels, loads, routings
+from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
 from placement.specs import parse_spec
 
@@ -40,7 +40,7 @@ def test_bills_add_up_to_priced_loads(spec, seed):
     a, b = rng.integers(0, len(machine), (2, many))
     size = rng.random(many)
     price = rng.random(len(channels(machine))) * (rng.random(len(channels(machine))) < 0.3)
-    bill = path_costs(machine, price, routings(machine)[0])(a, b)
+    bill = path_costs(machine, price)(a, b)
     load = loads(machine, Demand.pairs(machine, a, b, size)).load
     apart = a != b
     assert (size * bill)[apart].sum() == pytest.approx((price * load).sum(), rel=1e-9, abs=1e-12)
@@ -49,7 +49,7 @@ def test_bills_add_up_to_priced_loads(spec, seed):
 def test_ends_broadcast():
     machine = machine_of(SPECS[0])
     rng = np.random.default_rng(0)
-    cost = path_costs(machine, rng.random(len(channels(machine))), "minimal")
+    cost = path_costs(machine, rng.random(len(channels(machine))))
     a, b = np.arange(5), np.arange(10, 17)
     table = cost(a[:, None], b[None, :])
     assert table.shape == (5, 7)
@@ -58,7 +58,7 @@ def test_ends_broadcast():
 
 def test_groups_without_a_link_have_no_costs():
     machine = parse_spec("dragonfly:groups=9,chassis=1,blades=4,nodes=1,global=1")
-    assert path_costs(machine, np.ones(len(channels(machine))), "minimal") is not None
+    assert path_costs(machine, np.ones(len(channels(machine)))) is not None
     from dataclasses import replace
 
     from placement.topologies import links
@@ -69,4 +69,4 @@ def test_groups_without_a_link_have_no_costs():
     a, b, kind, count, bandwidth = (x[kept] for x in columns)
     fewer = type(found)(a, b, kind, found.kinds, count, bandwidth)
     cut = replace(machine, links=fewer, _cache={})
-    assert path_costs(cut, np.ones(2 * len(kept)), "minimal") is None
+    assert path_costs(cut, np.ones(2 * len(kept))) is None
