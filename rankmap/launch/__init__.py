@@ -199,10 +199,6 @@ class Launcher(ABC):
             if self.env.get("MPICH_RANK_REORDER_FILE"):
                 raise LaunchError("MPICH_RANK_REORDER_FILE is set already")
 
-    def nodes(self) -> str:
-        """Return the nodes that the command names, as ``--nodes`` takes them; '' for none."""
-        return self.step.values.get(self.list_option, "")
-
     def find_allocation(self) -> Allocation | None:
         """Return the allocation that the command runs in; None outside of one.
 

@@ -57,13 +57,11 @@ class Aprun(Launcher):
         nids, step = _nids(order.on), self.step
         if step.values.get("node-list") not in (None, nids):
             step = step.without("node-list")
-        wanted = {
-            "-n": ("pes", str(len(order))),
-            "-N": ("pes-per-node", str(even_ranks(order))),
-            "-L": ("node-list", nids),
-        }
-        missing = [(flag, v) for flag, (name, v) in wanted.items() if name not in step.values]
-        words = [word for pair in missing for word in pair]
+        words = []
+        numbers = ("-n", "pes", len(order)), ("-N", "pes-per-node", even_ranks(order))
+        for flag, name, value in (*numbers, ("-L", "node-list", nids)):
+            if name not in step.values:
+                words += [flag, str(value)]
         return self.insert(step, words, path)
 
 

@@ -293,7 +293,7 @@ class Job:
         from rankmap.slots import slots_of
 
         given, how, job = self.request, self.how, self.how.allocation
-        nodes = given.nodes or how.nodes() or (job.nodes if job else "")
+        nodes = given.nodes or how.step.values.get(how.list_option) or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("no allocation", "SLURM_JOB_NODELIST is not set and no --nodes given")
         slots = slots_of(self.machine, nodes, given.ppn, repeats=given.host_file)

@@ -28,7 +28,6 @@ is from its published help; it could not be run here.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -343,7 +342,7 @@ class Pals(Mpiexec):
     def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
         """Leave ``--gpu-bind`` out where this PALS does not know it."""
         try:
-            knows = "--gpu-bind" in run_query([self.step.argv[0], "--help"], os.environ)
+            knows = "--gpu-bind" in run_query([self.step.argv[0], "--help"], self.env)
         except LaunchError:
             knows = False
         return options if knows else options[:1]

@@ -103,16 +103,15 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
         key = (os.path.realpath(path), os.stat(path).st_mtime)
     except OSError:
         key = (path, 0.0)
-    if key not in _answers:
-        _answers[key] = _read_version(program, run_query([path, "--version"], env))
-    return _answers[key]
-
-
-def _read_version(program: str, text: str) -> MpiLibrary:
+    if key in _answers:
+        return _answers[key]
+    text = run_query([path, "--version"], env)
     for name, pattern in _VERSIONS:
         match = pattern.search(text)
         if match:
-            return MpiLibrary(name, next((group for group in match.groups() if group), ""))
+            version = next((group for group in match.groups() if group), "")
+            _answers[key] = MpiLibrary(name, version)
+            return _answers[key]
     first = printable(text.strip().split("\n")[0], 60)
     raise LaunchError(
         f"which MPI {printable(program, 40)} belongs to is not clear (it says '{first}')",

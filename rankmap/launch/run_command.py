@@ -9,7 +9,7 @@ import contextlib
 import math
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from rankmap.runtime.answer import Answerer
 
 __all__ = ["REFUSED", "RunCommand"]
+
+SCHEMA = "nidmap.run/1"
 
 #: Exit code of `run` for its own refusal under ``--strict``.
 REFUSED = 125
@@ -56,15 +58,6 @@ _AUTO = 0.6
 VERIFYING = 60.0
 
 
-class DryRun(NamedTuple):
-    """What a command would start, what is expected of it, and both in words."""
-
-    job: Job
-    prepared: Prepared
-    expected: Expectation
-    words: str
-
-
 @dataclass(frozen=True, slots=True)
 class RunCommand:
     """One call of ``nidmap run``.
@@ -88,26 +81,29 @@ class RunCommand:
 
     def show(self, as_json: bool, strict: bool) -> int:
         """Print the command that a run would start; the order file is written."""
-        found, unclear = None, ""
+        launch, unclear, lines = Launch(self.command), "", []
+        known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
         try:
-            found = self.prepare()
-            remarks = [*found.prepared.remarks, *found.job.asked_remarks()]
+            job, made, expected = self.prepare()
+            order, words = made.order, self.order_words(made.order, expected.words)
+            lines = [words, *made.remarks, *job.asked_remarks(), f"the order file is {made.path}"]
+            known.update(order_file=made.path, strategy=order.strategy)
+            known.update(optimised=order.optimised, gain=expected.gain)
+            launch = made.launch
         except (Exception, SystemExit) as error:
             unclear = error_text(error)
             _tell({}, unclear, strict)
             if strict:
                 return REFUSED
-        launch = found.prepared.launch if found else Launch(self.command)
-        line = to_json(_document(launch, found, unclear)) if as_json else launch.line() + "\n"
-        write_output(line, None)
-        if found:
-            say(f"nidmap: {found.words}")
-            for remark in (*remarks, f"the order file is {found.prepared.path}"):
-                say(f"nidmap: {remark}")
+        said = {"argv": list(launch.argv), "env": launch.env, "command": launch.line()}
+        document = {"schema": SCHEMA, **said, **known, "unclear": unclear}
+        write_output(to_json(document) if as_json else launch.line() + "\n", None)
+        for line in lines:
+            say(f"nidmap: {line}")
         return 0
 
-    def prepare(self) -> DryRun:
-        """Return what would be started; the launcher is asked nothing.
+    def prepare(self) -> tuple[Job, Prepared, Expectation]:
+        """Return what would be started, and what is expected of it; the launcher is asked nothing.
 
         Raises
         ------
@@ -116,8 +112,7 @@ class RunCommand:
         """
         job = self.read_job(dry=True)
         made = job.prepared()
-        expected = job.expected(made.order)
-        return DryRun(job, made, expected, self.order_words(made.order, expected.words))
+        return job, made, job.expected(made.order)
 
     def start(self, strict: bool, verify: bool) -> int:
         """Become the launcher; come back only to say that it cannot be started."""
@@ -376,21 +371,6 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
 
     text, source = read_list(nodes, "--nodes")
     return text, source != "--nodes"
-
-
-def _document(launch: Launch, found: DryRun | None, unclear: str) -> dict[str, Any]:
-    prepared = found.prepared if found else None
-    return {
-        "schema": "nidmap.run/1",
-        "argv": list(launch.argv),
-        "env": dict(launch.env),
-        "command": launch.line(),
-        "order_file": prepared.path if prepared else None,
-        "strategy": prepared.order.strategy if prepared else None,
-        "optimised": prepared.order.optimised if prepared else None,
-        "gain": found.expected.gain if found else None,
-        "unclear": unclear,
-    }
 
 
 def _say_safely(text: str) -> None:

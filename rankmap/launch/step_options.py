@@ -41,8 +41,8 @@ def step_options(
     line = [*given, "--patience", _PATIENCE, "--", *command]
     options = run.make_context("run", line).params
     job = JobArguments(*(options[one.name] for one in fields(JobArguments)))
-    dry = run_command(options["command"], job, options).prepare()
-    made = dry.prepared
+    one = run_command(options["command"], job, options)
+    _, made, expected = one.prepare()
     remove_at_end(made.path, process)
     before = set(command)
     new = [word for word in made.launch.argv if word not in before and word.startswith("--")]
@@ -52,4 +52,4 @@ def step_options(
         if any(word.startswith("--export") for word in command):
             raise LaunchError("--export is set, and Cray MPICH's order needs variables")
         found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
-    return found, dry.words
+    return found, one.order_words(made.order, expected.words)

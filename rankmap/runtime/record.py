@@ -64,7 +64,7 @@ _PARTS = (
     "scatter Scatter Scatterv "
     "neighbor_alltoall Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw"
 )
-_NEIGHBOR_ALL = "neighbor_allgather Neighbor_allgather Neighbor_allgatherv"
+_NEIGHBOR_ALL = ("neighbor_allgather", "Neighbor_allgather", "Neighbor_allgatherv")
 
 #: Makers of communicators whose traffic counts too.
 _MAKERS = (
@@ -285,13 +285,12 @@ def _class_of(base: type) -> type:
 
 def _counts() -> dict[str, Count]:
     """Return how each method's messages are counted."""
-    counts: dict[str, Count] = dict.fromkeys(_TO_ONE.split(), _count_one)
+    counts: dict[str, Count] = dict.fromkeys((*_TO_ONE.split(), *_NEIGHBOR_ALL), _count_message)
     for kind, methods in _BLOCKS.items():
         for word in methods.split():
             name, _, root_at = word.partition(":")
             counts[name] = functools.partial(_count_block, kind, int(root_at or -1))
-    counts |= dict.fromkeys(_PARTS.split(), _count_parts)
-    return counts | dict.fromkeys(_NEIGHBOR_ALL.split(), _count_for_neighbors)
+    return counts | dict.fromkeys(_PARTS.split(), _count_parts)
 
 
 def _counting(method: Callable[..., Any], name: str, count: Count) -> Callable[..., Any]:
@@ -345,8 +344,14 @@ def _recording_too(method: Callable[..., Any]) -> Callable[..., Any]:
     return making
 
 
-def _count_one(call: _Call) -> None:
-    call.comm._count(call.argument(1, "dest"), call.comm._size(call.message, call.name))
+def _count_message(call: _Call) -> None:
+    """Count a message to one rank, or to each neighbour but the rank itself."""
+    comm, whom = call.comm, [call.argument(1, "dest")]
+    if call.name in _NEIGHBOR_ALL:
+        whom = [to for to in comm.outedges if to != comm.Get_rank()]
+    many = comm._size(call.message, call.name)
+    for to in whom:
+        comm._count(to, many)
 
 
 def _count_block(kind: str, root_at: int, call: _Call) -> None:
@@ -379,13 +384,6 @@ def _count_parts(call: _Call) -> None:
     for to, many in zip(ranks, parts, strict=False):
         if to != comm.Get_rank():
             comm._count(to, many)
-
-
-def _count_for_neighbors(call: _Call) -> None:
-    many = call.comm._size(call.message, call.name)
-    for to in call.comm.outedges:
-        if to != call.comm.Get_rank():
-            call.comm._count(to, many)
 
 
 def _pickled_size(message: Any) -> int:
