@@ -22,7 +22,6 @@ from rankmap.commands.model import (
 )
 
 if TYPE_CHECKING:
-    from rankmap.binding import Copies
     from rankmap.order import Order
     from rankmap.predict import Prediction, Predictor
     from rankmap.slots import Slots
@@ -69,6 +68,10 @@ def predict(
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
     nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """
+    from rankmap.binding import copies_inside
+    from rankmap.orders import find
+    from rankmap.predict.asked import fit_pattern
+
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
         specs, model["routing"] = beside.defaults(against, job.specs, model["routing"])
@@ -81,7 +84,8 @@ def predict(
     asked = predictor(machine, wanted, slots.counts.tolist(), model)
     laid = _order_of(asked, slots, order)
     found = asked.ranged(slots, laid)
-    copies = _copies(asked, slots, laid)
+    fitted = fit_pattern(asked.pattern, slots)
+    copies = copies_inside(laid or find("row-major")(fitted, slots), fitted, asked.size)
     if as_json:
         more = {"against": beside.document(found, against, times)} if beside else {}
         more |= {"inside": copies._asdict()} if copies else {}
@@ -90,16 +94,6 @@ def predict(
         inside = f"note: {copies.sentence()}\n" if copies else ""
         more_words = "\n" + beside.words(found, against, times) if beside else ""
         write_output(_words(found) + inside + more_words, output)
-
-
-def _copies(asked: Predictor, slots: Slots, order: Order | None) -> Copies | None:
-    """Return what copying inside the nodes takes, where it is known what is in them."""
-    from rankmap.binding import copies_inside
-    from rankmap.orders import find
-    from rankmap.predict.asked import fit_pattern
-
-    pattern = fit_pattern(asked.pattern, slots)
-    return copies_inside(order or find("row-major")(pattern, slots), pattern, asked.size)
 
 
 def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | None:

@@ -9,13 +9,7 @@ import click
 from placement.commands.common import report_options, say, to_json, write_output
 from placement.commands.sending import sending_options
 from placement.errors import UsageError
-from rankmap.commands.model import (
-    JobArguments,
-    OrderArguments,
-    job_of,
-    job_options,
-    order_options,
-)
+from rankmap.commands.model import JobArguments, OrderArguments, job_of, job_options, order_options
 
 if TYPE_CHECKING:
     from rankmap.order import Order
