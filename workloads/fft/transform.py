@@ -195,8 +195,7 @@ class Transform:
         size = math.prod(self.local_shape) * self.dtype.itemsize
         raw = np.empty(max(size, self._work_bytes), np.uint8)
         self._roomy[raw.ctypes.data] = raw
-        array: Array = raw[:size].view(self.dtype).reshape(self.local_shape)
-        return array
+        return raw[:size].view(self.dtype).reshape(self.local_shape)
 
     def empty_spectrum(self) -> Array:
         """Return an array for this rank's part of the spectrum, without values."""

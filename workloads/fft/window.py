@@ -102,8 +102,7 @@ class Window:
     def array(self, rank: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Return a rank's piece as an array."""
         raw = self._parts[rank][_LINE : _LINE + math.prod(shape) * dtype.itemsize]
-        array: Array = raw.view(dtype).reshape(shape)
-        return array
+        return raw.view(dtype).reshape(shape)
 
     def wait_read(self) -> None:
         """Wait until all ranks have read this rank's last piece: it may be written then."""

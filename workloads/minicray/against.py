@@ -59,12 +59,15 @@ class Side:
         Channels, then each node's injection and ejection.
     payload, wire, counted : float64 (m,)
         Bytes: of messages, with headers and acknowledgements, by the kernel.
+    seconds : float
+        What one run takes on a mini-Cray's slower links, headers and all, latency apart.
     """
 
     names: Strs
     payload: Floats
     wire: Floats
     counted: Floats
+    seconds: float = 0.0
 
     @property
     def judged(self) -> Mask:
@@ -183,14 +186,9 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
             f"leave -m out: it is {' '.join(about['machine'])}",
         )
     counts = np.array([there.get(text, 0) for text in names.tolist()], dtype=np.float64)
-    return Side(names[known], payload[known], wire[known], counts[known])
-
-
-def seconds_here(found: Prediction, name: str) -> float:
-    """Return what one run takes on a mini-Cray's slower links, headers and all, latency apart."""
-    about = client.ask(name, {"do": "status"})
-    bandwidth = sum(phase.bandwidth_s for phase in found.phases)
-    return bandwidth * float(about["scale"]) * factor(int(about["mtu"]))
+    seconds = sum(phase.bandwidth_s for phase in found.phases) * float(about["scale"])
+    seconds *= factor(int(about["mtu"]))
+    return Side(names[known], payload[known], wire[known], counts[known], seconds)
 
 
 def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
@@ -202,7 +200,7 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
     return {
         "minicray": name,
         "times": times,
-        "seconds_here": seconds_here(found, name),
+        "seconds_here": side.seconds,
         "links": [dict(zip(heads, row, strict=True)) for row in zip(*columns, strict=True)],
         "judged": int(side.judged.sum()),
         "median_error": float(np.median(error)) if len(error) else None,
@@ -222,7 +220,7 @@ def words(found: Prediction, name: str, times: float) -> str:
         ratio = f"{side.counted[k] / side.wire[k]:.3f}" if side.wire[k] else "-"
         figures = (side.payload[k], side.wire[k], side.counted[k])
         rows.append((str(side.names[k]), *(f"{x:,.0f}" for x in figures), ratio))
-    slow = f"on these links one run takes {time_text(seconds_here(found, name))}, latency apart"
+    slow = f"on these links one run takes {time_text(side.seconds)}, latency apart"
     return f"{align_columns(rows)}\n{_sentence(side, times)}\n{slow}\n"
 
 

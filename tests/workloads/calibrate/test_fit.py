@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from workloads.calibrate.choice import Plan, choose_sets, without_stated_routing
-from workloads.calibrate.fit import fit_network
-from workloads.calibrate.result import Readings, per_gb, result_of
+from workloads.calibrate.result import Readings, fit_network, per_gb, result_of
 
 SPECS = ("minicray:dragonfly", "minicray:torus", "minicray:fattree")
 
