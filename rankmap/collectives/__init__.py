@@ -9,7 +9,7 @@ family         buffer                         algorithms in
 =============  =============================  ==================================
 bcast          the root's buffer              `broadcast`
 reduce         a rank's buffer                `reduction`
-allreduce      a rank's buffer                `allreduction`
+allreduce      a rank's buffer                `reduction`
 gather         one rank's block               `gathering`
 scatter        one rank's block               `gathering`
 allgather      one rank's block               `gathering`
@@ -20,19 +20,20 @@ barrier        nothing                        `barrier`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from placement.support.array_types import Ints
 
-    Algorithm = Callable[[int, int, float], list["Part"]]
+#: Returns the parts for so many ranks, a root and ``--bytes``.
+Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
 
 __all__ = [
     "FAMILIES",
     "ROOTED",
+    "Algorithm",
     "Part",
     "Step",
     "algorithms_of",

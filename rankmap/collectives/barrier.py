@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
-from rankmap.collectives import Part, Step, one_by_one, trees
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankmap.collectives import Algorithm
+from rankmap.collectives import Algorithm, Part, Step, one_by_one, trees
 
 __all__ = ["BARRIER"]
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rankmap.collectives import Part, Step, backwards
+from placement.support.array_types import Ints
+from rankmap.collectives import Algorithm, Part, Step, backwards
 from rankmap.collectives.trees import binomial, linear, log2_up
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.collectives import Algorithm
 
 __all__ = ["ALLGATHER", "GATHER", "SCATTER", "doubling", "ring", "scatter_blocks"]
 

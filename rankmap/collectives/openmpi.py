@@ -20,7 +20,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 __all__ = ["choose"]
 
@@ -44,8 +43,8 @@ def choose(call: str, size: float, ranks: int) -> str:
     >>> choose("bcast", 1e6, 1024), choose("allgather", 2048, 64), choose("barrier", 0, 300)
     ('scatter-doubling', 'neighbor', 'tree')
     """
-    row = next(row for row in _read_rules()[call] if ranks < row.below)
-    chosen = row.names[bisect_right(row.limits, size) - 1]
+    _, limits, names = next(rule for rule in _read_rules()[call] if ranks < rule[0])
+    chosen = names[bisect_right(limits, size) - 1]
     power = 1 << (ranks.bit_length() - 1)
     if chosen == "rabenseifner" and size < ELEMENT * power:  # fewer elements than ranks
         return "linear"
@@ -54,22 +53,14 @@ def choose(call: str, size: float, ranks: int) -> str:
     return chosen
 
 
-class _Rule(NamedTuple):
-    """Which algorithms are taken below so many ranks: from so many bytes on each."""
-
-    below: float
-    limits: list[int]
-    names: list[str]
-
-
 @cache
-def _read_rules() -> dict[str, list[_Rule]]:
-    """Return the rules of each collective, by ascending ranks."""
-    found: dict[str, list[_Rule]] = {}
+def _read_rules() -> dict[str, list[tuple[float, list[float], list[str]]]]:
+    """Return the rules of each collective: below so many ranks, from so many bytes, its name."""
+    found: dict[str, list[tuple[float, list[float], list[str]]]] = {}
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
         if not line.startswith("#"):
             call, below, *rest = line.split()
-            pairs = [pair.split(":") for pair in rest]
-            rule = _Rule(float(below), [int(n) for n, _ in pairs], [name for _, name in pairs])
+            limits, names = zip(*(pair.split(":") for pair in rest), strict=True)
+            rule = float(below), [float(limit) for limit in limits], list(names)
             found.setdefault(call, []).append(rule)
     return found

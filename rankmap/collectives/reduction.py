@@ -1,60 +1,41 @@
 """Reductions: to one rank, to all ranks, and to a block of the result on each rank.
 
 Algorithms of 2^k ranks go down to a power of two first, and back at the end:
-`Folded` says what the ranks beyond do.
+`_Folded` says what the ranks beyond do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
-from rankmap.collectives import Part, Step, backwards, gathering, trees
+from placement.support.array_types import Ints
+from rankmap.collectives import Algorithm, Part, Step, backwards, gathering, trees
 from rankmap.collectives.broadcast import BCAST
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Levels = Callable[[int], list[trees.Level]]
 
-    from placement.support.array_types import Ints
-    from rankmap.collectives import Algorithm
-
-    Levels = Callable[[int], list[trees.Level]]
-
-__all__ = [
-    "ALLREDUCE",
-    "REDUCE",
-    "REDUCESCATTER",
-    "Folded",
-    "doubling",
-    "halving",
-    "regather_blocks",
-    "ring",
-]
-
-
-def _doubling(ranks: int, root: int, size: float) -> list[Part]:
-    """Return recursive doubling on the whole buffer."""
-    on = Folded(ranks)
-    return [*on.fold(size, 1), doubling(on, size), *on.unfold(size, 1)]
+__all__ = ["ALLREDUCE", "REDUCE", "REDUCESCATTER"]
 
 
 def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and the same backwards as an allgather."""
-    on = Folded(ranks)
+    on = _Folded(ranks)
     block = size / on.power
+    halving = _halving(on, block)
     return [
         *on.fold(block, on.power),
-        halving(on, block),
-        regather_blocks(on, block),
+        halving,
+        backwards(halving, "allgather"),
         *on.unfold(block, on.power),
     ]
 
 
-def _ring(ranks: int, root: int, size: float) -> list[Part]:
+def _two_rings(ranks: int, root: int, size: float) -> list[Part]:
     """Return two turns around the ring: one combines, one hands out."""
     block = size / ranks
-    return ring(ranks, 0, block) + gathering.ring(ranks, 0, block)
+    return _ring(ranks, 0, block) + gathering.ring(ranks, 0, block)
 
 
 def _up_and_down(up: Levels, down: Levels) -> Algorithm:
@@ -65,16 +46,7 @@ def _up_and_down(up: Levels, down: Levels) -> Algorithm:
     ]
 
 
-ALLREDUCE = {
-    "doubling": _doubling,
-    "rabenseifner": _rabenseifner_all,
-    "ring": _ring,
-    "reduce-bcast": _up_and_down(trees.binomial, trees.knomial),  # as Open MPI mostly has it
-    "linear": _up_and_down(trees.linear, trees.linear),
-}
-
-
-class Folded:
+class _Folded:
     """The ranks that take part, renumbered 0 … 2^k - 1.
 
     Of the first 2r ranks, r being those beyond a power of two, each even one gives what it
@@ -115,24 +87,22 @@ class Folded:
 
     def unfold(self, block: float, blocks: int) -> list[Part]:
         """Return the step that gives the result to those left out."""
-        if not self.beyond:
-            return []
-        stay = self.rank(np.arange(self.beyond))
-        out = stay + (-1 if self.odd else 1)
-        return [Part("unfold", 1, lambda k: Step(stay, out, 0, blocks), block, blocks)]
+        return [backwards(part, "unfold") for part in self.fold(block, blocks)]
 
 
-def doubling(on: Folded, block: float) -> Part:
-    """Return recursive doubling: partners at distance 1, 2, 4 … exchange all they have."""
+def _doubling(ranks: int, root: int, size: float) -> list[Part]:
+    """Return recursive doubling: partners at distance 1, 2, 4 … exchange their whole buffers."""
+    on = _Folded(ranks)
     place = np.arange(on.power)
 
     def step(k: int) -> Step:
         return Step(on.rank(place), on.rank(place ^ (1 << k)))
 
-    return Part("doubling", on.power.bit_length() - 1, step, block, combine=True)
+    core = Part("doubling", on.power.bit_length() - 1, step, size, combine=True)
+    return [*on.fold(size, 1), core, *on.unfold(size, 1)]
 
 
-def halving(on: Folded, block: float) -> Part:
+def _halving(on: _Folded, block: float) -> Part:
     """Return recursive halving of 2^k blocks: half of what is left to a partner twice as far.
 
     Afterwards place p has the block whose number is p with its bits in reverse.
@@ -141,37 +111,24 @@ def halving(on: Folded, block: float) -> Part:
 
     def step(k: int) -> Step:
         half = on.power >> (k + 1)
-        first = kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
+        first = _kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
         return Step(on.rank(place), on.rank(place ^ (1 << k)), first, half)
 
     return Part("halving", on.power.bit_length() - 1, step, block, on.power, combine=True)
 
 
-def kept_block(place: Ints, k: int, power: int) -> Ints:
+def _kept_block(place: Ints, k: int, power: int) -> Ints:
     """Return the first block that each place still has after k halvings.
 
     Examples
     --------
-    >>> kept_block(np.arange(4), 2, 4).tolist()
+    >>> _kept_block(np.arange(4), 2, 4).tolist()
     [0, 2, 1, 3]
     """
     first = np.zeros_like(place)
     for j in range(k):
         first += (place >> j & 1) * (power >> (j + 1))
     return first
-
-
-def regather_blocks(on: Folded, block: float) -> Part:
-    """Return `halving` backwards: everyone gets all blocks."""
-    place = np.arange(on.power)
-    rounds = on.power.bit_length() - 1
-
-    def step(k: int) -> Step:
-        j = rounds - 1 - k
-        first = kept_block(place, j + 1, on.power)
-        return Step(on.rank(place), on.rank(place ^ (1 << j)), first, on.power >> (j + 1))
-
-    return Part("allgather", rounds, step, block, on.power)
 
 
 def _to_root(broadcast: Algorithm) -> Algorithm:
@@ -192,9 +149,9 @@ def _in_order_binary(ranks: int, root: int, size: float) -> list[Part]:
 
 def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and a gather of the blocks to the root."""
-    on = Folded(ranks, odd=False)
+    on = _Folded(ranks, odd=False)
     block = size / on.power
-    found = [*on.fold(block, on.power), halving(on, block)]
+    found = [*on.fold(block, on.power), _halving(on, block)]
     rank = on.rank(np.arange(on.power))
     if root < 2 * on.beyond and root % 2:  # the root was left out: it takes the place of rank 0
         over = Step(np.array([0]), np.array([root]))
@@ -209,7 +166,7 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
         j = rounds - 1 - k
         sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
         here = place[sends]
-        first = kept_block(here, j + 1, on.power)
+        first = _kept_block(here, j + 1, on.power)
         return Step(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
 
     return [*found, Part("gather", rounds, step, block, on.power)]
@@ -217,7 +174,7 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
 
 def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return recursive halving of everyone's blocks, the farthest partner first."""
-    on = Folded(ranks)
+    on = _Folded(ranks)
     rounds = on.power.bit_length() - 1
     place = np.arange(on.power)
 
@@ -257,14 +214,14 @@ def _butterfly(ranks: int, root: int, block: float) -> list[Part]:
 
     On a power of two the blocks are sorted beforehand so that each ends at its rank.
     """
-    on = Folded(ranks)
+    on = _Folded(ranks)
     rounds = on.power.bit_length() - 1
     place = np.arange(on.power)
-    mirrored = kept_block(place, rounds, on.power)
+    mirrored = _kept_block(place, rounds, on.power)
 
     def step(k: int) -> Step:
         half = on.power >> (k + 1)
-        low = kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
+        low = _kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
         first = on.start(low)
         return Step(on.rank(place), on.rank(place ^ (1 << k)), first, on.start(low + half) - first)
 
@@ -294,7 +251,7 @@ def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("pairwise", ranks - 1, step, block, ranks, combine=True, even=True)]
 
 
-def ring(ranks: int, root: int, block: float) -> list[Part]:
+def _ring(ranks: int, root: int, block: float) -> list[Part]:
     """Return a block being combined on its way around, ending at its own rank."""
     rank = np.arange(ranks)
 
@@ -317,6 +274,13 @@ def _reduced_and_scattered(ranks: int, root: int, block: float) -> list[Part]:
     return [up, *gathering.SCATTER["linear"](ranks, 0, block)]
 
 
+ALLREDUCE = {
+    "doubling": _doubling,
+    "rabenseifner": _rabenseifner_all,
+    "ring": _two_rings,
+    "reduce-bcast": _up_and_down(trees.binomial, trees.knomial),  # as Open MPI mostly has it
+    "linear": _up_and_down(trees.linear, trees.linear),
+}
 REDUCE = {
     "binomial": _to_root(BCAST["binomial"]),
     "binary": _to_root(BCAST["binary"]),
@@ -330,6 +294,6 @@ REDUCESCATTER = {
     "pairwise": _pairwise,
     "doubling": _double_blocks,
     "butterfly": _butterfly,
-    "ring": ring,
+    "ring": _ring,
     "reduce-scatter": _reduced_and_scattered,
 }

@@ -255,8 +255,7 @@ def compare_strategies(
     notes = [note] if note else []
     own = baseline_of(asked.machine, baseline) if isinstance(baseline, str) else baseline
     request["baseline"] = own
-    searching = {"predictor": asked, "progress": progress}
-    plans = _plans(asked.machine, count, strategies, request, searching, notes)
+    plans = _plans(asked, count, strategies, request, progress, notes)
     gains = Gains(asked, Placed(plans[0].rows))
     rows: list[Row] = []
     for k, chosen in enumerate(plans):
@@ -287,23 +286,23 @@ def compare_strategies(
 
 
 def _plans(
-    machine: Machine,
+    asked: Predictor,
     count: int,
     strategies: Sequence[str],
     request: Mapping[str, Any],
-    searching: Mapping[str, Any],
+    progress: Callable[[Any], bool | None] | None,
     notes: list[str],
 ) -> list[Plan]:
     """Return the default's plan and those of the strategies; what does not apply is noted."""
     default = request["baseline"].strategy
-    found = [plan(machine, count, strategy=default, **request)]
+    found = [plan(asked.machine, count, strategy=default, **request)]
     for strategy in dict.fromkeys(strategies or STRATEGIES):
         if strategy == default:
             continue
         # A strategy that predicts has to look for what is compared here.
-        wanted = {**request, **searching} if strategy in PREDICTING else request
+        searching = {"predictor": asked, "progress": progress} if strategy in PREDICTING else {}
         try:
-            found.append(plan(machine, count, strategy=strategy, **wanted))
+            found.append(plan(asked.machine, count, strategy=strategy, **{**request, **searching}))
         except (UsageError, PlanError) as error:
             if strategies:
                 raise

@@ -6,6 +6,7 @@ matplotlib is loaded here and nowhere else; it is not needed for the table.
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -103,19 +104,13 @@ def _figure(found: Comparison, figure: Any) -> Any:
         shown[-1] = found.default
     height = 1.6 + 0.34 * len(shown)
     made = figure(figsize=(11.5, height + 4.6), layout="constrained")
-    made.suptitle(_wrap_text(found.sentence), fontsize=11, fontweight="bold")
+    made.suptitle(textwrap.fill(found.sentence, 100), fontsize=11, fontweight="bold")
     top, bottom = made.subfigures(2, 1, height_ratios=[height, 4.4])
     left, right = top.subplots(1, 2, sharey=True, width_ratios=[3, 2])
     _times(left, shown)
     _classes(right, shown)
     _heats(bottom, found)
     return made
-
-
-def _wrap_text(text: str) -> str:
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, 100))
 
 
 def _times(axes: Any, shown: list[Entry]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from html import escape
+from typing import Any
 
 from placement.commands.tables import align_columns
 from placement.support.quantities import size_text, time_text
@@ -77,29 +78,25 @@ def as_csv(found: Comparison) -> str:
 
     A cell that a spreadsheet would take for a formula is led by an apostrophe.
     """
-    kinds = list(found.best.found.by_class)
-    head = [
-        "strategy", "order", "default", "time_s", "ratio", "gain_low", "gain_likely",
-        "gain_high", "bound_s", "percent_of_bound", "binds",
-        "bottleneck_class", "bottleneck_link", "bottleneck_load", "bottleneck_bandwidth",
-        "hop_bytes", *_levels(found), *(f"{kind}_s" for kind in kinds), "nodelist",
-    ]  # fmt: skip
     out = io.StringIO()
-    write = csv.writer(out, lineterminator="\n").writerow
-    write(head)
-    for entry in found.entries:
-        one = entry.document()
-        worst = one["bottleneck"]
-        row = [
-            one["strategy"], one["order"], int(one["default"]), one["time_s"], one["ratio"],
-            *(one["gain"][end] for end in ("low", "likely", "high")),
-            one["bound_s"], one["percent_of_bound"], one["binds"], worst["class"],
-            worst["link"], worst["load"], worst["bandwidth"], one["hop_bytes"],
-            *(one["touches"][x] for x in _levels(found)),
-            *(one["by_class"][kind] for kind in kinds), one["nodelist"],
-        ]  # fmt: skip
-        write([_harmless(value) for value in row])
+    rows = [_figures(entry.document()) for entry in found.entries]
+    table = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows({head: _harmless(value) for head, value in row.items()} for row in rows)
     return out.getvalue()
+
+
+def _figures(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the cells of a row, by what stands above them, of an entry as JSON takes it."""
+    row = {name: entry[name] for name in ("strategy", "order", "default", "time_s", "ratio")}
+    row["default"] = int(row["default"])
+    row |= {f"gain_{end}": entry["gain"][end] for end in ("low", "likely", "high")}
+    row |= {name: entry[name] for name in ("bound_s", "percent_of_bound", "binds")}
+    row |= {f"bottleneck_{name}": figure for name, figure in entry["bottleneck"].items()}
+    del row["bottleneck_seconds"]
+    row |= {"hop_bytes": entry["hop_bytes"], **entry["touches"]}
+    row |= {f"{kind}_s": seconds for kind, seconds in entry["by_class"].items()}
+    return {**row, "nodelist": entry["nodelist"]}
 
 
 def _harmless(value: object) -> object:

@@ -20,10 +20,9 @@ from placement.request import Request
 from placement.support.array_types import Ints
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING, Budget
-from rankmap.joint.judge import State, canonical
+from rankmap.joint.judge import Judge, State, canonical
 from rankmap.joint.rank_orders import Make, node_by_node, quick_orders, searched_orders
 from rankmap.pattern import Pattern
-from rankmap.predict import Predictor
 
 Pair = tuple["NodeSet", str, Make, float]
 
@@ -55,7 +54,8 @@ class Pairing:
 
     Parameters
     ----------
-    asked : Predictor
+    judge : Judge
+        Of states by the predictor that the search goes by.
     pattern : Pattern
         Fitted to the job's slots.
     request : Request
@@ -63,25 +63,22 @@ class Pairing:
         Judged with rank r on slot r already.
     budget : Budget
         In the part that may be spent.
-    us : float
-        What judging a state takes.
     judged : callable
         Takes a state and returns its time.
     """
 
     def __init__(
         self,
-        asked: Predictor,
+        judge: Judge,
         pattern: Pattern,
         request: Request,
         sets: list[NodeSet],
         budget: Budget,
-        us: float,
         judged: Callable[[State], float],
     ) -> None:
-        self.asked, self.pattern, self.request, self.sets = asked, pattern, request, sets
-        self.budget, self.us, self.judged = budget, us, judged
-        self.on = asked.slots(sets[0].rows)
+        self.asked, self.us, self.pattern, self.request = judge.asked, judge.us, pattern, request
+        self.sets, self.budget, self.judged = sets, budget, judged
+        self.on = self.asked.slots(sets[0].rows)
         self.quick_us = work.quick_order(len(self.on))
         self.orders = quick_orders(pattern, self.on)
         self.groupings: dict[bytes, tuple[float, Ints | None]] = {}

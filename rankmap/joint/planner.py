@@ -15,7 +15,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.request import Baseline, Choice, Request
+from placement.request import Choice, Request
 from placement.support.array_types import Floats
 from placement.support.quantities import size_text, time_text
 from rankmap.binding import copies_inside
@@ -154,19 +154,20 @@ class _Answer:
             said = self._by_j(state, base)
         else:
             said = why(best, default, gain, same, self.request.baseline.words)
+
+        def written(form: str | None, path: str | None, limit: str | None) -> tuple[str, str]:
+            """Return the order as text of a format, and how its library is told it."""
+            form = form or format_of(path)
+            fitted, told = fit_format(order, form, "sorted", limit, {"predictor": self.asked})
+            return emit(fitted, form), told
+
         return Choice(
             rows=state.rows,
             why=said,
             facts=self._facts(state, best, default, gain),
-            warnings=(
-                *self._warnings(),
-                *_doubts(None if self.timeless else gain, self.request.baseline),
-                *_copies(order, self.asked),
-            ),
+            warnings=tuple(self._warnings(order, gain)),
             order=order,
-            written=lambda form, path, limit: _order_text(
-                order, form or format_of(path), limit, self.asked
-            ),
+            written=written,
         )
 
     def _better(self, state: State, best: Prediction, gain: Gain | None) -> bool:
@@ -292,38 +293,27 @@ class _Answer:
         costs = {"cost": plain(self.worth(state)), "default_cost": usual}
         return {"by": "J", "why": self.timeless, **costs}
 
-    def _warnings(self) -> tuple[str, ...]:
+    def _warnings(self, order: Order, gain: Gain | None) -> Iterator[str]:
+        """Yield what a user should know before trusting the plan."""
+        yield from self.assumed
         if self.budget.stopped:
-            return (*self.assumed, "the search was stopped: this is the best until then")
-        late = "the search was cut short by its deadline: --deadline gives it more seconds"
-        return (*self.assumed, *((late,) if self.budget.late else ()))
-
-
-def _copies(order: Order, asked: Predictor) -> Iterator[str]:
-    """Yield what copying inside the nodes takes, where it is known what is in them."""
-    found = copies_inside(order, fit_pattern(asked.pattern, order.on), asked.size)
-    if found:
-        yield found.sentence()
-
-
-def _doubts(gain: Gain | None, baseline: Baseline) -> Iterator[str]:
-    """Yield what a user should know before trusting a plan's gain."""
-    if gain is not None and gain.low < 1 - TUNING.clearly:
-        yield (
-            f"this may be slower than {baseline.words}: {gain.low:.2f} x as fast at worst"
-            f" (most unsure: {gain.most_unsure})"
-        )
+            yield "the search was stopped: this is the best until then"
+        elif self.budget.late:
+            yield "the search was cut short by its deadline: --deadline gives it more seconds"
+        if gain is not None and not self.timeless and gain.low < 1 - TUNING.clearly:
+            yield (
+                f"this may be slower than {self.request.baseline.words}: {gain.low:.2f} x as fast"
+                f" at worst (most unsure: {gain.most_unsure})"
+            )
+        pattern = fit_pattern(self.asked.pattern, order.on)
+        copies = copies_inside(order, pattern, self.asked.size)
+        if copies:
+            yield copies.sentence()
 
 
 def _key(state: State) -> bytes:
     slots = b"" if state.slots is None else state.slots.tobytes()
     return state.rows.tobytes() + b"|" + slots
-
-
-def _order_text(order: Order, form: str, limit: str | None, asked: Predictor) -> tuple[str, str]:
-    """Return an order as text of a format, and how its library is told it."""
-    fitted, told = fit_format(order, form, "sorted", limit, {"predictor": asked})
-    return emit(fitted, form), told
 
 
 #: Links that carry less than this share of the busiest of their class are not counted as used.

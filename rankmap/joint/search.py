@@ -233,8 +233,7 @@ class _Search:
                     break
                 time = self.start(State(rows, slots, f"{name}, as the grid lies"))
                 sets.append(NodeSet(name, rows, time))
-        us = self.judge.us
-        one = Pairing(self.asked, self.pattern, self.request, sets, self.budget, us, self.start)
+        one = Pairing(self.judge, self.pattern, self.request, sets, self.budget, self.start)
         one.quick()
         one.listed_otherwise()
         one.searched()

@@ -20,6 +20,7 @@ from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.network import Demand, channels, loads
 from placement.support.array_types import Floats, Ints
+from placement.support.arrays import find
 from rankmap.predict.constants import MOST
 
 __all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared_channels"]
@@ -180,8 +181,8 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     found, lost = [], 0
     for job in running_jobs():
         wanted = np.array(list(dict.fromkeys(job.nodes)))
-        at = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
-        known = names[at] == wanted
+        at = find(names, wanted)
+        known = at >= 0
         lost += int((~known).sum())
         if known.any():
             found.append(Other(order[at[known]].astype(np.int64), load, f"job {job.id}"))

@@ -87,7 +87,9 @@ class _Table:
             self.node = np.arange(len(job.rows))
             self.ranks = job.counts
         else:
-            self.line, self.node, self.ranks = _ranks_on_lines(self.nodes, len(job.rows))
+            places = np.arange(len(self.nodes))[:, None] * len(job.rows) + self.nodes
+            place, self.ranks = np.unique(places, return_counts=True)
+            self.line, self.node = np.divmod(place, len(job.rows))
 
     def at_once(self, name: str) -> Phase:
         """Return the exchange with everything posted at once."""
@@ -185,19 +187,6 @@ class _Table:
     def _most(self, amount: Ints) -> float:
         """Return the largest sum over one node's lines."""
         return float(np.bincount(self.node, amount, minlength=len(self.job.rows)).max(initial=0))
-
-
-def _ranks_on_lines(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
-    """Return (line, node, ranks) for each node that has ranks of a line.
-
-    Examples
-    --------
-    >>> [column.tolist() for column in _ranks_on_lines(np.array([[0, 0, 1], [1, 1, 1]]), 2)]
-    [[0, 0, 1], [0, 1, 1], [2, 1, 3]]
-    """
-    line = np.arange(len(nodes))[:, None]
-    key, ranks = np.unique(line * count + nodes, return_counts=True)
-    return *np.divmod(key, count), ranks
 
 
 def _partners_met(steps: list[Step]) -> float:

@@ -282,20 +282,6 @@ class Model:
         some = np.isfinite(whole)
         return float((left.bandwidth[some] / whole[some]).min(initial=1.0))
 
-    def step_s(self, demand: Demand, left: Channels | None, message: float) -> float:
-        """Return the seconds of what is sent at once: of the busiest link, node or rank.
-
-        Parameters
-        ----------
-        demand : Demand
-        left : Channels or None
-            As `left` returns them.
-        message : float
-            Bytes of the busiest rank.
-        """
-        links = self._longest(self.loads(demand, left, message, settled=False))
-        return max(self.process_s(message), links)
-
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
         return float((np.maximum(out, into) / (self.injection * GB)).max(initial=0.0))
@@ -395,13 +381,14 @@ class Model:
         return course(phase, self.routing, len(self.channels), self.constants.burst)
 
     def _in_steps(self, phase: Phase, left: Channels | None) -> float:
-        """Return the seconds of the steps of a phase, each as long as its busiest channel."""
+        """Return the seconds of a phase's steps: each of its busiest channel, node or rank."""
         assert phase.steps is not None
-        ranks = len(phase.job.node)
-        return math.fsum(
-            times * self.step_s(phase.job.demand(one), left, one.message(ranks))
-            for one, times in phase.steps()
-        )
+        each = []
+        for one, times in phase.steps():
+            message = one.message(len(phase.job.node))
+            loads = self.loads(phase.job.demand(one), left, message, settled=False)
+            each.append(times * max(self.process_s(message), self._longest(loads)))
+        return math.fsum(each)
 
     def process_s(self, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""

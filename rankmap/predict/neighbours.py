@@ -257,11 +257,8 @@ def remember(pattern: Graph, entries: Any) -> None:
     a, b, weight = entries.a, entries.b, entries.weight
     if entries.undirected:
         off = a != b
-        a, b, weight = (
-            np.concatenate([a, b[off]]),
-            np.concatenate([b, a[off]]),
-            np.concatenate([weight, weight[off]]),
-        )
+        a, b = np.append(a, b[off]), np.append(b, a[off])
+        weight = np.append(weight, weight[off])
     sent = (a != b) & (weight != 0)
     pattern.known[DIRECTED] = (a[sent], b[sent], weight[sent])
 
