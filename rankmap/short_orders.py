@@ -28,7 +28,7 @@ from rankmap.grid.dims import boxes_of, divisors
 from rankmap.order import Order
 from rankmap.orders import find
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.structured import GridPattern
+from rankmap.pattern.structured import grid_model
 from rankmap.permutation import inverse
 from rankmap.progress import step
 from rankmap.score.distance import job_distance
@@ -363,7 +363,7 @@ def _try_boxes(front: _Front) -> list[_Tried]:
     Boxes of a level only add to the blocks of a mapping: short ones are carried on
     to the next level beside the best.
     """
-    grid = _grid(front.pattern)
+    grid = grid_model(front.pattern)
     if grid is None:
         return []
     units, dims = front.units, grid.dims or ()
@@ -385,12 +385,6 @@ def _try_boxes(front: _Front) -> list[_Tried]:
     return tried
 
 
-def _grid(pattern: Pattern | None) -> GridPattern | None:
-    """Return the process grid of a pattern, also of one that was recognised; None without."""
-    grid = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
-    return grid if isinstance(grid, GridPattern) else None
-
-
 def _nest_orders(outer: Order, inner: Order, units: Units, level: Level) -> Order:
     """Return one order's units of a level, inside of each of which ranks follow another order."""
     place = inverse(units.slots)
@@ -400,7 +394,7 @@ def _nest_orders(outer: Order, inner: Order, units: Units, level: Level) -> Orde
 
 def _side_by_side(one: Order, other: Order, front: _Front) -> Iterator[Order]:
     """Yield orders of which one part of the grid is as in one order, the rest as in another."""
-    grid = _grid(front.pattern)
+    grid = grid_model(front.pattern)
     sides = (grid.dims if grid else None) or (len(one.on.counts),)
     walks = one.ranks[front.units.slots], other.ranks[front.units.slots]
     cells = np.arange(len(one)) * math.prod(sides) // len(one)

@@ -1,4 +1,4 @@
-"""Carve a grid into parts of any sizes: again and again in two, where the cut is cheapest.
+"""Carve a grid again and again in two, where the cut is cheapest; alone, or with a torus.
 
 What boxes cannot tile (blades of three nodes beside blades of four, 24 ranks
 a node on a 64x64 grid) is cut here. A cut takes the first so many cells along
@@ -6,6 +6,14 @@ one dimension, whole layers first and a layer's share along the next one, so
 every part is a box but for one layer, and every size is met exactly. In a large
 grid all parts of a generation are cut at once, without weighing the ways
 (`carve_fast`).
+
+The nodes of a sparse allocation on a torus fill no box, so the grid cannot be laid on
+them as it is. Both are cut in two again and again (`halve_together`), the nodes across
+their longest side and the grid where it costs least, one generation after another:
+when a part of the grid is cut, it is known about where all others are, and of
+the two ways to put its halves on those of its nodes the one with the fewer
+hops is taken. (Dual recursive bipartitioning, F. Pellegrini, 1994, with the
+outer neighbours at the centre of their part.)
 """
 
 from __future__ import annotations
@@ -16,12 +24,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.support.array_types import Ints
+from placement.support.array_types import Floats, Ints, Mask
 from rankmap.grid.boxes import Coarse
+from rankmap.grid.steps import step_ends
 
-__all__ = ["carve", "carve_fast"]
+__all__ = ["carve", "carve_fast", "halve_together"]
 
-#: Parts of at most so many cells are cut along every order of their dimensions.
+#: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
+#: one order an axis.
 THOROUGH = 4096
 
 #: Larger grids are carved without weighing the ways.
@@ -31,7 +41,7 @@ MOST_WEIGHED = 16384
 SLACK = 0.18
 
 
-def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> Ints:
+def carve(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     """Return the cells of a grid in an order whose stretches are compact parts.
 
     Parameters
@@ -41,8 +51,6 @@ def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> 
     levels : sequence of int64 arrays
         For each level, the finest first, where its parts begin along the
         order, from 0, and the number of cells at the end.
-    thorough : int
-        Parts of more cells are cut along one order of dimensions an axis only.
 
     Returns
     -------
@@ -73,7 +81,7 @@ def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> 
         local = points - points.min(axis=0)
         alike = local.tobytes(), sizes.tobytes()
         if alike not in cuts:
-            cuts[alike] = _best(pattern, local, sizes, thorough)
+            cuts[alike] = _best(pattern, local, sizes)
         order, at = cuts[alike]
         todo.append((points[order[:at]], low, low + at, level))
         todo.append((points[order[at:]], low + at, high, level))
@@ -98,14 +106,14 @@ def _candidates(places: Ints, low: int, high: int) -> Ints:
     return places[close]
 
 
-def _best(pattern: Coarse, local: Ints, sizes: Ints, thorough: int) -> tuple[Ints, int]:
+def _best(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     """Return the order of a part's points, and the place in it, where cutting costs least a cell.
 
     The parts of an uneven cut still have to be cut: the larger one once more
     than the other, so a cut is weighed by the share it takes off.
     """
     shape, count = (local.max(axis=0) + 1).tolist(), len(local)
-    few = count <= thorough
+    few = count <= THOROUGH
     orders = [
         np.lexsort(tuple(local[:, axis] for axis in reversed(axes))) for axes in _axes(shape, few)
     ]
@@ -182,3 +190,123 @@ def _places(levels: Sequence[Ints], low: Ints, high: Ints) -> Ints:
             best = np.where(fits & ((best < 0) | nearer), place, best)
         found = np.where((found == low) & (best >= 0), best, found)
     return found
+
+
+def halve_together(
+    model: Coarse, periodic: Sequence[bool], coords: Ints, extents: Sequence[int]
+) -> Ints:
+    """Return the node of every cell of a grid.
+
+    Parameters
+    ----------
+    model : Coarse
+        The grid, one cell a node, and the weight between neighbours.
+    periodic : sequence of bool
+        Along which dimensions the grid closes.
+    coords : int64 (nodes, axes)
+        Of the nodes, turned so that an allocation round the edge is one piece.
+    extents : sequence of int
+        Of the whole torus.
+
+    Examples
+    --------
+    >>> from rankmap.grid.boxes import Coarse
+    >>> line = Coarse((4,), (((1,), 1.0),))
+    >>> halve_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
+    [1, 3, 0, 2]
+    """
+    plan = _Plan(model, periodic, coords, extents)
+    parts = [(np.arange(len(coords)), np.arange(len(coords)))]
+    while parts:
+        parts = [half for nodes, cells in parts for half in plan.halves(nodes, cells)]
+    return plan.node
+
+
+class _Plan:
+    """Where the cells are so far: at the centre of their part's nodes, in the end on a node."""
+
+    def __init__(
+        self, model: Coarse, periodic: Sequence[bool], coords: Ints, extents: Sequence[int]
+    ) -> None:
+        self.model = model
+        self.coords = coords
+        self.extents = np.array(extents, dtype=np.float64)
+        self.points = np.stack(np.unravel_index(np.arange(len(coords)), model.grid), axis=1)
+        self.near, self.weight = _neighbours(model, periodic)
+        self.at = np.repeat(coords.mean(axis=0)[None, :], len(coords), axis=0)
+        self.node = np.zeros(len(coords), dtype=np.int64)
+        self.axes = list(itertools.permutations(range(len(model.grid))))
+
+    def halves(self, nodes: Ints, cells: Ints) -> list[tuple[Ints, Ints]]:
+        """Return the halves of nodes and their cells; none where the nodes are in one place."""
+        cut = self._middle(nodes)
+        if cut is None:
+            self.node[cells] = nodes
+            return []
+        centres = [self.coords[half].mean(axis=0) for half in cut]
+        mine = self._sides(cells, centres, len(cut[0]))
+        found = [(cut[0], cells[mine]), (cut[1], cells[~mine])]
+        for (_, some), centre in zip(found, centres, strict=True):
+            self.at[some] = centre
+        return found
+
+    def _middle(self, nodes: Ints) -> tuple[Ints, Ints] | None:
+        """Return the nodes in two, cut across their longest side nearest to its middle."""
+        here = self.coords[nodes]
+        axis = int(np.argmax(np.ptp(here, axis=0)))
+        side = here[:, axis]
+        order = np.lexsort((*here.T, side))
+        places = np.flatnonzero(np.diff(side[order])) + 1
+        if not len(places):
+            return None
+        at = int(places[np.argmin(np.abs(2 * places - len(nodes)))])
+        return nodes[order[:at]], nodes[order[at:]]
+
+    def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Mask:
+        """Return which cells, so many, go to the first centre."""
+        pull = self._pull(cells, centres)
+        apart = float(self._hops(centres[0], centres[1]))
+        local = self.points[cells] - self.points[cells].min(axis=0)
+        shape = local.max(axis=0) + 1
+        least, best = math.inf, np.zeros(len(cells), dtype=bool)
+        for axes in self.axes:
+            order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
+            for turned in (order, order[::-1]):
+                mine = np.zeros(len(cells), dtype=bool)
+                mine[turned[:size]] = True
+                both = np.zeros((2, *shape.tolist()), dtype=bool)
+                both[(mine.astype(np.int64), *local.T)] = True
+                cost = float(pull[mine].sum() + apart * self.model.cut(both[1], both[0]))
+                if cost < least - 1e-9:
+                    least, best = cost, mine
+        return best
+
+    def _pull(self, cells: Ints, centres: list[Floats]) -> Floats:
+        """Return what each cell's neighbours outside the part cost more at the first centre."""
+        inside = np.zeros(len(self.at) + 1, dtype=bool)
+        inside[cells] = True
+        inside[-1] = True  # no neighbour
+        near = self.near[cells]
+        weight = np.where(inside[near], 0.0, self.weight)
+        place = self.at[np.where(inside[near], 0, near)]
+        more = self._hops(place, centres[0]) - self._hops(place, centres[1])
+        return np.asarray((weight * more).sum(axis=1))
+
+    def _hops(self, a: Floats, b: Floats) -> Floats:
+        apart = np.abs(a - b)
+        return np.asarray(np.minimum(apart, np.abs(self.extents - apart)).sum(axis=-1))
+
+
+def _neighbours(model: Coarse, periodic: Sequence[bool]) -> tuple[Ints, Floats]:
+    """Return each cell's neighbours (their number where there is none) and the steps' weights."""
+    count = math.prod(model.grid)
+    table = np.arange(count).reshape(model.grid)
+    columns, weights = [], []
+    for offset, weight in model.steps:
+        for step in (offset, tuple(-s for s in offset)):
+            here, there = step_ends(table, periodic, step)
+            column = np.full(count, count)
+            column[here.ravel()] = there.ravel()
+            columns.append(column)
+            weights.append(weight)
+    return np.stack(columns, axis=1), np.array(weights)

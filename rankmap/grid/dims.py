@@ -19,7 +19,6 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Ints, Shape
-from rankmap.slots import Slots
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -30,8 +29,6 @@ __all__ = [
     "dims",
     "divisors",
     "factorisations",
-    "grid_for",
-    "grids",
     "shape_turns",
 ]
 
@@ -94,18 +91,6 @@ def dims(
             "give --ppn that divides them, or take the compact grid",
         )
     return best or balanced_factors(n, ndims)
-
-
-def grid_for(n: int, ndims: int, slots: Slots | None) -> Shape:
-    """Return the grid that ``stencil:auto`` has on these slots; None: the compact one.
-
-    Examples
-    --------
-    >>> grid_for(48, 2, None)
-    (8, 6)
-    """
-    held = None if slots is None else math.gcd(*slots.counts.tolist())
-    return dims(n, ndims, ppn=held)
 
 
 @lru_cache(maxsize=256)

@@ -56,18 +56,13 @@ def stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
             rest = rest.T
             continue
         if not whole:
-            found.append(_plough(rest))
+            lines = (rest if rest.shape[1] >= rest.shape[0] else rest.T).copy()
+            lines[1::2] = lines[1::2, ::-1]  # what is left goes along the longer lines, to and fro
+            found.append(lines.ravel())
             break
         found.append(rest[:, :whole].ravel())
         rest = rest[:, whole:].T
     return np.concatenate(found)
-
-
-def _plough(table: Ints) -> Ints:
-    """Return the cells of a table along its longer lines, to and fro."""
-    lines = (table if table.shape[1] >= table.shape[0] else table.T).copy()
-    lines[1::2] = lines[1::2, ::-1]
-    return lines.ravel()
 
 
 def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:

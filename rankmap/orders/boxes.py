@@ -19,20 +19,18 @@ import numpy as np
 
 from placement.support.array_types import Floats, Ints, Shape
 from rankmap.grid.boxes import cells_in, coarse, inside
-from rankmap.grid.carving import carve
+from rankmap.grid.carving import carve, halve_together
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.grid.embedding import box_of, hops, lay_grid, layouts
-from rankmap.grid.halving import halve_together
 from rankmap.grid.lines import stretches, swap_along_lines
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
-from rankmap.pattern.structured import GridPattern, Lines, Stencil
+from rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
 from rankmap.permutation import inverse
 from rankmap.score.bounds import Bound, by_level_bound, capacities
 from rankmap.score.distance import Distance, Levels, job_distance
-from rankmap.score.grid_bounds import grid_bound, most_inside
-from rankmap.score.isoperimetry import shadows
+from rankmap.score.grid_bounds import grid_bound, most_inside, shadows
 from rankmap.score.traffic import cost_of
 from rankmap.slots import Slots
 from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
@@ -78,12 +76,12 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
     UsageError
         Where the pattern has no process grid.
     """
-    grid_of(pattern, "boxes")
+    dims = grid_of(pattern, "boxes")
     distance = _judge(slots, job_distance(slots))
     best = np.arange(len(slots), dtype=np.int64)
-    if isinstance(pattern, Lines) and sum(e > 1 for e in pattern.dims or ()) < 2:
+    if isinstance(pattern, Lines) and sum(e > 1 for e in dims) < 2:
         return Order(best, slots)  # all to all: every order costs the same
-    model = _model(pattern)
+    model = grid_model(pattern) or Stencil(dims)
     floor, sure = _floor(model, slots, distance)
     node = slots.node
     least = cost_of(pattern, node, distance)
@@ -97,7 +95,7 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
             break
     few = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
     if isinstance(model, Lines) and few and least > floor * (1 + 1e-12):
-        best = swap_along_lines(best.reshape(model.dims or ()), node, distance.matrix()).ravel()
+        best = swap_along_lines(best.reshape(dims), node, distance.matrix()).ravel()
     return Order(best, slots)
 
 
@@ -133,12 +131,6 @@ def _floor(pattern: GridPattern, slots: Slots, distance: Distance) -> tuple[floa
         held = [every * v - shadows(dims, along, v) for v in values.tolist()]
         cuts.append(max(0.0, whole - float(counts @ np.array(held))))
     return by_level_bound(np.array(cuts), distance), False
-
-
-def _model(pattern: Pattern) -> GridPattern:
-    """Return a pattern on the grid that stands for this one where it is none itself."""
-    model = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
-    return model if isinstance(model, GridPattern) else Stencil(pattern.dims or (1,))
 
 
 def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[Ints]:
@@ -325,7 +317,8 @@ def _lay_on_torus(
     least, most, left, found = math.inf, 0.0, BUDGET, None
     for chain in _router_chains(pattern, slots.ppn, int(nodes[0])):
         model = coarse(pattern, chain[-1])
-        cut = _cut(pattern, chain[-1])
+        whole, held = inside(pattern, np.array([pattern.dims, chain[-1]])).tolist()
+        cut = whole - held * (len(slots) // math.prod(chain[-1]))  # weight that leaves the boxes
         most = most or cut
         if cut >= least * (1 - 1e-9) or left < 0:
             break
@@ -341,12 +334,6 @@ def _lay_on_torus(
         return None
     places = by_router.reshape(len(once), -1)[found[1]]
     return least / max(most, 1e-300), _deal_slots(pattern.dims or (), found[0], places)
-
-
-def _cut(pattern: GridPattern, box: Shape) -> float:
-    """Return the weight of the edges that leave the boxes of a shape."""
-    both = inside(pattern, np.array([pattern.dims, box]))
-    return float(both[0] - both[1] * (math.prod(pattern.dims or ()) // math.prod(box)))
 
 
 def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[Chain]:

@@ -123,15 +123,12 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
     dims = pattern.dims or ()
     model = pattern if isinstance(pattern, GridPattern) else Stencil(dims)
     group = math.gcd(*slots.counts.tolist())
-    groups = [
-        shape for shape in shape_turns(balanced_factors(group, len(dims))) if _divides(shape, dims)
-    ]
+    turns = shape_turns(balanced_factors(group, len(dims)))
+    groups = [shape for shape in turns if _divides(shape, dims)]
     if not groups and relax:
         groups = list(factorisations(group, dims))
     if not groups:
-        tried = ", ".join(
-            "x".join(map(str, box)) for box in shape_turns(balanced_factors(group, len(dims)))
-        )
+        tried = ", ".join("x".join(map(str, box)) for box in turns)
         grid = "x".join(map(str, dims))
         raise UsageError(
             f"no multicore group of {group} units divides the grid {grid}: tried {tried}",

@@ -152,6 +152,12 @@ class Pattern(ABC):
             )
         return self
 
+    def known_ranks(self) -> int:
+        """Return the number of ranks; UsageError where there is none yet."""
+        if self.ranks is None:
+            raise UsageError(f"pattern {self.spec} has no rank count yet")
+        return self.ranks
+
     def on(self, slots: Slots) -> Pattern:
         """Return this pattern for exactly these slots; see `fit`.
 

@@ -70,9 +70,7 @@ class Collective(Pattern):
         A pair may come several times. A reduce-scatter takes recursive halving, not pair by
         pair, which would be every pair of ranks; a barrier's messages weigh 1 each.
         """
-        ranks = self.ranks
-        if ranks is None:
-            raise UsageError(f"pattern {self.spec} has no rank count yet")
+        ranks = self.known_ranks()
         how = mpich.choose(self.name, USUAL_BYTES, ranks)
         how = "halving" if how == "pairwise" else how
         for part in parts(self.name, how, ranks, self.root, 1.0):

@@ -7,6 +7,8 @@ from its name and first lines (`rankmap.readers`).
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +18,12 @@ from placement.errors import UsageError
 from placement.support.arrays import sum_by_key
 from rankmap.pattern import Edges, Pattern, pattern
 from rankmap.pattern.edges import every_edge, symmetric_rows
+from rankmap.pattern.structured import Stencil
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from placement.support.array_types import Floats, Ints
-    from rankmap.pattern.structured import Stencil
     from rankmap.readers.entries import Entries
     from rankmap.recording import Recording
 
@@ -45,6 +47,9 @@ STEPS = "steps"
 
 #: Where it keeps in how many passes a recording sends them, each after the one before.
 PASSES = "passes"
+
+#: Differences of rank numbers that the edges of a stencil have at most (4 periodic dimensions).
+MOST_OFFSETS = 320
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,19 +157,78 @@ class Graph(Pattern):
 def stencil_of(graph: Graph) -> Stencil | None:
     """Return the stencil whose graph this is, None where there is none; looked for once a graph.
 
+    A file that somebody made from a grid, or measured on one, is given back to the orders and
+    bounds that know grids.
+
     Examples
     --------
-    >>> from rankmap.pattern.structured import Stencil
-    >>> stencil_of(expand_pattern(Stencil((4, 3)))).spec
-    'stencil:4x3'
+    >>> stencil_of(expand_pattern(Stencil((4, 3, 5), weights=(1, 2, 4)))).spec
+    'stencil:4x3x5,weights=1:2:4'
+    >>> stencil_of(expand_pattern(Stencil((6, 4), wrap=True, reach=2))).spec
+    'stencil:6x4,periodic,points=9'
     """
     if "stencil" not in graph.known:
-        from rankmap.pattern.recognition import recognise_stencil
-
-        rows = graph.indptr, graph.indices, graph.weights
-        graph.known["stencil"] = recognise_stencil(*rows)
+        graph.known["stencil"] = _recognise_stencil(graph)
     known: Stencil | None = graph.known["stencil"]
     return known
+
+
+def _recognise_stencil(graph: Graph) -> Stencil | None:
+    """Return the stencil whose graph this is, None where there is none.
+
+    Nothing is taken on likeness: the stencil's own edges must be the graph's, every one and
+    every weight.
+    """
+    row = graph.row
+    once = row < graph.indices
+    offset, first = np.unique((graph.indices - row)[once], return_index=True)
+    if not len(offset) or len(offset) > MOST_OFFSETS or offset[0] != 1:
+        return None
+    heaviest = dict(zip(offset.tolist(), graph.weights[once][first].tolist(), strict=True))
+    for strides in _chains(offset.tolist(), graph.size):
+        for made in _stencils_of_strides(strides, graph.size, heaviest):
+            if _edges_of(made) in (None, len(graph.indices) // 2):
+                like = expand_pattern(made)
+                same = np.array_equal(like.indptr, graph.indptr)
+                same = same and np.array_equal(like.indices, graph.indices)
+                if same and np.allclose(like.weights, graph.weights, rtol=1e-12):
+                    return made
+    return None
+
+
+def _stencils_of_strides(
+    strides: tuple[int, ...], size: int, heaviest: dict[int, float]
+) -> Iterator[Stencil]:
+    """Yield the stencils whose dimensions have these strides."""
+    dims = tuple(n // s for n, s in zip([size, *strides[:-1]], strides, strict=True))
+    for wrap, reach in itertools.product((False, True), range(1, len(dims) + 1)):
+        scale = [2.0 if wrap and e == 2 else 1.0 for e in dims]
+        weights = tuple(heaviest[s] / k for s, k in zip(strides, scale, strict=True))
+        yield Stencil(dims, wrap, () if set(weights) == {1.0} else weights, reach)
+
+
+def _chains(offsets: list[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Yield rows of up to four strides, the last being 1, each a multiple of the next."""
+    chosen = [d for d in offsets if d > 1 and size % d == 0 and d < size]
+    yield (1,)
+    for many in (1, 2, 3):
+        for row in itertools.combinations(reversed(chosen), many):
+            whole = (*row, 1)
+            if all(x % y == 0 for x, y in itertools.pairwise(whole)):
+                yield whole
+
+
+def _edges_of(stencil: Stencil) -> int | None:
+    """Return how many pairs of ranks a stencil joins, None where steps may meet on one pair."""
+    if stencil.wrap and min(stencil.dims) <= 2:
+        return None
+    return sum(
+        math.prod(
+            extent if stencil.wrap or not k else extent - 1
+            for extent, k in zip(stencil.dims, step, strict=True)
+        )
+        for step, _ in stencil.steps()
+    )
 
 
 def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
@@ -187,7 +251,6 @@ def expand_pattern(wanted: Pattern) -> Graph:
 
     Examples
     --------
-    >>> from rankmap.pattern.structured import Stencil
     >>> expand_pattern(Stencil((2, 2))).indices.tolist()
     [1, 2, 0, 3, 0, 3, 1, 2]
     """

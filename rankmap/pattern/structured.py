@@ -57,9 +57,7 @@ class GridPattern(Pattern):
         >>> [(e.a.tolist(), e.b.tolist()) for e in Stencil((2, 2)).edges()]
         [([0, 2], [1, 3]), ([0, 1], [2, 3])]
         """
-        if self.dims is None:
-            raise UsageError(f"pattern {self.spec} has no rank count yet")
-        ranks = np.arange(math.prod(self.dims)).reshape(self.dims)
+        ranks = np.arange(self.known_ranks()).reshape(self.dims or ())
         for offset, weight in self.steps():
             a, b = (ends.ravel() for ends in step_ends(ranks, self.periodic, offset))
             yield from Edges.joining(a, b, weight).blocks(block)
@@ -202,6 +200,12 @@ class Ring(GridPattern):
         return Ring((ranks,))
 
 
+def grid_model(pattern: Pattern | None) -> GridPattern | None:
+    """Return a pattern, or what is much like it, on a process grid; None where there is none."""
+    model = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
+    return model if isinstance(model, GridPattern) else None
+
+
 def points(dimensions: int, reach: int) -> int:
     """Return the points of a stencil: itself and neighbours differing in <= `reach` dimensions.
 
@@ -283,9 +287,10 @@ class AutoStencil(UnsizedPattern):
         return self._on_grid(len(slots), slots)
 
     def _on_grid(self, ranks: int, slots: Slots | None) -> Stencil:
-        from rankmap.grid.dims import grid_for
+        from rankmap.grid.dims import dims
 
-        return replace(self.form, dims=grid_for(ranks, len(self.form.dims), slots))
+        held = None if slots is None else math.gcd(*slots.counts.tolist())
+        return replace(self.form, dims=dims(ranks, len(self.form.dims), ppn=held))
 
 
 @pattern("stencil")

@@ -166,7 +166,9 @@ class Training(Pattern):
         """
         expert = {"ep": "ep", "edp": "dp", "etp": "tp"}
         if axis in expert:
-            return self._groups_along([expert[axis]], self._expert())
+            edp = self.known_ranks() // (self.pp * self.etp * self.ep)
+            extents = {"tp": self.etp, "cp": 1, "ep": self.ep, "dp": edp, "pp": self.pp}
+            return self._groups_along([expert[axis]], extents)
         names = axis.split("-")
         if not set(names) <= {"tp", "cp", "dp", "pp"}:
             raise UsageError(f"training has no axis '{printable(axis, 30)}'")
@@ -183,7 +185,7 @@ class Training(Pattern):
         groups = [self.groups(axis) for axis in axes]
         first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])
         every = np.concatenate([g.ravel() for g in groups])
-        return np.asarray(components(self._known() * self.tp * self.cp * self.pp, first, every))
+        return np.asarray(components(self.known_ranks(), first, every))
 
     def sent(self) -> dict[str, float]:
         """Return the bytes that a rank sends along each axis in one iteration.
@@ -238,16 +240,8 @@ class Training(Pattern):
         return _Rings(dims, rings, tuple(weights))
 
     def _dense(self) -> dict[str, int]:
-        return {"tp": self.tp, "cp": self.cp, "ep": 1, "dp": self._known(), "pp": self.pp}
-
-    def _expert(self) -> dict[str, int]:
-        edp = self.tp * self.cp * self._known() // (self.etp * self.ep)
-        return {"tp": self.etp, "cp": 1, "ep": self.ep, "dp": edp, "pp": self.pp}
-
-    def _known(self) -> int:
-        if self.dp is None:
-            raise UsageError(f"pattern {self.spec} has no rank count yet")
-        return self.dp
+        dp = self.known_ranks() // (self.tp * self.cp * self.pp)
+        return {"tp": self.tp, "cp": self.cp, "ep": 1, "dp": dp, "pp": self.pp}
 
     def _groups_along(self, names: Sequence[str], extents: Mapping[str, int]) -> Ints:
         axes = list(reversed(self.order))

@@ -96,22 +96,10 @@ def _edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
     """Return lines of from, to and weight (1 where there is none) as entries."""
     ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
     weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
-    ranks = _stated_ranks(raw)
-    n = int(ends.max()) + 1 if ranks is None else ranks
-    found = Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None)
+    stated = _RANKS.search(raw)
+    n = int(stated[1]) if stated else int(ends.max()) + 1
+    found = Entries(n, ends[:, 0], ends[:, 1], weight, stated=stated is not None)
     return check_entries(found, source, at)
-
-
-def _stated_ranks(raw: bytes) -> int | None:
-    """Return the rank count that a comment of a table states; None where none does.
-
-    Examples
-    --------
-    >>> _stated_ranks(b"# ranks=64\\n0 1 8\\n")
-    64
-    """
-    found = _RANKS.search(raw)
-    return int(found[1]) if found else None
 
 
 def _header_lines(raw: bytes) -> int:

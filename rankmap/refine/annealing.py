@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from rankmap.refine.exchanges import cost_of_nodes
-from rankmap.refine.jit import Ints, Longs, State, Table, kernel
-from rankmap.refine.work import draw, tick
+from rankmap.refine.jit import Ints, Longs, State, Table, draw, kernel, tick
 
 __all__ = ["anneal"]
 

@@ -1,7 +1,11 @@
 """Bisection: coarsen, grow halves of the coarsest graph, refine them on the way back.
 
 The multilevel scheme of G. Karypis and V. Kumar, "A fast and high quality multilevel
-scheme for partitioning irregular graphs" (SIAM J. Sci. Comput. 1998). Several
+scheme for partitioning irregular graphs" (SIAM J. Sci. Comput. 1998). Vertices that
+weigh much to each other become one, in clusters of bounded size, rated by weight over
+size, as in P. Sanders and C. Schulz, "Engineering multilevel graph partitioning
+algorithms" (ESA 2011) and H. Meyerhenke, P. Sanders and C. Schulz, "Partitioning complex
+networks via size-constrained clustering" (SEA 2014). Several
 bisections are combined as KaFFPaE does (P. Sanders and C. Schulz, "Distributed
 evolutionary graph partitioning", ALENEX 2012): what two of them agree on is
 contracted, and the better one refined on the coarse graph.
@@ -13,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from rankmap.refine.coarsening import COARSE, coarsen, label_clusters, sum_sizes
 from rankmap.refine.halves import balance, cost_of_halves, refine_halves, size_of_half
-from rankmap.refine.jit import Bytes, Floats, Ints, State, kernel
-from rankmap.refine.work import draw, tick
+from rankmap.refine.jit import Bytes, Csr, Floats, Ints, State, draw, kernel, shuffle, tick
 
 __all__ = ["bisect", "bisect_from_nothing", "extremes", "refine_again"]
+
+#: A graph of so few vertices is not coarsened further.
+COARSE = 48
 
 #: Starts that are tried on the coarsest graph.
 TRIES = 2
@@ -44,8 +49,125 @@ def extremes(cost: Floats) -> tuple[int, int]:
 
 
 @kernel
-def grow_half(ptr: Ints, adj: Ints, w: Floats, size: Ints, target: int, state: State) -> Bytes:
+def sum_sizes(size: Ints) -> int:
+    """Return a sum; numba compiles a loop in a tenth of the time of numpy's own."""
+    out = 0
+    for u in range(len(size)):
+        out += size[u]
+    return out
+
+
+@kernel
+def cluster_vertices(g: Csr, label: Bytes, most: int, state: State) -> tuple[Ints, int]:
+    """Return the cluster of each vertex, and how many: neighbours that weigh much join.
+
+    Only vertices of one label do.
+    """
+    ptr, adj, w, _, size = g
+    n = len(size)
+    of = np.full(n, -1, dtype=np.int32)
+    held = np.zeros(n, dtype=np.int64)
+    count = 0
+    for u in shuffle(n, state):
+        if of[u] >= 0:
+            continue
+        best, best_rating = -1, 0.0
+        for e in range(ptr[u], ptr[u + 1]):
+            v = adj[e]
+            weight = size[v] if of[v] < 0 else held[of[v]]
+            if label[v] != label[u] or weight + size[u] > most:
+                continue
+            rating = w[e] / weight
+            if rating > best_rating:
+                best, best_rating = v, rating
+        if best < 0:
+            of[u] = count
+            held[count] = size[u]
+            count += 1
+        elif of[best] < 0:
+            of[u] = count
+            of[best] = count
+            held[count] = size[u] + size[best]
+            count += 1
+        else:
+            of[u] = of[best]
+            held[of[best]] += size[u]
+    return of, count
+
+
+@kernel
+def contract_clusters(g: Csr, of: Ints, count: int) -> Csr:
+    """Return the graph of clusters."""
+    ptr, adj, w, bias, size = g
+    n = len(size)
+    start = np.zeros(count + 1, dtype=np.int32)
+    for u in range(n):
+        start[of[u] + 1] += 1
+    for c in range(count):
+        start[c + 1] += start[c]
+    fill = start[:count].copy()
+    members = np.empty(n, dtype=np.int32)
+    sizes, biases = np.zeros(count, dtype=np.int32), np.zeros(count)
+    for u in range(n):
+        members[fill[of[u]]] = u
+        fill[of[u]] += 1
+        sizes[of[u]] += size[u]
+        biases[of[u]] += bias[u]
+    out_ptr = np.zeros(count + 1, dtype=np.int32)
+    out_adj = np.empty(len(adj), dtype=np.int32)
+    out_w = np.empty(len(adj), dtype=np.float64)
+    seen = np.full(count, -1, dtype=np.int32)
+    m = 0
+    for c in range(count):
+        begin = m
+        for i in range(start[c], start[c + 1]):
+            u = members[i]
+            for e in range(ptr[u], ptr[u + 1]):
+                d = of[adj[e]]
+                if d == c:
+                    continue
+                if seen[d] >= begin:
+                    out_w[seen[d]] += w[e]
+                else:
+                    seen[d] = m
+                    out_adj[m] = d
+                    out_w[m] = w[e]
+                    m += 1
+        out_ptr[c + 1] = m
+    return Csr(out_ptr, out_adj[:m].copy(), out_w[:m].copy(), biases, sizes)
+
+
+@kernel
+def label_clusters(of: Ints, label: Bytes, count: int) -> Bytes:
+    """Return the label that all vertices of each cluster have."""
+    out = np.empty(count, dtype=np.int8)
+    for u in range(len(of)):
+        out[of[u]] = label[u]
+    return out
+
+
+@kernel
+def coarsen(g: Csr, label: Bytes, keep: int, state: State) -> Any:
+    """Return ever coarser graphs, this one first, and each one's clusters in the next."""
+    whole = sum_sizes(g.size)
+    graphs, ofs = [g], [np.empty(0, dtype=np.int32)]
+    while len(g.size) > keep:
+        most = max(2, min(3 * (whole // len(g.size) + 1), whole // 12))
+        of, count = cluster_vertices(g, label, most, state)
+        tick(state, 4 * len(g.adj) + 8 * len(g.size))
+        if count > 0.92 * len(g.size):
+            break
+        label = label_clusters(of, label, count)
+        g = contract_clusters(g, of, count)
+        graphs.append(g)
+        ofs.append(of)
+    return graphs, ofs
+
+
+@kernel
+def grow_half(g: Csr, target: int, state: State) -> Bytes:
     """Return halves: half 0 grows from a random vertex, taking what is tied to it most."""
+    ptr, adj, w, _, size = g
     n = len(size)
     half = np.ones(n, dtype=np.int8)
     tie = np.zeros(n, dtype=np.float64)
@@ -75,14 +197,14 @@ def grow_half(ptr: Ints, adj: Ints, w: Floats, size: Ints, target: int, state: S
 
 
 @kernel
-def swap_half_names(bias: Floats, size: Ints, target: int, half: Bytes) -> None:
+def swap_half_names(g: Csr, target: int, half: Bytes) -> None:
     """Call the halves by each other's names where that is better and their sizes allow it."""
     lean, ones, whole, largest = 0.0, 0, 0, 0
     for u in range(len(half)):
-        largest = max(largest, size[u])
-        lean += bias[u] if half[u] == 1 else -bias[u]
-        ones += size[u] * half[u]
-        whole += size[u]
+        largest = max(largest, g.size[u])
+        lean += g.bias[u] if half[u] == 1 else -g.bias[u]
+        ones += g.size[u] * half[u]
+        whole += g.size[u]
     if lean > 0 and abs(ones - target) <= 2 * max(largest, abs(whole - ones - target)):
         for u in range(len(half)):
             half[u] = 1 - half[u]
@@ -91,93 +213,77 @@ def swap_half_names(bias: Floats, size: Ints, target: int, half: Bytes) -> None:
 @kernel
 def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state: State) -> Bytes:
     """Take halves of the coarsest graph to the finest one, refining them on the way."""
-    whole, top = sum_sizes(graphs[0][4]), len(graphs) - 1
+    whole, top = sum_sizes(graphs[0].size), len(graphs) - 1
     for level in range(top - 1, -1, -1):
         half = half[ofs[level + 1]]
-        p, a, x, b, s = graphs[level]
-        unit = level == 0 and len(s) == whole
+        unit = level == 0 and len(half) == whole
         slack = give if unit else max(give, 1, whole // (200 + 100 * (top - level)))
-        refine_halves(p, a, x, b, s, half, target, slack, 60 + len(half) // 40, 3, state)
+        refine_halves(graphs[level], half, target, slack, 60 + len(half) // 40, 3, state)
     return half
 
 
 @kernel
-def bisect_once(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, target: int, give: int, state: State
-) -> Bytes:
+def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
     """Return halves of a graph from nothing, about `target` in half 0."""
-    plain = np.zeros(len(size), dtype=np.int8)
-    graphs, ofs = coarsen(ptr, adj, w, bias, size, plain, COARSE, state)
-    p, a, x, b, s = graphs[-1]
-    whole = sum_sizes(size)
-    slack = give if len(s) == whole else max(give, 1, whole // 200)
-    half, best, best_off = np.zeros(len(s), dtype=np.int8), 1e300, 1 << 62
+    graphs, ofs = coarsen(g, np.zeros(len(g.size), dtype=np.int8), COARSE, state)
+    top, whole = graphs[-1], sum_sizes(g.size)
+    slack = give if len(top.size) == whole else max(give, 1, whole // 200)
+    half, best, best_off = np.zeros(len(top.size), dtype=np.int8), 1e300, 1 << 62
     for _ in range(TRIES):
-        tried = grow_half(p, a, x, s, target, state)
-        swap_half_names(b, s, target, tried)
-        cost = refine_halves(p, a, x, b, s, tried, target, slack, 60, 4, state)
-        off = max(abs(size_of_half(s, tried) - target), slack)
+        tried = grow_half(top, target, state)
+        swap_half_names(top, target, tried)
+        cost = refine_halves(top, tried, target, slack, 60, 4, state)
+        off = max(abs(size_of_half(top.size, tried) - target), slack)
         if off < best_off or (off == best_off and cost < best):
             half, best, best_off = tried, cost, off
     return uncoarsen(graphs, ofs, half, target, give, state)
 
 
 @kernel
-def bisect_from_nothing(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int, give: int, tries: int, state: State
-) -> Bytes:
+def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State) -> Bytes:
     """Return the best halves of several that begin on one graph coarsened some way."""
-    n = len(ptr) - 1
-    size, plain = np.ones(n, dtype=np.int32), np.zeros(n, dtype=np.int8)
+    n = len(g.size)
     if tries < 2 or n <= 4 * COARSE:
-        half = bisect_once(ptr, adj, w, bias, size, target, give, state)
+        half = bisect_once(g, target, give, state)
     else:
-        graphs, ofs = coarsen(ptr, adj, w, bias, size, plain, n // SHRINK, state)
-        p, a, x, b, s = graphs[-1]
-        half, best = plain, 1e300
-        for _ in range(max(1, min(tries, 3 * len(adj) // (2 * len(a) + 1)))):
-            tried = bisect_once(p, a, x, b, s, target, give, state)
-            off = max(0, abs(size_of_half(s, tried) - target) - max(give, 1, n // 200))
-            cost = cost_of_halves(p, a, x, b, tried) * (1 + 0.01 * off)
+        half, best = np.zeros(n, dtype=np.int8), 1e300
+        graphs, ofs = coarsen(g, half, n // SHRINK, state)
+        top = graphs[-1]
+        for _ in range(max(1, min(tries, 3 * len(g.adj) // (2 * len(top.adj) + 1)))):
+            tried = bisect_once(top, target, give, state)
+            off = max(0, abs(size_of_half(top.size, tried) - target) - max(give, 1, n // 200))
+            cost = cost_of_halves(top, tried) * (1 + 0.01 * off)
             if cost < best:
                 half, best = tried, cost
         half = uncoarsen(graphs, ofs, half, target, give, state)
-    balance(ptr, adj, w, bias, half, target, give)
+    balance(g, half, target, give)
     return half
 
 
 @kernel
-def refine_again(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int, give: int,
-    label: Bytes, given: Bytes, state: State,
-) -> Bytes:  # fmt: skip
+def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, state: State) -> Bytes:
     """Return given halves, refined on graphs in which only vertices of one label are joined."""
-    size = np.ones(len(given), dtype=np.int32)
-    graphs, ofs = coarsen(ptr, adj, w, bias, size, label, COARSE, state)
+    graphs, ofs = coarsen(g, label, COARSE, state)
     half = given.copy()
     for k in range(1, len(graphs)):
-        half = label_clusters(ofs[k], half, len(graphs[k][4]))
-    p, a, x, b, s = graphs[-1]
+        half = label_clusters(ofs[k], half, len(graphs[k].size))
     slack = give if len(graphs) == 1 else max(give, 1, len(given) // 200)
-    refine_halves(p, a, x, b, s, half, target, slack, 60, 4, state)
+    refine_halves(graphs[-1], half, target, slack, 60, 4, state)
     half = uncoarsen(graphs, ofs, half, target, give, state)
-    balance(ptr, adj, w, bias, half, target, give)
+    balance(g, half, target, give)
     return half
 
 
 @kernel
 def bisect(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int, give: int,
-    starts: int, allowed: float, tries: int, state: State,
-) -> Bytes:  # fmt: skip
+    g: Csr, target: int, give: int, starts: int, allowed: float, tries: int, state: State
+) -> Bytes:
     """Return the half of each vertex, about `target` of them in half 0, at little cost.
 
     Parameters
     ----------
-    ptr, adj, w : int32, int32, float64
-        The graph, each edge in both rows.
-    bias : float64 (n,)
-        What it costs that a vertex is in half 1, may be negative.
+    g : Csr
+        Every vertex of size 1.
     target : int
         Vertices of half 0.
     give : int
@@ -197,23 +303,23 @@ def bisect(
     int8 (n,)
         0 or 1.
     """
-    pool = np.empty((starts, len(ptr) - 1), dtype=np.int8)
+    pool = np.empty((starts, len(g.size)), dtype=np.int8)
     cost = np.empty(starts)
     begun, made = float(state[1]), 0
     while made < starts and (made == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
-        pool[made] = bisect_from_nothing(ptr, adj, w, bias, target, give, tries, state)
-        cost[made] = cost_of_halves(ptr, adj, w, bias, pool[made])
+        pool[made] = bisect_from_nothing(g, target, give, tries, state)
+        cost[made] = cost_of_halves(g, pool[made])
         made += 1
     best, worst = extremes(cost[:made])
-    label = np.empty(len(ptr) - 1, dtype=np.int8)
+    label = np.empty(len(g.size), dtype=np.int8)
     cycles = CYCLES * made if made > 1 and cost[best] != 0 else 0
     while cycles > 0 and float(state[1]) - begun < allowed:
         cycles -= 1
         other = (best + 1 + draw(state) % (made - 1)) % made
         for u in range(len(label)):
             label[u] = 2 * pool[best, u] + pool[other, u]
-        child = refine_again(ptr, adj, w, bias, target, give, label, pool[best], state)
-        found = cost_of_halves(ptr, adj, w, bias, child)
+        child = refine_again(g, target, give, label, pool[best], state)
+        found = cost_of_halves(g, child)
         if found < cost[best]:
             pool[worst] = child
             cost[worst] = found

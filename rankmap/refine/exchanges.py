@@ -14,17 +14,17 @@ import numpy as np
 
 from rankmap.refine.bisection import bisect_from_nothing, extremes, refine_again
 from rankmap.refine.halves import cost_of_halves
-from rankmap.refine.jit import Floats, Ints, Longs, Reals, State, inlined, kernel
+from rankmap.refine.jit import Csr, Floats, Ints, Longs, Reals, State, draw, inlined, kernel, tick
 from rankmap.refine.subgraph import (
+    Placed,
     add_pull,
-    bias_at_cut,
     deal_halves,
     induced_graph,
+    lean_at_cut,
     note_side,
     outer_costs,
     ranks_by_node,
 )  # fmt: skip
-from rankmap.refine.work import draw, tick
 
 __all__ = ["cost_of_nodes", "exchange_pairs", "replace_ranks"]
 
@@ -42,50 +42,47 @@ def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer:
 
 
 @inlined
-def exchange_pair(
-    ptr: Ints, adj: Ints, w: Floats, node: Ints, member: Ints, first: Longs, far: Floats,
-    outer: Floats, p: int, q: int, local: Ints, state: State,
-) -> float:  # fmt: skip
-    """Divide the ranks of two nodes anew, beginning with what is; return by how much J falls."""
+def exchange_pair(x: Placed, p: int, q: int, state: State) -> bool:
+    """Divide the ranks of two nodes anew, beginning with what is; return whether J falls."""
+    g, node, first, far, outer, member, local = x
+    ptr, adj, w = g.ptr, g.adj, g.w
     target = first[p + 1] - first[p]
     mine = np.empty(target + first[q + 1] - first[q], dtype=np.int32)
     mine[:target] = member[first[p] : first[p + 1]]
     mine[target:] = member[first[q] : first[q + 1]]
-    sub_ptr, sub_adj, sub_w = induced_graph(ptr, adj, w, mine, local)
-    for e in range(len(sub_w)):
-        sub_w[e] *= far[p, q]
-    bias = np.zeros(len(mine))
+    sub = induced_graph(g, mine, local)
+    for e in range(len(sub.w)):
+        sub.w[e] *= far[p, q]
     for i in range(len(mine)):
         u = mine[i]
         if len(outer) > 0:
-            bias[i] = outer[u, q] - outer[u, p]
+            sub.bias[i] = outer[u, q] - outer[u, p]
         for e in range(ptr[u], ptr[u + 1]):
             r = node[adj[e]]
             if r != p and r != q:
-                bias[i] += w[e] * (far[q, r] - far[p, r])
-    tick(state, 3 * len(sub_adj) + 8 * len(mine))
+                sub.bias[i] += w[e] * (far[q, r] - far[p, r])
+    tick(state, 3 * len(sub.adj) + 8 * len(mine))
     given = np.ones(len(mine), dtype=np.int8)
     given[:target] = 0
-    before = cost_of_halves(sub_ptr, sub_adj, sub_w, bias, given)
-    half = refine_again(sub_ptr, sub_adj, sub_w, bias, target, 0, given, given, state)
-    gain = before - cost_of_halves(sub_ptr, sub_adj, sub_w, bias, half)
-    if gain <= 1e-9 * abs(before):
-        return 0.0
+    before = cost_of_halves(sub, given)
+    half = refine_again(sub, target, 0, given, given, state)
+    if before - cost_of_halves(sub, half) <= 1e-9 * abs(before):
+        return False
     deal_halves(mine, half, member, first[p], first[q])
     for i in range(len(mine)):
         node[mine[i]] = p if half[i] == 0 else q
-    return gain
+    return True
 
 
 @kernel
-def cost_by_pair(ptr: Ints, adj: Ints, w: Floats, node: Ints, far: Floats) -> Floats:
+def cost_by_pair(g: Csr, node: Ints, far: Floats) -> Floats:
     """Return what the edges between every two nodes cost, float64 (nodes, nodes), p < q."""
     cost = np.zeros(far.shape)
     for u in range(len(node)):
-        for e in range(ptr[u], ptr[u + 1]):
-            p, q = node[u], node[adj[e]]
+        for e in range(g.ptr[u], g.ptr[u + 1]):
+            p, q = node[u], node[g.adj[e]]
             if p < q:
-                cost[p, q] += w[e] * far[p, q]
+                cost[p, q] += g.w[e] * far[p, q]
     return cost
 
 
@@ -101,18 +98,14 @@ def costliest_pair(cost: Floats) -> tuple[int, int]:
 
 
 @kernel
-def exchange_pairs(
-    ptr: Ints, adj: Ints, w: Floats, node: Ints, first: Longs, far: Floats, outer: Floats,
-    rounds: int, state: State,
-) -> None:  # fmt: skip
+def exchange_pairs(x: Placed, rounds: int, state: State) -> None:
     """Exchange ranks between all pairs of nodes that talk, those that talk most first."""
-    nodes = len(far)
-    member = ranks_by_node(node, first)
-    local = np.full(len(node), -1, dtype=np.int32)
+    nodes = len(x.far)
+    x.member[:] = ranks_by_node(x.node, x.first)
     changed, tried = np.zeros(nodes, dtype=np.int64), np.full((nodes, nodes), -1)
     clock = 0
     for _ in range(rounds):
-        cost = cost_by_pair(ptr, adj, w, node, far)
+        cost = cost_by_pair(x.g, x.node, x.far)
         while True:
             p, q = costliest_pair(cost)
             if p == q:
@@ -123,7 +116,7 @@ def exchange_pairs(
                 continue
             clock += 1
             tried[p, q] = clock
-            if exchange_pair(ptr, adj, w, node, member, first, far, outer, p, q, local, state) > 0:
+            if exchange_pair(x, p, q, state):
                 changed[p] = clock
                 changed[q] = clock
 
@@ -163,13 +156,10 @@ def outermost_cut(some: Longs, priority: Longs, low: int, high: int) -> int:
 
 
 @inlined
-def place_from_nothing(
-    ptr: Ints, adj: Ints, w: Floats, first: Longs, near: Floats, outer: Floats, some: Longs,
-    priority: Longs, state: State,
-) -> Ints:  # fmt: skip
-    """Return nodes for ranks from nothing: the nodes parted, the ranks halved, again and again."""
-    ranks = np.arange(len(ptr) - 1).astype(np.int32)
-    local = np.full(len(ranks), -1, dtype=np.int32)
+def place_from_nothing(x: Placed, some: Longs, priority: Longs, state: State) -> None:
+    """Place ranks on nodes from nothing: the nodes parted, the ranks halved, again and again."""
+    first = x.first
+    ranks = np.arange(len(x.node)).astype(np.int32)
     where = np.zeros((len(ranks), 2), dtype=np.int32)
     where[:, 1] = len(some)
     todo = [(0, len(some))]
@@ -182,24 +172,22 @@ def place_from_nothing(
         cut = outermost_cut(some, priority, low, high)
         a, b, c = first[low], first[cut], first[high]
         these = ranks[a:c].copy()
-        sub_ptr, sub_adj, sub_w = induced_graph(ptr, adj, w, these, local)
-        bias = bias_at_cut(outer, these, low, cut, high)
-        add_pull(ptr, adj, w, these, where, np.array([low, cut, high]), near, bias, sub_w)
-        tick(state, 3 * len(sub_adj) + 8 * len(these))
-        half = bisect_from_nothing(sub_ptr, sub_adj, sub_w, bias, b - a, 0, 1, state)
+        sub = induced_graph(x.g, these, x.local)
+        lean_at_cut(x.outer, these, low, cut, high, sub.bias)
+        add_pull(x.g, these, where, np.array([low, cut, high]), x.far, sub)
+        tick(state, 3 * len(sub.adj) + 8 * len(these))
+        half = bisect_from_nothing(sub, b - a, 0, 1, state)
         deal_halves(these, half, ranks, a, b)
         note_side(these, half, where, cut)
         todo.append((low, cut))
         todo.append((cut, high))
-    return where[:, 0].copy()
+    x.node[:] = where[:, 0]
 
 
 @inlined
-def replace_on(
-    ptr: Ints, adj: Ints, w: Floats, node: Ints, member: Ints, first: Longs, far: Floats,
-    outer: Floats, some: Longs, priority: Longs, local: Ints, state: State,
-) -> float:  # fmt: skip
-    """Place the ranks of some nodes anew; return by how much J falls, 0 where all is left."""
+def replace_on(x: Placed, some: Longs, priority: Longs, state: State) -> None:
+    """Place the ranks of some nodes anew, where J falls."""
+    first, far, member = x.first, x.far, x.member
     k = len(some)
     bounds = np.zeros(k + 1, dtype=np.int64)
     for i in range(k):
@@ -211,42 +199,31 @@ def replace_on(
         was[bounds[i] : bounds[i + 1]] = i
         for j in range(k):
             near[i, j] = far[some[i], some[j]]
-    p, a, x = induced_graph(ptr, adj, w, mine, local)
-    others = outer_costs(ptr, adj, w, node, far, outer, mine, some)
-    now = place_from_nothing(p, a, x, bounds, near, others, some, priority, state)
-    exchange_pairs(p, a, x, now, bounds, near, others, 2, state)
-    tick(state, 4 * len(a) + 2 * len(mine) * k)
-    before = cost_of_nodes(p, a, x, was, near, others)
-    gain = before - cost_of_nodes(p, a, x, now, near, others)
-    if gain <= 1e-9 * abs(before):
-        return 0.0
+    sub, others = induced_graph(x.g, mine, x.local), outer_costs(x, mine, some)
+    now, local = np.empty_like(was), np.full(len(was), -1, dtype=np.int32)
+    anew = Placed(sub, now, bounds, near, others, np.empty_like(was), local)
+    place_from_nothing(anew, some, priority, state)
+    exchange_pairs(anew, 2, state)
+    tick(state, 4 * len(sub.adj) + 2 * len(mine) * k)
+    before = cost_of_nodes(sub.ptr, sub.adj, sub.w, was, near, others)
+    after = cost_of_nodes(sub.ptr, sub.adj, sub.w, now, near, others)
+    if before - after <= 1e-9 * abs(before):
+        return
     order = ranks_by_node(now, bounds)
     for i in range(k):
         for j in range(bounds[i], bounds[i + 1]):
             member[first[some[i]] + j - bounds[i]] = mine[order[j]]
-            node[mine[order[j]]] = some[i]
-    return gain
+            x.node[mine[order[j]]] = some[i]
 
 
 @kernel
-def replace_ranks(
-    ptr: Ints, adj: Ints, w: Floats, node: Ints, first: Longs, far: Floats, outer: Floats,
-    priority: Longs, most: float, allowed: float, state: State,
-) -> None:  # fmt: skip
+def replace_ranks(x: Placed, priority: Longs, most: float, allowed: float, state: State) -> None:
     """Place the ranks of a few nodes anew, again and again, wherever ranks talk across nodes.
 
     Parameters
     ----------
-    ptr, adj, w
-        The ranks' edges among themselves.
-    node : int32 (ranks,)
-        Node of each rank, changed in place where J falls; as many ranks on
-        each node before and after.
-    first : int64 (nodes + 1,)
-        Slots before each node.
-    far : float64 (nodes, nodes)
-    outer : float64 (ranks, nodes) or (0, 0)
-        What edges to ranks elsewhere would cost with the rank on each node.
+    x : Placed
+        Changed in place where J falls; as many ranks on each node before and after.
     priority : int64 (nodes,)
         Which of the machine's cuts parts a node from the one before, outer ones first.
     most : float
@@ -255,9 +232,8 @@ def replace_ranks(
         Work that may be done.
     state : uint64 (2,)
     """
-    n = len(node)
-    member = ranks_by_node(node, first)
-    local = np.full(n, -1, dtype=np.int32)
+    n, ptr, node, first = len(x.node), x.g.ptr, x.node, x.first
+    x.member[:] = ranks_by_node(node, first)
     done, idle = 0, 0
     allowed += float(state[1])
     while done < most * n and idle < 1000 and float(state[1]) < allowed:
@@ -266,12 +242,12 @@ def replace_ranks(
         row = ptr[u + 1] - ptr[u]
         if row == 0:
             continue
-        p, q = node[u], node[adj[ptr[u] + draw(state) % row]]
+        p, q = node[u], node[x.g.adj[ptr[u] + draw(state) % row]]
         if p == q:
             continue
         idle = 0
-        some = choose_nodes(far, p, q, 2 << (draw(state) & 1), state)
-        tick(state, 8 * len(far))
-        replace_on(ptr, adj, w, node, member, first, far, outer, some, priority, local, state)
+        some = choose_nodes(x.far, p, q, 2 << (draw(state) & 1), state)
+        tick(state, 8 * len(x.far))
+        replace_on(x, some, priority, state)
         for r in some:
             done += first[r + 1] - first[r]

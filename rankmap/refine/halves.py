@@ -12,12 +12,33 @@ with it in half 1 than in half 0.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from rankmap.refine.jit import Bytes, Flags, Floats, Ints, Longs, State, kernel
-from rankmap.refine.work import tick
+from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, tick
 
 __all__ = ["balance", "cost_of_halves", "drop", "push", "refine_halves", "size_of_half"]
+
+
+class Queue(NamedTuple):
+    """The vertices that may move, in a heap for each half, those with the largest gain on top.
+
+    Attributes
+    ----------
+    gain : float64 (n,)
+        By how much the cost falls where a vertex moves.
+    place : int32 (n,)
+        Where it is in its heap; -1: in none.
+    heaps : int32 (2, n)
+    counts : int64 (3,)
+        Vertices in both heaps, and the work done.
+    """
+
+    gain: Floats
+    place: Ints
+    heaps: Ints
+    counts: Longs
 
 
 @kernel
@@ -75,8 +96,9 @@ def size_of_half(size: Ints, half: Bytes) -> int:
 
 
 @kernel
-def cost_of_halves(ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes) -> float:
+def cost_of_halves(g: Csr, half: Bytes) -> float:
     """Return the weight between the halves and what leans towards the other one."""
+    ptr, adj, w, bias, _ = g
     total = 0.0
     for u in range(len(half)):
         for e in range(ptr[u], ptr[u + 1]):
@@ -101,11 +123,10 @@ def choose_half(
 
 
 @kernel
-def fill_heaps(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes, every: bool,
-    gain: Floats, place: Ints, heaps: Ints, counts: Longs,
-) -> float:  # fmt: skip
+def fill_heaps(g: Csr, half: Bytes, every: bool, queue: Queue) -> float:
     """Fill the heaps with the vertices on the cut (or all); return the cut and what leans."""
+    ptr, adj, w, bias, _ = g
+    gain, place, heaps, counts = queue
     cut = 0.0
     place[:] = -1
     counts[:2] = 0
@@ -127,30 +148,12 @@ def fill_heaps(
 
 
 @kernel
-def move_vertex(
-    u: int, ptr: Ints, adj: Ints, w: Floats, half: Bytes, locked: Flags,
-    gain: Floats, place: Ints, heaps: Ints, counts: Longs,
-) -> None:  # fmt: skip
-    """Move a vertex to the other half, for good in this pass, and tell its neighbours."""
-    h = half[u]
-    counts[h] = drop(heaps[h], place, gain, counts[h], u)
-    locked[u] = True
-    half[u] = 1 - h
-    counts[2] += 3 * (ptr[u + 1] - ptr[u]) + 4
-    for e in range(ptr[u], ptr[u + 1]):
-        v = adj[e]
-        gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
-        if not locked[v]:
-            counts[half[v]] = push(heaps[half[v]], place, gain, counts[half[v]], v)
-
-
-@kernel
 def run_pass(
-    ptr: Ints, adj: Ints, w: Floats, size: Ints, half: Bytes, held: int, cut: float,
-    target: int, slack: int, patience: int,
-    gain: Floats, place: Ints, heaps: Ints, counts: Longs,
-) -> tuple[int, float]:  # fmt: skip
+    g: Csr, half: Bytes, held: int, cut: float, target: int, slack: int, patience: int, queue: Queue
+) -> tuple[int, float]:
     """Move vertices in a row and keep the best part of it; return the size and the cut."""
+    ptr, adj, w, _, size = g
+    gain, place, heaps, counts = queue
     moved = np.empty(len(half), dtype=np.int32)
     locked = np.zeros(len(half), dtype=np.bool_)
     largest = 1
@@ -165,7 +168,14 @@ def run_pass(
         u = heaps[h, 0]
         cut -= gain[u]
         held += size[u] if h == 1 else -size[u]
-        move_vertex(u, ptr, adj, w, half, locked, gain, place, heaps, counts)
+        counts[h] = drop(heaps[h], place, gain, counts[h], u)
+        locked[u], half[u] = True, 1 - h  # for good in this pass
+        counts[2] += 3 * (ptr[u + 1] - ptr[u]) + 4
+        for e in range(ptr[u], ptr[u + 1]):
+            v = adj[e]
+            gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
+            if not locked[v]:
+                counts[half[v]] = push(heaps[half[v]], place, gain, counts[half[v]], v)
         moved[steps] = u
         steps += 1
         off = max(abs(held - target), slack)
@@ -180,42 +190,33 @@ def run_pass(
 
 @kernel
 def refine_halves(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, half: Bytes,
-    target: int, slack: int, patience: int, passes: int, state: State,
-) -> float:  # fmt: skip
+    g: Csr, half: Bytes, target: int, slack: int, patience: int, passes: int, state: State
+) -> float:
     """Move vertices between the halves while the cost falls; return the cost.
 
     The size of half 0 ends within `slack` of `target` if moves can bring it
     there, and that counts more than the cut.
     """
-    n = len(size)
-    gain = np.empty(n, dtype=np.float64)
-    place = np.empty(n, dtype=np.int32)
-    heaps = np.empty((2, n), dtype=np.int32)
-    counts = np.zeros(3, dtype=np.int64)  # of both heaps, and the work done
-    held = size_of_half(size, half)
+    n = len(half)
+    place, heaps = np.empty(n, dtype=np.int32), np.empty((2, n), dtype=np.int32)
+    queue = Queue(np.empty(n), place, heaps, np.zeros(3, dtype=np.int64))
+    held = size_of_half(g.size, half)
     cut = 0.0
     for _ in range(passes):
         off = max(abs(held - target), slack)
-        before = fill_heaps(ptr, adj, w, bias, half, off > slack, gain, place, heaps, counts)
-        held, cut = run_pass(
-            ptr, adj, w, size, half, held, before, target, slack, patience,
-            gain, place, heaps, counts,
-        )  # fmt: skip
+        before = fill_heaps(g, half, off > slack, queue)
+        held, cut = run_pass(g, half, held, before, target, slack, patience, queue)
         if max(abs(held - target), slack) >= off and cut >= before - 1e-9 * abs(before):
             break
-    tick(state, counts[2])
+    tick(state, queue.counts[2])
     return cut
 
 
 @kernel
-def balance(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes, target: int, give: int
-) -> None:
+def balance(g: Csr, half: Bytes, target: int, give: int) -> None:
     """Move single vertices, the cheapest first, until half 0 has `target`, within `give`."""
-    held = 0
-    for u in range(len(half)):
-        held += 1 - half[u]
+    ptr, adj, w, bias, size = g
+    held = size_of_half(size, half)
     while abs(held - target) > give:
         h = 0 if held > target else 1
         best, best_gain = -1, -1e300

@@ -1,13 +1,18 @@
-"""Compiled kernels: numba where it is installed, plain Python where it is not; their arrays.
+"""What all kernels have: numba or plain Python, arrays, random numbers, and the work done.
 
-Kernels are compiled at their first call and kept on disk (`rankmap.refine.cache`).
-Importing numba costs a third of a second, so only who maps a graph does it.
+Kernels are compiled at their first call and kept on disk (`rankmap.refine.cache`);
+where numba is not installed they stay plain Python. Importing numba costs a third of a
+second, so only who maps a graph does it.
+
+`State` holds the random numbers' state and, behind it, the work done so far, about in
+looks at an edge: what may take long is given so much work and no seconds, so the same
+question has the same answer on any machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +23,8 @@ from rankmap.refine.cache import cache_folder, numba_installed
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
-    "Bytes", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "Table", "inlined", "kernel",
+    "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "Table", "draw",
+    "inlined", "kernel", "shuffle", "tick",
 ]  # fmt: skip
 
 Bytes = NDArray[np.int8]
@@ -29,6 +35,28 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 State = NDArray[np.uint64]
 Table = NDArray[np.float32]
+
+
+class Csr(NamedTuple):
+    """A graph in compressed rows, each edge in the rows of both its ends.
+
+    Attributes
+    ----------
+    ptr : int32 (n + 1,)
+    adj : int32 (2m,)
+    w : float64 (2m,)
+    bias : float64 (n,)
+        What it costs that a vertex is in half 1, may be negative.
+    size : int32 (n,)
+        Ranks that a vertex stands for.
+    """
+
+    ptr: Ints
+    adj: Ints
+    w: Floats
+    bias: Floats
+    size: Ints
+
 
 if numba_installed():
     step()
@@ -63,3 +91,33 @@ def inlined(function: F) -> F:
         if numba_installed()
         else function
     )
+
+
+@kernel
+def draw(state: State) -> Any:
+    """Return the next of a row of random whole numbers below 2**62 (splitmix64).
+
+    All bits are good: with a plain xorshift the low bits of one number follow
+    from those of the number before, and whole edges are never drawn.
+    """
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    x = state[0]
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(2))
+
+
+@kernel
+def tick(state: State, work: int) -> None:
+    """Note that so much work has been done."""
+    state[1] += np.uint64(work)
+
+
+@kernel
+def shuffle(n: int, state: State) -> Ints:
+    """Return 0 … n-1 in random order."""
+    order = np.arange(n).astype(np.int32)
+    for i in range(n - 1, 0, -1):
+        j = draw(state) % (i + 1)
+        order[i], order[j] = order[j], order[i]
+    return order

@@ -12,20 +12,20 @@ fit in memory, and the ranks on other nodes stay where they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rankmap import progress
 from rankmap.pattern.edges import distinct
+from rankmap.pattern.graph import Graph
 from rankmap.refine import budget
+from rankmap.refine.annealing import anneal
 from rankmap.refine.cache import numba_installed
 from rankmap.refine.cuts import Cuts, cut_nodes
-
-if TYPE_CHECKING:
-    from rankmap.pattern.graph import Graph
-    from rankmap.refine.jit import Floats, Ints, Longs, State
-    from rankmap.score.distance import Distance
+from rankmap.refine.exchanges import replace_ranks
+from rankmap.refine.jit import Csr, Floats, Ints, Longs, State
+from rankmap.refine.multisection import Plan, multisect
+from rankmap.refine.subgraph import Placed
+from rankmap.score.distance import Distance
 
 __all__ = ["map_ranks", "polish"]
 
@@ -102,18 +102,11 @@ def _bisect(
     graph: Graph, distance: Distance, known: Cuts, held: Longs, effort: float, state: State
 ) -> Longs:
     """Return the ranks in slot order."""
-    from rankmap.refine.multisection import multisect
-
-    pulling = np.empty((0, 0))
-    if not distance.exact and len(distance) <= budget.MOST_PULLING:
-        pulling = np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
-    cuts, family, starts, repeats, shares, again = _plan(distance, known, held)
     ranks = np.arange(graph.size, dtype=np.int32)
     allowed = budget.BEGINNING * effort * budget.total_work(graph.size)
-    multisect(
-        graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
-        cuts, held, family, starts, repeats, shares, again, pulling, allowed, state, ranks,
-    )  # fmt: skip
+    ends = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
+    g = Csr(*ends, graph.weights.copy(), np.zeros(graph.size), np.ones_like(ranks))
+    multisect(g, _plan(distance, known, held), allowed, state, ranks)
     return ranks.astype(np.int64)
 
 
@@ -142,31 +135,20 @@ def _improve(
     return node
 
 
-def _plan(
-    distance: Distance, known: Cuts, held: Longs
-) -> tuple[Longs, Longs, Longs, Longs, Floats, Floats]:
-    """Return what is done at each cut, the cuts of a block in a row, as `multisect` takes it.
+def _plan(distance: Distance, known: Cuts, held: Longs) -> Plan:
+    """Return what is done at each cut.
 
     Most is done where most of J is to be won: J that edges between blocks
     make grows with how much farther these are, and about with the root of
     their number.
-
-    Returns
-    -------
-    int64 (nodes - 1, 3)
-        The cuts.
-    int64 (nodes - 1,)
-        The block whose parts a cut parts.
-    int64 (nodes - 1,), int64 (nodes - 1,)
-        Bisections from nothing, at most; how often a block's cuts are made.
-    float64 (nodes - 1,), float64 (nodes - 1,)
-        Shares of all work, for a cut and for placing its block's ranks anew.
     """
-    cuts = known.cuts
+    cuts, far = known.cuts, np.empty((0, 0))
+    if not distance.exact and len(distance) <= budget.MOST_PULLING:
+        far = np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
     slots = (held[cuts[:, 2]] - held[cuts[:, 0]]).astype(np.float64)
     if distance.coords is not None or not len(cuts):
-        few = np.full(len(cuts), 16)
-        return cuts.copy(), np.arange(len(cuts)), few, np.ones_like(few), slots, 0 * slots
+        few, every = np.full(len(cuts), 16), np.arange(len(cuts))
+        return Plan(held, far, cuts.copy(), every, few, np.ones_like(few), slots, 0 * slots)
     ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
     level = distance.level(*ends)
     block = distance.blocks[ends[0], level - 1]
@@ -182,8 +164,9 @@ def _plan(
     _, begin, which = np.unique(family, return_index=True, return_inverse=True)
     whole = np.zeros(len(cuts))  # the slots of each block, at its first cut
     np.maximum.at(whole, begin[which], slots)
+    often = starts[level], repeats[level]
     cuts = np.ascontiguousarray(cuts[grouped])
-    return cuts, family, starts[level], repeats[level], some[level] * slots, again[level] * whole
+    return Plan(held, far, cuts, family, *often, some[level] * slots, again[level] * whole)
 
 
 def _shares(distance: Distance) -> Floats:
@@ -265,17 +248,15 @@ class Piece:
         self, node: Longs, counts: Longs, priority: Longs, hot: float, allowed: float, state: State
     ) -> None:
         """Place ranks anew and anneal, in place, where that is better."""
-        from rankmap.refine.annealing import anneal
-        from rankmap.refine.exchanges import replace_ranks
-
         mine, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
         shared, end = self._shared(mine), float(state[1]) + allowed
         if shared:
             progress.step()
-            replace_ranks(
-                self.ptr, self.adj, self.weight, mine, np.append(0, np.cumsum(slots)), self.far,
-                self.outer, priority, budget.MOST_ANEW, budget.ANEW * shared * allowed, state,
-            )  # fmt: skip
+            n = len(mine)
+            g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(mine))
+            first, none = np.append(0, np.cumsum(slots)), np.full(n, -1, dtype=np.int32)
+            x = Placed(g, mine, first, self.far, self.outer, np.empty_like(mine), none)
+            replace_ranks(x, priority, budget.MOST_ANEW, budget.ANEW * shared * allowed, state)
         progress.step()
         left = max(0.2 * allowed, end - float(state[1]))
         work = min(budget.MOST_ANNEALING * len(mine), left)

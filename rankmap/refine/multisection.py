@@ -6,13 +6,16 @@ M. F. Faraj, A. van der Grinten, H. Meyerhenke, J. L. Träff and C. Schulz,
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rankmap.refine.bisection import bisect
 from rankmap.refine.budget import MOST_ANEW
 from rankmap.refine.exchanges import exchange_pairs, replace_ranks
-from rankmap.refine.jit import Floats, Ints, Longs, State, inlined, kernel
+from rankmap.refine.jit import Csr, Floats, Ints, Longs, State, inlined, kernel, tick
 from rankmap.refine.subgraph import (
+    Placed,
     add_pull,
     deal_halves,
     induced_graph,
@@ -20,9 +23,8 @@ from rankmap.refine.subgraph import (
     ranks_by_node,
     talkers_first,
 )  # fmt: skip
-from rankmap.refine.work import tick
 
-__all__ = ["multisect"]
+__all__ = ["Plan", "multisect"]
 
 #: Idle ranks are no vertices where more than one of so many ranks is idle.
 MOST_BUSY = 32
@@ -31,22 +33,18 @@ MOST_BUSY = 32
 MOST_SIBLINGS = 32
 
 
-@kernel
-def multisect(
-    ptr: Ints, adj: Ints, w: Floats, cuts: Longs, first: Longs, family: Longs,
-    starts: Longs, repeats: Longs, shares: Floats, again: Floats, far: Floats, allowed: float,
-    state: State, ranks: Ints,
-) -> None:  # fmt: skip
-    """Bring the ranks into slot order, each cut of the nodes being a halving of their ranks.
+class Plan(NamedTuple):
+    """How the nodes are taken apart, and how much is done at each cut.
 
-    Parameters
+    Attributes
     ----------
-    ptr, adj, w
-        The graph: as many vertices as slots.
-    cuts : int64 (nodes - 1, 3)
-        See `block_splits`; those of one family in a row.
     first : int64 (nodes + 1,)
         Slots before each node, in the order that the cuts count in.
+    far : float64 (nodes, nodes) or (0, 0)
+        Distances of the nodes in that order, where the blocks alone do not
+        decide them: then a cut also looks at where other ranks have gone.
+    cuts : int64 (nodes - 1, 3)
+        See `rankmap.refine.cuts.Cuts`; those of one family in a row.
     family : int64 (nodes - 1,)
         Cuts of one number part the blocks of one larger block, which are all
         equally far apart.
@@ -58,16 +56,35 @@ def multisect(
         Of the work, of each cut.
     again : float64 (nodes - 1,)
         Of the work, of placing anew all ranks of a family's block: its first cut's entry.
-    far : float64 (nodes, nodes) or (0, 0)
-        Distances of the nodes in that order, where the blocks alone do not
-        decide them: then a cut also looks at where other ranks have gone.
+    """
+
+    first: Longs
+    far: Floats
+    cuts: Longs
+    family: Longs
+    starts: Longs
+    repeats: Longs
+    shares: Floats
+    again: Floats
+
+
+@kernel
+def multisect(g: Csr, plan: Plan, allowed: float, state: State, ranks: Ints) -> None:
+    """Bring the ranks into slot order, each cut of the nodes being a halving of their ranks.
+
+    Parameters
+    ----------
+    g : Csr
+        As many vertices as slots.
+    plan : Plan
     allowed : float
         Work that may be done in all.
     state : uint64 (2,)
     ranks : int32 (ranks,)
         0 … n-1 in any order, in slot order afterwards.
     """
-    n = len(ptr) - 1
+    ptr, n = g.ptr, len(ranks)
+    first, _, cuts, family, _, repeats, shares, again = plan
     local = np.full(n, -1, dtype=np.int32)
     where = np.zeros((n, 2), dtype=np.int32)
     where[:, 1] = len(first) - 1
@@ -92,16 +109,14 @@ def multisect(
                 part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
                 left -= shares[c]
                 here = part_of * shares[c]
-                bisect_at_cut(
-                    ptr, adj, w, ranks, local, first, cuts[c], starts[c], sparse, k % 2 == 1, here,
-                    far, where, state,
-                )  # fmt: skip
+                packed = k % 2 == 1
+                bisect_at_cut(g, plan, c, ranks, local, where, sparse, packed, here, state)
             part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
             left -= again[begin]
             here = part_of * again[begin]
-            exchange_siblings(ptr, adj, w, ranks, local, first, cuts[begin:end], here, state)
+            exchange_siblings(g, ranks, local, first, cuts[begin:end], here, state)
             if repeats[begin] > 1:
-                cost = weight_between(ptr, adj, w, ranks, local, first, cuts[begin:end])
+                cost = weight_between(g, ranks, local, first, cuts[begin:end])
                 if cost < least:
                     best, least = ranks[low:high].copy(), cost
         if repeats[begin] > 1:
@@ -110,9 +125,7 @@ def multisect(
 
 
 @kernel
-def weight_between(
-    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs
-) -> float:
+def weight_between(g: Csr, ranks: Ints, local: Ints, first: Longs, cuts: Longs) -> float:
     """Return twice the weight between the blocks that a family of cuts parts."""
     low, high = first[cuts[0, 0]], first[cuts[0, 2]]
     block = np.zeros(high - low, dtype=np.int32)
@@ -123,10 +136,10 @@ def weight_between(
         local[ranks[i]] = block[i - low]
     total = 0.0
     for i in range(low, high):
-        for e in range(ptr[ranks[i]], ptr[ranks[i] + 1]):
-            other = local[adj[e]]
+        for e in range(g.ptr[ranks[i]], g.ptr[ranks[i] + 1]):
+            other = local[g.adj[e]]
             if other >= 0 and other != block[i - low]:
-                total += w[e]
+                total += g.w[e]
     for i in range(low, high):
         local[ranks[i]] = -1
     return total
@@ -134,8 +147,8 @@ def weight_between(
 
 @inlined
 def bisect_at_cut(
-    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cut: Longs,
-    starts: int, sparse: bool, packed: bool, allowed: float, far: Floats, where: Ints, state: State,
+    g: Csr, plan: Plan, c: int, ranks: Ints, local: Ints, where: Ints,
+    sparse: bool, packed: bool, allowed: float, state: State,
 ) -> None:  # fmt: skip
     """Bisect the ranks of the nodes on both sides of a cut.
 
@@ -143,23 +156,23 @@ def bisect_at_cut(
     are left. The others are spread about as evenly as the slots are, or `packed` before
     the cut as far as these go.
     """
+    first, far, cut = plan.first, plan.far, plan.cuts[c]
     low, middle, high = first[cut[0]], first[cut[1]], first[cut[2]]
     every = ranks[low:high].copy()
-    talkers = talkers_first(ptr, every) if sparse else len(every)
+    talkers = talkers_first(g.ptr, every) if sparse else len(every)
     mine, idle = every[:talkers], every[talkers:]
     least, most = max(0, talkers - (high - middle)), min(talkers, middle - low)
     target = talkers * (middle - low) // (high - low)
     give = min(target - least, most - target)
     if packed:
         target, give = most, 0
-    p, a, x = induced_graph(ptr, adj, w, mine, local)
-    bias = np.zeros(len(mine))
+    sub = induced_graph(g, mine, local)
     if len(far) > 0:
-        add_pull(ptr, adj, w, mine, where, cut, far, bias, x)
-        tick(state, 2 * len(a) + (cut[2] - cut[0]) * len(far))
+        add_pull(g, mine, where, cut, far, sub)
+        tick(state, 2 * len(sub.adj) + (cut[2] - cut[0]) * len(far))
     half = np.zeros(talkers, dtype=np.int8)
     if talkers > 1:
-        half = bisect(p, a, x, bias, target, give, starts, allowed, 4, state)
+        half = bisect(sub, target, give, plan.starts[c], allowed, 4, state)
     held = 0
     for i in range(talkers):
         held += 1 - half[i]
@@ -171,9 +184,8 @@ def bisect_at_cut(
 
 @inlined
 def exchange_siblings(
-    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs,
-    allowed: float, state: State,
-) -> None:  # fmt: skip
+    g: Csr, ranks: Ints, local: Ints, first: Longs, cuts: Longs, allowed: float, state: State
+) -> None:
     """Let the ranks of blocks that are equally far apart change places."""
     k, allowed = len(cuts) + 1, allowed + float(state[1])
     low, high = len(first), 0
@@ -198,12 +210,12 @@ def exchange_siblings(
     for i in range(k):
         far[i, i] = 0.0
         where[bounds[i] : bounds[i + 1]] = i
-    p, a, x = induced_graph(ptr, adj, w, mine, local)
-    nothing = np.empty((0, 0))
-    exchange_pairs(p, a, x, where, bounds, far, nothing, 2, state)
-    replace_ranks(
-        p, a, x, where, bounds, far, nothing, priority, MOST_ANEW, allowed - float(state[1]), state
+    member, none = np.empty_like(where), np.full(len(where), -1, dtype=np.int32)
+    blocks = Placed(
+        induced_graph(g, mine, local), where, bounds, far, np.empty((0, 0)), member, none
     )
+    exchange_pairs(blocks, 2, state)
+    replace_ranks(blocks, priority, MOST_ANEW, allowed - float(state[1]), state)
     inside = ranks_by_node(where, bounds)
     for i in range(len(mine)):
         ranks[begin + i] = mine[inside[i]]

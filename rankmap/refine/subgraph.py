@@ -1,20 +1,51 @@
 """Parts of a graph, and how the ranks elsewhere draw those of a part to nodes.
 
-Graphs are in compressed rows (CSR), each edge in the rows of both ends. Terminal
-propagation: A. E. Dunlop and B. W. Kernighan, "A procedure for placement of
+Terminal propagation: A. E. Dunlop and B. W. Kernighan, "A procedure for placement of
 standard-cell VLSI circuits" (IEEE Trans. CAD 1985).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from rankmap.refine.jit import Bytes, Floats, Ints, Longs, kernel
+from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, kernel
 
 __all__ = [
-    "add_pull", "bias_at_cut", "deal_halves", "induced_graph", "note_side", "outer_costs",
-    "ranks_by_node", "talkers_first",
+    "Placed", "add_pull", "deal_halves", "induced_graph", "lean_at_cut", "note_side",
+    "outer_costs", "ranks_by_node", "talkers_first",
 ]  # fmt: skip
+
+
+class Placed(NamedTuple):
+    """Ranks on nodes.
+
+    Attributes
+    ----------
+    g : Csr
+        The ranks' edges among themselves.
+    node : int32 (ranks,)
+        Node of each rank.
+    first : int64 (nodes + 1,)
+        Slots before each node.
+    far : float64 (nodes, nodes)
+        Distances.
+    outer : float64 (ranks, nodes) or (0, 0)
+        What edges to ranks elsewhere would cost with the rank on each node.
+    member : int32 (ranks,)
+        The ranks node by node; whoever goes by it fills it first.
+    local : int32 (ranks,)
+        -1 everywhere, for `induced_graph`.
+    """
+
+    g: Csr
+    node: Ints
+    first: Longs
+    far: Floats
+    outer: Floats
+    member: Ints
+    local: Ints
 
 
 @kernel
@@ -41,10 +72,9 @@ def deal_halves(mine: Ints, half: Bytes, out: Ints, a: int, b: int) -> None:
 
 
 @kernel
-def induced_graph(
-    ptr: Ints, adj: Ints, w: Floats, mine: Ints, local: Ints
-) -> tuple[Ints, Ints, Floats]:
-    """Return the graph of some vertices; `local` is -1 everywhere before and after."""
+def induced_graph(g: Csr, mine: Ints, local: Ints) -> Csr:
+    """Return the graph of some ranks, without bias; `local` is -1 everywhere before and after."""
+    ptr, adj, w = g.ptr, g.adj, g.w
     room = 0
     for i in range(len(mine)):
         local[mine[i]] = i
@@ -61,7 +91,8 @@ def induced_graph(
                 m += 1
         sub_ptr[i + 1] = m
     local[mine] = -1
-    return sub_ptr, sub_adj[:m], sub_w[:m]
+    bias, size = np.zeros(len(mine)), np.ones(len(mine), dtype=np.int32)
+    return Csr(sub_ptr, sub_adj[:m], sub_w[:m], bias, size)
 
 
 @kernel
@@ -90,15 +121,13 @@ def note_side(mine: Ints, half: Bytes, where: Ints, cut: int) -> None:
 
 
 @kernel
-def add_pull(
-    ptr: Ints, adj: Ints, w: Floats, mine: Ints, where: Ints, cut: Longs, far: Floats,
-    bias: Floats, inner: Floats,
-) -> None:  # fmt: skip
-    """Add to `bias` how ranks are drawn by those elsewhere, and weigh inner edges by distance.
+def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr) -> None:
+    """Add to a part's bias how its ranks are drawn elsewhere, and weigh its edges by distance.
 
     `where` says of each rank from and up to which node it may be; all of these
     count alike. Nodes ``cut[0] … cut[1] - 1`` part from ``cut[1] … cut[2] - 1``.
     """
+    ptr, adj, w = g.ptr, g.adj, g.w
     low, middle, high = cut[0], cut[1], cut[2]
     more = np.zeros(len(far) + 1)  # how much farther from the nodes behind the cut, summed up
     apart = 0.0
@@ -111,20 +140,20 @@ def add_pull(
                 apart += far[i, r] / ((middle - low) * (high - middle))
     for r in range(len(far)):
         more[r + 1] += more[r]
-    for e in range(len(inner)):
-        inner[e] *= apart
+    for e in range(len(sub.w)):
+        sub.w[e] *= apart
     for i in range(len(mine)):
         for e in range(ptr[mine[i]], ptr[mine[i] + 1]):
             a, b = where[adj[e], 0], where[adj[e], 1]
             if a != low or b != high:
-                bias[i] += w[e] * (more[b] - more[a]) / (b - a)
+                sub.bias[i] += w[e] * (more[b] - more[a]) / (b - a)
 
 
 @kernel
-def outer_costs(
-    ptr: Ints, adj: Ints, w: Floats, node: Ints, far: Floats, outer: Floats, mine: Ints, some: Longs
-) -> Floats:
+def outer_costs(x: Placed, mine: Ints, some: Longs) -> Floats:
     """Return what edges to ranks on other nodes cost with each rank on each of some nodes."""
+    ptr, adj, w = x.g.ptr, x.g.adj, x.g.w
+    node, far, outer = x.node, x.far, x.outer
     inside = np.zeros(len(far), dtype=np.bool_)
     for r in some:
         inside[r] = True
@@ -142,12 +171,10 @@ def outer_costs(
 
 
 @kernel
-def bias_at_cut(outer: Floats, these: Ints, low: int, cut: int, high: int) -> Floats:
-    """Return what edges to ranks elsewhere cost more on nodes cut … high-1 than low … cut-1."""
-    bias = np.zeros(len(these))
+def lean_at_cut(outer: Floats, these: Ints, low: int, cut: int, high: int, bias: Floats) -> None:
+    """Add what edges to ranks elsewhere cost more on nodes cut … high-1 than low … cut-1."""
     for i in range(len(these)):
         for j in range(low, cut):
             bias[i] -= outer[these[i], j] / (cut - low)
         for j in range(cut, high):
             bias[i] += outer[these[i], j] / (high - cut)
-    return bias

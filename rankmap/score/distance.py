@@ -29,22 +29,31 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError
 from placement.support.array_types import Array, Floats, Ints
-from rankmap.score.paths import UNREACHED, paths
 from rankmap.slots import Slots
 
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["Distance", "Levels", "Routers", "Torus", "job_distance", "machine_distance"]
+Lengths = NDArray[np.uint8]
+Sums = NDArray[np.uint16]
+
+__all__ = ["Distance", "Levels", "Paths", "Routers", "Torus", "job_distance", "machine_distance"]
 
 #: Distance of two nodes on one torus router.
 ONE_ROUTER = 0.5
 
 #: Routers whose distances to each other are kept in a table (150 MB) at most.
 MOST_TABLED = 12288
+
+#: The number of links on a path that there is not.
+UNREACHED = 254
+
+#: Bytes that one block of searches may take.
+_BLOCK = 1 << 26
 
 #: Links that are assumed to a node whose router is unknown: one more than the longest path.
 LOST = 6
@@ -216,7 +225,8 @@ class Routers(Distance):
         See `Distance`.
     router : int64 (n,)
         Router of each node as an index of the machine's routers; -1: unknown.
-    machine : Machine
+    paths : Paths
+        Between the machine's routers.
 
     Examples
     --------
@@ -226,12 +236,10 @@ class Routers(Distance):
     [0.0, 1.0, 2.0, 2.0, 3.0]
     """
 
-    def __init__(
-        self, blocks: Ints, names: tuple[str, ...], router: Ints, machine: Machine
-    ) -> None:
+    def __init__(self, blocks: Ints, names: tuple[str, ...], router: Ints, paths: Paths) -> None:
         super().__init__(blocks, names, np.minimum(np.arange(len(names) + 1.0), 2))
         self.router = router
-        self.machine = machine
+        self.paths = paths
         self._table: tuple[Ints, Array] | None = None
 
     def between(self, a: Ints, b: Ints) -> Floats:
@@ -250,7 +258,7 @@ class Routers(Distance):
         if tabled is not None:
             place, table = tabled
             return np.where(a == b, 0, table[place[a], place[b]]).astype(np.int64)
-        found = paths(self.machine).pairs(self.router[a], self.router[b])
+        found = self.paths.pairs(self.router[a], self.router[b])
         lost = (found == UNREACHED) | (self.router[a] < 0) | (self.router[b] < 0)
         return np.where(a == b, 0, np.where(lost, LOST, found))
 
@@ -260,7 +268,7 @@ class Routers(Distance):
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:
                 return None
-            table = paths(self.machine).lengths(once)
+            table = self.paths.lengths(once)
             if len(once) < table.shape[1] or once[0] < 0:
                 table = table[:, once]
             table[table == UNREACHED] = LOST
@@ -271,7 +279,158 @@ class Routers(Distance):
 
     def take(self, nodes: Ints) -> Routers:
         """Return the distances between these nodes only."""
-        return Routers(self.blocks[nodes], self.names, self.router[nodes], self.machine)
+        return Routers(self.blocks[nodes], self.names, self.router[nodes], self.paths)
+
+
+class Paths:
+    """Path lengths over the links of a machine whose first coordinate is the group.
+
+    A minimal route takes links inside the first group, one link to the other
+    group, and links inside that one. Where two groups have no link of their own,
+    any shortest path counts.
+
+    Parameters
+    ----------
+    group : int64 (r,)
+        Group of each router.
+    a, b : int64 (m,)
+        Ends of the links.
+
+    Examples
+    --------
+    >>> four = Paths(np.array([0, 0, 1, 1]), np.array([0, 1, 2]), np.array([1, 2, 3]))
+    >>> four.lengths(np.array([0])).tolist()
+    [[0, 1, 2, 3]]
+    """
+
+    def __init__(self, group: Ints, a: Ints, b: Ints) -> None:
+        self.routers = len(group)
+        self._group = np.unique(group, return_inverse=True)[1].reshape(-1)
+        groups = int(self._group.max()) + 1
+        self._members = [np.flatnonzero(self._group == g) for g in range(groups)]
+        self._place = np.zeros(len(group), dtype=np.int64)
+        for members in self._members:
+            self._place[members] = np.arange(len(members))
+        self._ends = np.append(a, b), np.append(b, a)
+        # Links by the groups at both ends, each link both ways.
+        pair = self._group[self._ends[0]] * groups + self._group[self._ends[1]]
+        order = np.argsort(pair, kind="stable")
+        self._links: dict[int, dict[int, Ints]] = {g: {} for g in range(groups)}
+        for some in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+            if len(some):
+                g, h = divmod(int(pair[some[0]]), groups)
+                self._links[g][h] = some
+        self._within: list[Sums] | None = None
+
+    def lengths(self, sources: Ints) -> Lengths:
+        """Return the links on a minimal path from each source to every router.
+
+        Parameters
+        ----------
+        sources : int64 (s,)
+            Router indices; -1 is a router that nothing is known of.
+
+        Returns
+        -------
+        uint8 (s, r)
+            `UNREACHED` where there is no path.
+        """
+        if self._within is None:
+            self._within = self._inside_groups()
+        out = np.full((len(sources), self.routers), UNREACHED, dtype=np.uint8)
+        home = np.where(sources >= 0, self._group[sources], -1)
+        for g in np.unique(home[home >= 0]).tolist():
+            rows = np.flatnonzero(home == g)
+            local = self._within[g][self._place[sources[rows]]]
+            out[np.ix_(rows, self._members[g])] = local
+            for h, links in self._links[g].items():
+                if h != g:
+                    here, there = (self._place[ends[links]] for ends in self._ends)
+                    best = _over_best_link(local[:, here], self._within[h][there])
+                    out[np.ix_(rows, self._members[h])] = best
+        lost = np.flatnonzero((out == UNREACHED).any(axis=1) & (home >= 0))
+        step = max(8, _BLOCK // (8 * max(1, self.routers)) * 8)
+        for low in range(0, len(lost), step):
+            some = lost[low : low + step]
+            out[some] = self._by_any_path(out[some], sources[some])
+        return out
+
+    def pairs(self, a: Ints, b: Ints) -> Ints:
+        """Return the links on a minimal path from each of `a` to its partner in `b`."""
+        out = np.empty(a.shape, dtype=np.int64)
+        flat, left, right = out.reshape(-1), a.reshape(-1), b.reshape(-1)
+        by_source = np.argsort(left, kind="stable")
+        once, starts = np.unique(left[by_source], return_index=True)
+        ends = np.append(starts[1:], len(left))
+        for low in range(0, len(once), 1024):
+            table = self.lengths(once[low : low + 1024])
+            chosen = by_source[starts[low] : ends[min(low + 1024, len(once)) - 1]]
+            flat[chosen] = table[np.searchsorted(once, left[chosen]) - low, right[chosen]]
+        return out
+
+    def _inside_groups(self) -> list[Sums]:
+        """Return the links between the routers of each group, groups alike being searched once."""
+        known: dict[tuple[int, bytes], Sums] = {}
+        found = []
+        for g, members in enumerate(self._members):
+            step = np.eye(len(members), dtype=np.float32)
+            links = self._links[g].get(g, np.empty(0, dtype=np.int64))
+            step[self._place[self._ends[0][links]], self._place[self._ends[1][links]]] = 1
+            key = len(members), step.tobytes()
+            if key not in known:
+                known[key] = _search(step)
+            found.append(known[key])
+        return found
+
+    def _by_any_path(self, length: Lengths, sources: Ints) -> Lengths:
+        """Return lengths with what is still unreached filled in, a bit for each source."""
+        many = np.arange(len(sources))
+        reached = np.zeros((self.routers, -(-len(sources) // 8)), dtype=np.uint8)
+        bit = np.uint8(128) >> (many % 8).astype(np.uint8)
+        np.bitwise_or.at(reached, (sources, many // 8), bit)
+        by_target = np.argsort(self._ends[1], kind="stable")
+        targets, starts = np.unique(self._ends[1][by_target], return_index=True)
+        for links in range(1, UNREACHED):
+            grown = reached.copy()
+            if len(targets):
+                came = reached[self._ends[0][by_target]]
+                grown[targets] |= np.bitwise_or.reduceat(came, starts, axis=0)
+            if np.array_equal(grown, reached):
+                break
+            reached = grown
+            there = np.unpackbits(reached, axis=1, count=len(sources)).T.astype(bool)
+            length[there & (length == UNREACHED)] = links
+        return length
+
+
+def _search(step: NDArray[np.float32]) -> Sums:
+    """Return the links between routers, `step` being 1 for a router and those next to it."""
+    length = np.full(step.shape, UNREACHED, dtype=np.uint16)
+    reached = np.eye(len(step), dtype=bool)
+    length[reached] = 0
+    for links in range(1, UNREACHED):
+        grown = (reached.astype(np.float32) @ step) > 0
+        if np.array_equal(grown, reached):
+            break
+        length[grown & ~reached] = links
+        reached = grown
+    return length
+
+
+def _over_best_link(here: Sums, there: Sums) -> Sums:
+    """Return the links from routers of one group to all of another, by the best link between.
+
+    Parameters
+    ----------
+    here : uint16 (r, l)
+        Links from each router to where each link begins.
+    there : uint16 (l, s)
+        Links from where each link ends to each router.
+    """
+    best = here[:, 0, None] + there[0]
+    for link in range(1, len(there)):
+        np.minimum(best, here[:, link, None] + there[link], out=best)
+    return np.asarray(np.minimum(best + 1, UNREACHED))
 
 
 def machine_distance(machine: Machine) -> Distance:
@@ -287,8 +446,7 @@ def machine_distance(machine: Machine) -> Distance:
         Made once a machine.
     """
     if "distance" not in machine._cache:
-        torus = machine.topology.kind == "torus"
-        machine._cache["distance"] = _torus(machine) if torus else _by_blocks(machine)
+        machine._cache["distance"] = _by_coords(machine)
     found: Distance = machine._cache["distance"]
     return found
 
@@ -312,28 +470,29 @@ def job_distance(slots: Slots) -> Distance:
     return machine_distance(slots.machine).take(slots.rows)
 
 
-def _torus(machine: Machine) -> Distance:
-    axes = machine.topology.router_levels
-    coords = machine.coords[:, :axes].astype(np.int64)
-    return Torus(coords, machine.topology.extents[:axes], _nested_prefixes(coords)[:, 0])
+def _by_coords(machine: Machine) -> Distance:
+    """Return hops on a torus, links on a dragonfly whose links are known, else levels.
 
-
-def _by_blocks(machine: Machine) -> Distance:
-    """Return links on a dragonfly whose links are known, else distances by level.
-
-    These are as the machine states them, else the number of the level itself.
+    The distances of these are as the machine states them, else the number of the level itself.
     """
     depth = machine.topology.router_levels
-    nested = _nested_prefixes(machine.coords[:, :depth].astype(np.int64))
+    coords = machine.coords[:, :depth].astype(np.int64)
+    nested = _nested_prefixes(coords)
+    if machine.topology.kind == "torus":
+        return Torus(coords, machine.topology.extents[:depth], nested[:, 0])
     blocks = np.concatenate([nested, np.zeros((len(machine), 1), dtype=np.int64)], axis=1)
     names = (*reversed(machine.topology.levels[:depth]), "system")
     far = np.arange(len(names) + 1, dtype=np.float64)
     if machine.topology.kind.startswith("dragonfly"):
+        from placement.topologies import links, router_coords
+
         try:
-            paths(machine)
-            return Routers(blocks, names, machine.router[:, 0].astype(np.int64), machine)
+            found = links(machine)
         except NidmapError:  # links that no rule can make: the levels are all there is
             return Levels(blocks, names, far)
+        group = router_coords(machine)[:, 0].astype(np.int64)
+        paths = Paths(group, found.a.astype(np.int64), found.b.astype(np.int64))
+        return Routers(blocks, names, machine.router[:, 0].astype(np.int64), paths)
     stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]
     far[1 : len(stated) + 1] = stated
     return Levels(blocks, names, far)

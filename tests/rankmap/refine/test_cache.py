@@ -12,11 +12,11 @@ from rankmap.refine import cache
 SMALL = """
 import json, sys
 import numpy as np
-from rankmap.refine import cache, work
+from rankmap.refine import cache, jit
 folder = cache.cache_folder()
-value = int(work.draw(np.array([1, 0], dtype=np.uint64)))
+value = int(jit.draw(np.array([1, 0], dtype=np.uint64)))
 made = sorted(p.name.split("-")[0] for p in folder.rglob("*.nbi")) if folder else []
-hits = sum(work.draw.stats.cache_hits.values())
+hits = sum(jit.draw.stats.cache_hits.values())
 print(json.dumps([str(folder), made, hits, cache.remark(), value]))
 """
 
@@ -52,7 +52,7 @@ def test_the_second_process_loads_what_the_first_compiled(package, tmp_path):
     places = {"XDG_CACHE_HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
     first, again = in_a_process(package, **places), in_a_process(package, **places)
     assert first[0].startswith(str(tmp_path / "home" / "nidmap" / "kernels-"))
-    assert first[1] == ["work.draw"]
+    assert first[1] == ["jit.draw"]
     assert (first[2], again[2]) == (0, 1)
     assert first[3] == ""
     assert first[4] == again[4]
@@ -63,7 +63,7 @@ def test_a_home_that_cannot_be_written_leaves_the_temporary_folder_and_says_so(p
     (tmp_path / "home").write_text("no folder")
     found = in_a_process(package, XDG_CACHE_HOME=str(tmp_path / "home"), TMPDIR=str(tmp_path))
     assert found[0].startswith(f"{tmp_path}/nidmap-{os.geteuid()}-kernels-")
-    assert found[1] == ["work.draw"]
+    assert found[1] == ["jit.draw"]
     assert found[3] == f"compiled kernels are kept in {found[0]}: ~/.cache cannot be written"
 
 
@@ -71,8 +71,8 @@ def test_without_any_folder_kernels_still_run(package, tmp_path):
     pytest.importorskip("numba")
     (tmp_path / "home").write_text("no folder")
     program = SMALL.replace("folder = ", "cache._is_safe = lambda path: False\nfolder = ")
-    program = program.replace("import cache, work", "import cache").replace(
-        "value = ", "from rankmap.refine import work\nvalue = "
+    program = program.replace("import cache, jit", "import cache").replace(
+        "value = ", "from rankmap.refine import jit\nvalue = "
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     folder, made, _, remark, _ = json.loads(done.stdout)

@@ -19,11 +19,10 @@ from rankmap.pattern.graph import from_edges
 from rankmap.refine import (
     annealing,
     bisection,
-    coarsening,
     exchanges,
     halves,
+    jit,
     subgraph,
-    work,
 )
 from tests.effort import examples
 
@@ -34,9 +33,16 @@ def random_graph(n, m, seed):
     return from_edges(n, a, b, rng.integers(1, 50, m).astype(float))
 
 
-def arrays(graph):
+def csr(graph, bias=None, size=None):
     """Return a graph as kernels take it."""
-    return graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy()
+    n = graph.size
+    return jit.Csr(
+        graph.indptr.astype(np.int32),
+        graph.indices.astype(np.int32),
+        graph.weights.copy(),
+        np.zeros(n) if bias is None else bias,
+        np.ones(n, dtype=np.int32) if size is None else size,
+    )
 
 
 def weights(graph):
@@ -45,6 +51,13 @@ def weights(graph):
         (int(u), int(v)): float(w)
         for u, v, w in zip(graph.row, graph.indices, graph.weights, strict=True)
     }
+
+
+def listed(g, names):
+    """Return the same of a graph as kernels take it, its vertices being called by these names."""
+    row = np.repeat(names, np.diff(g.ptr))
+    pairs = zip(row.tolist(), names[g.adj].tolist(), strict=True)
+    return dict(zip(pairs, g.w.tolist(), strict=True))
 
 
 def fresh(seed=1):
@@ -61,11 +74,11 @@ def test_random_numbers_are_those_of_splitmix64():
         x = (x + 0x9E3779B97F4A7C15) % 2**64
         z = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
-        assert work.draw(state) == (z ^ (z >> 31)) >> 2
+        assert jit.draw(state) == (z ^ (z >> 31)) >> 2
 
 
 def test_a_shuffle_has_every_number_once():
-    assert sorted(work.shuffle(100, fresh()).tolist()) == list(range(100))
+    assert sorted(jit.shuffle(100, fresh()).tolist()) == list(range(100))
 
 
 @cases
@@ -93,8 +106,7 @@ def test_a_heap_gives_the_largest_key(keys, data):
 def test_clusters_are_neighbours_of_one_label_and_no_larger_than_allowed(graph, seed):
     n, most = graph.size, 4
     label = np.random.default_rng(seed).integers(0, 2, n).astype(np.int8)
-    size = np.ones(n, dtype=np.int32)
-    of, count = coarsening.cluster_vertices(*arrays(graph), size, label, most, fresh(seed))
+    of, count = bisection.cluster_vertices(csr(graph), label, most, fresh(seed))
     assert sorted(set(of.tolist())) == list(range(count))
     edges = weights(graph)
     for c in range(count):
@@ -111,16 +123,16 @@ def test_contracted_graph_adds_up_edges_and_sizes(graph, seed):
     count = int(rng.integers(1, graph.size + 1))
     of = np.append(np.arange(count), rng.integers(0, count, graph.size - count)).astype(np.int32)
     size = rng.integers(1, 5, graph.size).astype(np.int32)
-    ptr, adj, w, sizes = coarsening.contract_clusters(*arrays(graph), size, of, count)
+    bias = rng.integers(-9, 9, graph.size).astype(float)
+    found = bisection.contract_clusters(csr(graph, bias, size), of, count)
     expected = {}
     for (u, v), weight in weights(graph).items():
         if of[u] != of[v]:
             pair = int(of[u]), int(of[v])
             expected[pair] = expected.get(pair, 0) + weight
-    row = np.repeat(np.arange(count), np.diff(ptr))
-    found = dict(zip(zip(row.tolist(), adj.tolist(), strict=True), w.tolist(), strict=True))
-    assert found == expected
-    assert sizes.tolist() == [int(size[of == c].sum()) for c in range(count)]
+    assert listed(found, np.arange(count)) == expected
+    assert found.size.tolist() == [int(size[of == c].sum()) for c in range(count)]
+    assert found.bias.tolist() == [float(bias[of == c].sum()) for c in range(count)]
 
 
 def twin_cost(graph, bias, half):
@@ -133,16 +145,17 @@ def twin_cost(graph, bias, half):
 def test_moves_between_halves_never_cost_and_sizes_end_within_the_slack(graph, seed):
     rng, n = np.random.default_rng(seed), graph.size
     half = rng.integers(0, 2, n).astype(np.int8)
-    bias, size = rng.normal(size=n) * 20, np.ones(n, dtype=np.int32)
+    bias = rng.normal(size=n) * 20
+    g = csr(graph, bias)
     target, slack = int(n - half.sum()), int(rng.integers(0, 2))
     before = twin_cost(graph, bias, half)
-    assert halves.cost_of_halves(*arrays(graph), bias, half) == pytest.approx(before)
-    cost = halves.refine_halves(*arrays(graph), bias, size, half, target, slack, 60, 4, fresh())
+    assert halves.cost_of_halves(g, half) == pytest.approx(before)
+    cost = halves.refine_halves(g, half, target, slack, 60, 4, fresh())
     assert cost == pytest.approx(twin_cost(graph, bias, half), abs=1e-6)
     assert cost <= before + 1e-6
     assert abs(n - int(half.sum()) - target) <= slack
     wanted = int(rng.integers(0, n + 1))
-    halves.balance(*arrays(graph), bias, half, wanted, 0)
+    halves.balance(g, half, wanted, 0)
     assert n - int(half.sum()) == wanted
 
 
@@ -151,7 +164,7 @@ def test_a_bisection_finds_two_cliques_that_one_edge_joins():
     a, b = np.array([*pairs, (3, 33)]).T
     where = np.random.default_rng(1).permutation(40)
     graph = from_edges(40, where[a], where[b], np.ones(len(a)))
-    half = bisection.bisect(*arrays(graph), np.zeros(40), 20, 0, 4, 1e6, 4, fresh())
+    half = bisection.bisect(csr(graph), 20, 0, 4, 1e6, 4, fresh())
     assert twin_cost(graph, np.zeros(40), half) == 1
 
 
@@ -161,21 +174,23 @@ def test_a_part_of_a_graph_is_its_edges_with_both_ends_in_it(graph, seed):
     rng = np.random.default_rng(seed)
     mine = rng.permutation(graph.size)[: rng.integers(1, graph.size + 1)].astype(np.int32)
     local = np.full(graph.size, -1, dtype=np.int32)
-    ptr, adj, w = subgraph.induced_graph(*arrays(graph), mine, local)
-    row = np.repeat(mine, np.diff(ptr))
-    found = dict(zip(zip(row.tolist(), mine[adj].tolist(), strict=True), w.tolist(), strict=True))
+    found = subgraph.induced_graph(csr(graph), mine, local)
     inside = set(mine.tolist())
-    assert found == {e: w for e, w in weights(graph).items() if inside.issuperset(e)}
+    expected = {e: w for e, w in weights(graph).items() if inside.issuperset(e)}
+    assert listed(found, mine) == expected
     assert (local == -1).all()
 
 
 def placed(graph, seed, nodes=4):
-    """Return random nodes of the ranks, distances, and what ranks elsewhere cost."""
+    """Return ranks on random nodes, with distances, and what ranks elsewhere cost."""
     rng = np.random.default_rng(seed)
     node = rng.integers(0, nodes, graph.size).astype(np.int32)
     far = rng.integers(1, 9, (nodes, nodes)).astype(float)
     far = np.triu(far, 1) + np.triu(far, 1).T
-    return node, far, rng.integers(0, 9, (graph.size, nodes)).astype(float)
+    outer = rng.integers(0, 9, (graph.size, nodes)).astype(float)
+    first = np.append(0, np.cumsum(np.bincount(node, minlength=nodes)))
+    none = np.full(graph.size, -1, dtype=np.int32)
+    return subgraph.Placed(csr(graph), node, first, far, outer, none.copy(), none)
 
 
 def twin_total(graph, node, far, outer):
@@ -186,13 +201,14 @@ def twin_total(graph, node, far, outer):
 @cases
 @given(graphs, st.integers(0, 99))
 def test_costs_on_real_distances(graph, seed):
-    node, far, outer = placed(graph, seed)
-    total = exchanges.cost_of_nodes(*arrays(graph), node, far, outer)
+    x = placed(graph, seed)
+    g, node, _, far, outer, _, _ = x
+    total = exchanges.cost_of_nodes(g.ptr, g.adj, g.w, node, far, outer)
     assert total == pytest.approx(twin_total(graph, node, far, outer))
-    table = exchanges.cost_by_pair(*arrays(graph), node, far)
+    table = exchanges.cost_by_pair(g, node, far)
     assert table.sum() == pytest.approx(twin_total(graph, node, far, np.zeros_like(outer)))
     some, mine = np.array([0, 2]), np.flatnonzero(np.isin(node, (0, 2))).astype(np.int32)
-    found = subgraph.outer_costs(*arrays(graph), node, far, outer, mine, some)
+    found = subgraph.outer_costs(x, mine, some)
     for i, u in enumerate(mine.tolist()):
         for j, p in enumerate(some.tolist()):
             others = (w * far[p, node[v]] for (a, v), w in weights(graph).items()
@@ -203,19 +219,17 @@ def test_costs_on_real_distances(graph, seed):
 @cases
 @given(graphs, st.integers(0, 99))
 def test_exchanges_replacement_and_annealing_lower_the_cost_and_keep_the_counts(graph, seed):
-    node, far, outer = placed(graph, seed)
-    counts = np.bincount(node, minlength=4)
-    first = np.append(0, np.cumsum(counts))
+    x, state = placed(graph, seed), fresh(seed)
+    g, node, first, far, outer, _, _ = x
+    counts = np.diff(first)
     costs = [twin_total(graph, node, far, outer)]
-    g, state = arrays(graph), fresh(seed)
-    exchanges.exchange_pairs(*g, node, first, far, outer, 2, state)
+    exchanges.exchange_pairs(x, 2, state)
     costs.append(twin_total(graph, node, far, outer))
-    exchanges.replace_ranks(*g, node, first, far, outer, np.arange(4), 5.0, 1e5, state)
+    exchanges.replace_ranks(x, np.arange(4), 5.0, 1e5, state)
     costs.append(twin_total(graph, node, far, outer))
     low = far.astype(np.float32), outer.astype(np.float32)
-    fall = annealing.anneal(
-        g[0], g[1], g[2].astype(np.float32), node, counts, *low, 5.0, 1e4, 1e4, state
-    )
+    weight = g.w.astype(np.float32)
+    fall = annealing.anneal(g.ptr, g.adj, weight, node, counts, *low, 5.0, 1e4, 1e4, state)
     costs.append(twin_total(graph, node, far, outer))
     assert all(later <= sooner + 1e-6 for sooner, later in itertools.pairwise(costs))
     assert costs[-2] - costs[-1] == pytest.approx(fall, abs=1e-6)
@@ -224,17 +238,15 @@ def test_exchanges_replacement_and_annealing_lower_the_cost_and_keep_the_counts(
 
 EMPTY = """
 import numpy as np
-from tests.rankmap.refine.test_kernels import arrays, exchanges, fresh, placed, random_graph
+from tests.rankmap.refine.test_kernels import exchanges, fresh, placed, random_graph
 for ranks, edges, number, seed in ((2, 9, 176, 54), (4, 29, 663, 60), (3, 20, 635, 36)):
     graph = random_graph(ranks, edges, number)
-    node, far, outer = placed(graph, seed)
-    counts = np.bincount(node, minlength=4)
+    x, state = placed(graph, seed), fresh(seed)
+    counts = np.diff(x.first)
     assert 0 in counts
-    first = np.append(0, np.cumsum(counts))
-    state = fresh(seed)
-    exchanges.exchange_pairs(*arrays(graph), node, first, far, outer, 2, state)
-    exchanges.replace_ranks(*arrays(graph), node, first, far, outer, np.arange(4), 5.0, 1e5, state)
-    assert np.bincount(node, minlength=4).tolist() == counts.tolist()
+    exchanges.exchange_pairs(x, 2, state)
+    exchanges.replace_ranks(x, np.arange(4), 5.0, 1e5, state)
+    assert np.bincount(x.node, minlength=4).tolist() == counts.tolist()
 """
 
 
@@ -256,15 +268,18 @@ TWIN = """
 import json, sys
 import numpy as np
 from rankmap.pattern.graph import from_edges
-from rankmap.refine.multisection import multisect
+from rankmap.refine.jit import Csr
+from rankmap.refine.multisection import Plan, multisect
 rng = np.random.default_rng(5)
 a, b = rng.integers(0, 48, (2, 150))
 graph = from_edges(48, a, b, rng.integers(1, 50, 150).astype(float))
 cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
 ranks, state = np.arange(48, dtype=np.int32), np.array([3, 0], dtype=np.uint64)
-multisect(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
-          cuts, np.arange(0, 49, 12), np.array([0, 1, 2]), np.full(3, 2), np.ones(3, dtype=int),
-          np.ones(3), np.ones(3), np.empty((0, 0)), 3e4, state, ranks)
+plan = Plan(np.arange(0, 49, 12), np.empty((0, 0)), cuts, np.array([0, 1, 2]), np.full(3, 2),
+            np.ones(3, dtype=int), np.ones(3), np.ones(3))
+g = Csr(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
+        np.zeros(48), np.ones(48, dtype=np.int32))
+multisect(g, plan, 3e4, state, ranks)
 print(json.dumps([ranks.tolist(), state.tolist()]))
 """
 

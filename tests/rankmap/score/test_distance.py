@@ -99,7 +99,7 @@ def test_many_routers_need_no_table(monkeypatch):
 
 
 def test_groups_without_a_link_are_reached_by_any_path():
-    from rankmap.score.paths import Paths
+    from rankmap.score.distance import Paths
 
     chain = Paths(np.array([0, 1, 2]), np.array([0, 1]), np.array([1, 2]))
     assert chain.lengths(np.array([0, 2])).tolist() == [[0, 1, 2], [2, 1, 0]]

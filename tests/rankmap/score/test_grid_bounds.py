@@ -14,8 +14,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.score import score
 from rankmap.score.distance import job_distance
-from rankmap.score.grid_bounds import grid_bound, most_inside
-from rankmap.score.isoperimetry import fewest, lindsey, shadows
+from rankmap.score.grid_bounds import fewest, grid_bound, lindsey, most_inside, shadows
 from rankmap.slots import slots_of
 from tests.effort import examples
 

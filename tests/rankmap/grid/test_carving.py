@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.specs import parse_spec
 from rankmap.grid.boxes import coarse
-from rankmap.grid.halving import halve_together
+from rankmap.grid.carving import halve_together
 from rankmap.grid.lines import swap_along_lines
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
