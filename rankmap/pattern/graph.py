@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -295,29 +296,14 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     )
 
 
-@pattern("graph")
-def graph(text: str) -> Pattern:
-    """Build ``graph:FILE``: undirected edges, each stated once or both ways."""
-    return _read(text, "graph")
+def _read(name: str, path: str) -> Pattern:
+    """Build ``graph:FILE``, ``matrix:FILE`` or ``measured:FILE``.
 
-
-@pattern("matrix")
-def matrix(text: str) -> Pattern:
-    """Build ``matrix:FILE``: bytes from rank to rank, those of both ways added up."""
-    return _read(text, "matrix")
-
-
-@pattern("measured")
-def measured_pattern(text: str) -> Pattern:
-    """Build ``measured:FILE``: the bytes from rank to rank over all that was recorded.
-
-    Collectives are taken as the messages of a usual algorithm. Messages that
-    make up exactly a stencil are known as one, as those of any graph are.
+    A graph's edges are undirected, each stated once or both ways; a matrix has bytes from rank
+    to rank, those of both ways added up. What was measured are the bytes from rank to rank over
+    all that was recorded: collectives are taken as the messages of a usual algorithm. Messages
+    that make up exactly a stencil are known as one, as those of any graph are.
     """
-    return _read(text, "measured")
-
-
-def _read(path: str, name: str) -> Pattern:
     from rankmap.readers import FORMATS, read
     from rankmap.readers.entries import empty
     from rankmap.recording.file import load_recording
@@ -330,6 +316,10 @@ def _read(path: str, name: str) -> Pattern:
     if not len(found.indices):
         raise empty(path)
     return found
+
+
+for _name in ("graph", "matrix", "measured"):
+    pattern(_name)(partial(_read, _name))
 
 
 def recorded_entries(recording: Recording) -> Entries:
