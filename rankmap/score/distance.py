@@ -445,10 +445,7 @@ def machine_distance(machine: Machine) -> Distance:
     Distance
         Made once a machine.
     """
-    if "distance" not in machine._cache:
-        machine._cache["distance"] = _by_coords(machine)
-    found: Distance = machine._cache["distance"]
-    return found
+    return machine.once("distance", lambda: _by_coords(machine))
 
 
 def job_distance(slots: Slots) -> Distance:
