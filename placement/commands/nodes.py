@@ -354,25 +354,24 @@ def free(
 def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
     import numpy as np
 
-    from placement.nodelist import NodeList
-    from placement.scheduler.availability import counts_of
     from placement.slurm.nodes import free_nodes
 
     nodes = free_nodes(**options)
-    if machine is None:
-        return _Free(nodes.free_names(), nodes.counts(), "slurm", nodes.notes)
-    ours = np.isin(nodes.names, machine.names)
-    if not ours.any():
-        raise ParseError(
-            "slurm",
-            0,
-            f"shares no node name with {printable(machine.name)}",
-            f"Slurm has {nodes.names[:1].tolist()}, the machine {machine.names[:1].tolist()}",
-        )
-    names = NodeList(nodes.names[ours & nodes.free].tolist())
-    other = int((~ours).sum())
-    notes = (f"{other} of Slurm's nodes are not in {printable(machine.name)}",) if other else ()
-    return _Free(names, counts_of(nodes.state[ours]), "slurm", (*nodes.notes, *notes))
+    notes = nodes.notes
+    if machine is not None:
+        ours = np.isin(nodes.names, machine.names)
+        if not ours.any():
+            raise ParseError(
+                "slurm",
+                0,
+                f"shares no node name with {printable(machine.name)}",
+                f"Slurm has {nodes.names[:1].tolist()}, the machine {machine.names[:1].tolist()}",
+            )
+        if not ours.all():
+            other = int((~ours).sum())
+            notes = (*notes, f"{other} of Slurm's nodes are not in {printable(machine.name)}")
+        nodes = nodes.where(ours)
+    return _Free(nodes.free_names(), nodes.counts(), "slurm", notes)
 
 
 def _in_text(machine: Machine | None, source: str | None) -> _Free:

@@ -1,4 +1,4 @@
-"""Slurm's command line, asked: idle nodes, running jobs, topology, expected starts.
+"""Slurm's command line, asked: idle nodes, running jobs, expected starts.
 
 Every question is one command without a shell, in a clean environment and with
 a few seconds to answer (`placement.slurm.command`); what it prints is parsed

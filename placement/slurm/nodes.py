@@ -1,4 +1,4 @@
-"""Which nodes Slurm has, which of them are idle or reserved, and its topology."""
+"""Which nodes Slurm has, and which of them are idle or reserved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from placement.dumps.tables import Table
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
 from placement.nodelist import NodeList
-from placement.readers import scontrol_topology, sinfo
+from placement.readers import sinfo
 from placement.records import Dump
 from placement.scheduler.availability import counts_of
 from placement.scheduler.node_order import slurm_order
@@ -19,7 +19,7 @@ from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
 from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["Reservation", "SlurmNodes", "free_nodes", "reservations", "topology"]
+__all__ = ["Reservation", "SlurmNodes", "free_nodes", "reservations"]
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
@@ -43,8 +43,6 @@ class SlurmNodes:
     weight : int64 (n,) or None
     features, partitions : str (n,)
         Comma-separated.
-    cores, memory_mb : int64 (n,)
-        0 where sinfo does not say.
     default_partition : str
         Where a job goes that names none: that of the reservation asked for, else
         the default one; '' where there is none, or a partition was asked for.
@@ -60,8 +58,6 @@ class SlurmNodes:
     weight: Ints | None
     features: Strs
     partitions: Strs
-    cores: Ints
-    memory_mb: Ints
     default_partition: str = ""
     partition: str | None = None
     notes: tuple[str, ...] = ()
@@ -78,10 +74,16 @@ class SlurmNodes:
         """Return the names of the free nodes, in Slurm's order."""
         return NodeList(self.names[self.free].tolist())
 
+    def where(self, mask: Mask) -> SlurmNodes:
+        """Return the nodes of a mask."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        kept: dict[str, Any] = {k: v[mask] for k, v in values if isinstance(v, np.ndarray)}
+        return replace(self, **kept)
+
     def inside(self, partition: str) -> SlurmNodes:
         """Return the nodes of one partition."""
         member = [partition in names.split(",") for names in self.partitions.tolist()]
-        return replace(_take(self, np.array(member, dtype=bool)), partition=partition)
+        return replace(self.where(np.array(member, dtype=bool)), partition=partition)
 
     def counts(self) -> dict[str, int]:
         """Return how many nodes are in each state; planned idle ones count as ``planned``."""
@@ -121,7 +123,7 @@ def free_nodes(
     deadline = slurm_deadline()
     found = _ask_sinfo(partition, deadline)
     if constraint is not None:
-        found = _take(found, with_features(constraint, found.features))
+        found = found.where(with_features(constraint, found.features))
     try:
         return _reserve(found, reservations(deadline), reservation)
     except LaunchError as error:
@@ -182,7 +184,7 @@ def _table(dump: Dump, partition: str | None) -> SlurmNodes:
     order = slurm_order(table["name"])
     partitions = dump.parameters.get("partitions")
     default = dump.parameters.get("default_partition", "")
-    kept = ("state", "planned", "features", "cores", "memory_mb")
+    kept = ("state", "planned", "features")
     columns: dict[str, Any] = {key: table[key][order] for key in kept}
     return SlurmNodes(
         names=table["name"][order],
@@ -292,30 +294,4 @@ def _reserve(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | Non
     if partition and ours.partition:
         partition = ours.partition
     found = replace(found, state=state, notes=notes, default_partition=partition)
-    return _take(found, inside)
-
-
-def _take(found: SlurmNodes, mask: Mask) -> SlurmNodes:
-    """Return the rows of a mask."""
-    values = ((field.name, getattr(found, field.name)) for field in fields(found))
-    kept: dict[str, Any] = {k: v[mask] for k, v in values if isinstance(v, np.ndarray)}
-    return replace(found, **kept)
-
-
-def topology() -> Dump | None:
-    """Return Slurm's topology as ``scontrol show topology`` prints it, None where it has none.
-
-    Raises
-    ------
-    LaunchError
-        Slurm is missing, down, slow, or prints what is not a topology.
-    """
-    answer = ask(["scontrol", "show", "topology"], fails=True)
-    if not answer.output.strip():
-        if answer.code and "topology" not in answer.messages.lower():
-            raise LaunchError(f"scontrol show topology failed: {answer.complaint}")
-        return None
-    try:
-        return scontrol_topology.read(answer.output, "scontrol show topology")
-    except ParseError as error:
-        raise LaunchError(f"scontrol's answer cannot be read: {error}") from None
+    return found.where(inside)

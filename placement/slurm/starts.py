@@ -139,18 +139,12 @@ class PlanCheck(NamedTuple):
     def sentence(self) -> str:
         """Return both starts in one sentence."""
         pinned = f"on these nodes the job {self.pinned.words()}"
-        return (
-            f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}{self._other()}"
-        )
-
-    def _other(self) -> str:
-        """Return what is to be said where Slurm's choice is not the simulated one."""
+        said = f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}"
         if not self.differs:
-            return ""
-        theirs, ours = (
-            nodes.unique.fold(sort=True) for nodes in (self.unpinned.nodes, self.simulated)
-        )
-        return f", where it names {theirs}: the gain is against {ours}"
+            return said
+        both = self.unpinned.nodes, self.simulated
+        theirs, ours = (nodes.unique.fold(sort=True) for nodes in both)
+        return f"{said}, where it names {theirs}: the gain is against {ours}"
 
     def document(self) -> dict[str, Any]:
         """Return both starts for ``--json``, with the sentence."""
