@@ -2,5 +2,5 @@
 
 `net` turns a `Machine` into namespaces, veth pairs, rates and routes (pure);
 `daemon` builds them in namespaces of its own and lives as long as they do;
-`talk` is how commands speak with it; `slurm` puts a real Slurm on the nodes.
+`client` is how commands speak with it; `slurm` puts a real Slurm on the nodes.
 """

@@ -155,8 +155,8 @@ def mpsort(
         sorted anew as the paper does. auto: merged up to 4 runs, of items of
         more than 8 bytes or that are their own keys.
     algorithm : {"mpsort", "mergesort"}
-        "mergesort": the distributed merge sort that MP-sort replaced; see
-        `workloads.sort.mergesort`.
+        "mergesort": the distributed merge sort that MP-sort replaced, in
+        which all items move log2(P) times.
     phases : callable or None
         Called with ``LocalSort1``, ``FindEdges``, ``SolveLayout``,
         ``Exchange`` and ``LocalSort2``, the paper's names; returns a context

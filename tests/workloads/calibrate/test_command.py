@@ -12,7 +12,7 @@ from placement.load import load_machine
 from placement.network import routings
 from placement.network.model import injection_bandwidth
 from rankmap.predict.constants import constants
-from tests.workloads.calibrate.test_fit import measured
+from tests.workloads.calibrate.test_result import measured
 from tests.workloads.conftest import started
 from workloads.calibrate.flows import pairs_by_level, seats_of
 from workloads.calibrate.words import document, overlay_text, table_text
