@@ -68,7 +68,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"--host {host!r}: {_reason(error)}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"--host {host!r}: {reason}") from None
     family, *_, address = found[0]
     both = family == socket.AF_INET6  # what is bound to all addresses takes IPv4 too
     try:
@@ -79,10 +80,6 @@ def bind_socket(host: str, port: int) -> socket.socket:
         raise UsageError(f"cannot listen on {host} port {port}: {reason}", hint) from None
     sock.setblocking(False)
     return sock
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 @contextlib.contextmanager
@@ -103,7 +100,8 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
             _clear(path)
             sock.bind(path)
         except OSError as error:
-            raise OutputError(f"cannot make the socket {path}: {_reason(error)}") from None
+            reason = error.strerror or error
+            raise OutputError(f"cannot make the socket {path}: {reason}") from None
         finally:
             os.umask(mask)
         own = os.stat(path).st_ino
@@ -241,14 +239,24 @@ class Gateway:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        scope = self._inside(scope)
-        reply = _Reply(send)
+        scope, over = self._inside(scope), False
+
+        async def reply(message: dict[str, Any]) -> None:
+            """Send with what every answer carries; nothing once the server has given it up."""
+            if over:
+                return
+            if message["type"] == "http.response.start":
+                own = list(message["headers"])
+                kept = any(name.lower() == b"cache-control" for name, _ in own)
+                message["headers"] = [*own, *_ALWAYS, *(() if kept else _NOT_KEPT)]
+            await send(message)
+
         answer = await self._answer(scope, _join_headers(scope["headers"]))
         if answer is None:
             try:
                 await self._inner(scope, receive, reply)
-            finally:
-                reply.over = True
+            finally:  # the application may go on, and then answer
+                over = True
             return
         headers, raw = _as_bytes(answer.headers), answer.raw
         if answer.status != 304:
@@ -302,23 +310,3 @@ def _join_headers(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
         mark = "; " if key == "cookie" else ","
         found[key] = f"{found[key]}{mark}{text}" if key in found else text
     return found
-
-
-class _Reply:
-    """A `send` that adds what every answer carries, and says nothing when its request is over.
-
-    The application may go on when the server has given its request up, and then answer.
-    """
-
-    def __init__(self, send: Send) -> None:
-        self.over = False
-        self._send = send
-
-    async def __call__(self, message: dict[str, Any]) -> None:
-        if self.over:
-            return
-        if message["type"] == "http.response.start":
-            own = list(message["headers"])
-            kept = any(name.lower() == b"cache-control" for name, _ in own)
-            message["headers"] = [*own, *_ALWAYS, *(() if kept else _NOT_KEPT)]
-        await self._send(message)

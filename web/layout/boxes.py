@@ -166,12 +166,14 @@ def columns_of(count: int, w: float, h: float, aspect: float = ASPECT) -> int:
 
 
 def place_boxes(
-    level: str, label: Iterable[str], x: ArrayLike, y: ArrayLike, w: ArrayLike, h: ArrayLike,
-    parent: ArrayLike = -1, pad: Pad = NO_PAD, vacant: ArrayLike = False,
+    level: str, label: Iterable[str], corner: tuple[ArrayLike, ArrayLike],
+    size: tuple[ArrayLike, ArrayLike], parent: ArrayLike = -1, pad: Pad = NO_PAD,
+    vacant: ArrayLike = False,
 ) -> Boxes:  # fmt: skip
     """Return the boxes of one level; one number may stand for all of them."""
     names = tuple(label)
-    x, y, w, h, parent = (np.broadcast_to(v, len(names)).astype(int) for v in (x, y, w, h, parent))
+    each = (np.broadcast_to(v, len(names)).astype(int) for v in (*corner, *size, parent))
+    x, y, w, h, parent = each
     return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
 
 

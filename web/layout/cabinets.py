@@ -181,12 +181,12 @@ def _boxes(floor: _Floor, places: Ints, grouped: Ints | None) -> tuple[tuple[Box
     parent = np.r_[group_of, np.full(int(vacant.sum()), -1)]
     names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
     levels += [
-        place_boxes("cabinet", names, *floor.corner(cabinets), *floor.cabinet, parent, _CABINET,
+        place_boxes("cabinet", names, floor.corner(cabinets), floor.cabinet, parent, _CABINET,
                     vacant),
         place_boxes("chassis", (f"c{cage}" for cage in chassis[:, 2].tolist()),
-                    *floor.corner(chassis), *floor.chassis, cabinet_of, _CHASSIS),
+                    floor.corner(chassis), floor.chassis, cabinet_of, _CHASSIS),
         place_boxes("blade", (f"s{slot}" for slot in blades[:, 3].tolist()),
-                    *floor.corner(blades), *floor.blade, chassis_of, _BLADE),
+                    floor.corner(blades), floor.blade, chassis_of, _BLADE),
     ]  # fmt: skip
     return tuple(levels), blade_of
 
@@ -196,11 +196,10 @@ def _group_boxes(floor: _Floor, grouped: Ints) -> Boxes:
     x, y = floor.corner(grouped[:, 1:])
     groups, first, count = np.unique(grouped[:, 0], return_index=True, return_counts=True)
     head, last = _GROUP.top + _GROUP.side, first + count - 1
-    return place_boxes(
-        "group", (f"g{group}" for group in groups.tolist()), x[first] - _GROUP.side,
-        y[first] - head, x[last] - x[first] + floor.cabinet[0] + 2 * _GROUP.side,
-        floor.cabinet[1] + head + _GROUP.side, pad=_GROUP,
-    )  # fmt: skip
+    wide = x[last] - x[first] + floor.cabinet[0] + 2 * _GROUP.side
+    corner = x[first] - _GROUP.side, y[first] - head
+    size = wide, floor.cabinet[1] + head + _GROUP.side
+    return place_boxes("group", (f"g{n}" for n in groups.tolist()), corner, size, pad=_GROUP)
 
 
 def _vacant(floor: _Floor, places: Ints) -> Ints:
@@ -227,7 +226,7 @@ def _strip_below(
     for boxes in levels:
         label = ("without cname",) if boxes.level == "cabinet" else ("",)
         parent = len(found[-1]) - 1 if found else -1
-        more = place_boxes(boxes.level, label, MARGIN, height, wide, high, parent)
+        more = place_boxes(boxes.level, label, (MARGIN, height), (wide, high), parent)
         grown: dict[str, Any] = {
             name: np.append(getattr(boxes, name), getattr(more, name))
             for name in ("x", "y", "w", "h", "parent", "vacant")

@@ -76,9 +76,9 @@ def view(machine: Machine, axes: list[int]) -> View:
         box=box,
         levels=(
             place_boxes("slice", (name or "the torus" for name in named),
-                        *tiles.tile_corner(np.arange(tiles.count)), tiles.w, tiles.h, pad=_TILE),
+                        tiles.tile_corner(np.arange(tiles.count)), (tiles.w, tiles.h), pad=_TILE),
             place_boxes("router", (",".join(map(str, row)) for row in routers.tolist()),
-                        router_x - 1, router_y - 1, tiles.nodes * PITCH + 1, PITCH + 1,
+                        (router_x - 1, router_y - 1), (tiles.nodes * PITCH + 1, PITCH + 1),
                         tiles.tile(routers), Pad(0, 1)),
         ),
         vacant=_vacant(machine, tiles),

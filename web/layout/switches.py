@@ -89,7 +89,7 @@ def view(machine: Machine) -> View:
         x, y = x[level.parent] + level.dx, y[level.parent] + level.dy
         parent = level.parent if depth else -1
         size, label = (level.w, level.h), _labels(machine, depth, level)
-        boxes.append(place_boxes(level.name, label, x, y, *size, parent, level.pad))
+        boxes.append(place_boxes(level.name, label, (x, y), size, parent, level.pad))
     del boxes[-1]  # the nodes
     width, routers = int(floor.w[0]), middles(machine, x, y)
     if _hangs(machine) and boxes:
@@ -272,4 +272,4 @@ def _spines(machine: Machine, routers: Ints, width: int) -> Boxes | None:
     x = max(4, (width - pitch * len(rows)) // 2) + pitch * np.arange(len(rows))
     w = max(2, pitch - 4)
     routers[rows] = np.column_stack([x + w // 2, np.full(len(rows), 20)])  # the lower edge
-    return place_boxes("switch", router_names(machine)[rows].tolist(), x, 4, w, 16)
+    return place_boxes("switch", router_names(machine)[rows].tolist(), (x, 4), (w, 16))

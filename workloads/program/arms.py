@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
 
-__all__ = ["DEFAULT", "Compared", "ProgramArm", "Turn", "prepared_arms", "read_arm", "turns_of"]
+__all__ = ["DEFAULT", "ProgramArm", "Turn", "prepared_arms", "read_arm", "turns_of"]
 
 #: What the arms are called that have no name of the user's.
 DEFAULT, PLAN, ORDER, AGAIN = "default", "plan", "order", "default again"
@@ -51,45 +51,6 @@ class ProgramArm:
     launch: Launch
     expected: dict[str, Any] | None = None
     words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """All arms of a comparison, and where their ranks sit.
-
-    Attributes
-    ----------
-    arms : list of ProgramArm
-        The default first.
-    hosts : list of str
-        Nodes, in the order in which the launcher fills them.
-    counts : list of int
-        Ranks on each of them.
-    pattern : str
-        '' where none was given.
-    program : tuple of str
-        The user's program and its arguments, without the launcher.
-    """
-
-    arms: list[ProgramArm]
-    hosts: list[str]
-    counts: list[int]
-    pattern: str
-    program: tuple[str, ...]
-
-    def header(self) -> dict[str, Any]:
-        """Return what a header says of it."""
-        return {
-            "workload": " ".join(self.program),
-            "ranks": sum(self.counts),
-            "nodes": len(self.hosts),
-            "ppn": max(self.counts),
-            "hosts": self.hosts,
-            "counts": self.counts,
-            "pattern": self.pattern,
-            "arms": [one.arm.document() for one in self.arms],
-            "expected": {one.arm.name: one.expected for one in self.arms if one.expected},
-        }
 
 
 def read_arm(text: str) -> tuple[str, str]:
@@ -129,8 +90,11 @@ class _Made(NamedTuple):
 @contextmanager
 def prepared_arms(
     base: RunCommand, orders: Sequence[str], control: bool, dry: bool
-) -> Iterator[Compared]:
+) -> Iterator[tuple[list[ProgramArm], dict[str, Any]]]:
     """Prepare all launches; inside, their order files are there, as behind it where it is dry.
+
+    Yields the arms, the default first, and what the samples' header says of
+    them: of nodes those in the order in which the launcher fills them.
 
     Parameters
     ----------
@@ -178,10 +142,11 @@ def _runs_wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunComman
     return wanted
 
 
-def _compared_arms(command: tuple[str, ...], made: Sequence[_Made], control: bool) -> Compared:
-    """Return the arms of what was prepared; all must have the same ranks on the same nodes."""
+def _compared_arms(
+    command: tuple[str, ...], made: Sequence[_Made], control: bool
+) -> tuple[list[ProgramArm], dict[str, Any]]:
+    """Return the arms of what was prepared, and what a header says of them."""
     job, on = made[0].job, made[0].filled.on
-    hosts, counts = on.names.tolist(), on.counts.tolist()
     members = list(range(len(on)))
     plain = ProgramArm(Arm(DEFAULT, DEFAULT, "", members), Launch(command))
     plain.arm.notes.extend(job.asked_remarks())
@@ -199,7 +164,17 @@ def _compared_arms(command: tuple[str, ...], made: Sequence[_Made], control: boo
         again = replace(plain.arm, name=AGAIN, control="A/A", notes=[])
         arms.append(ProgramArm(again, plain.launch))
     pattern = next((one.job.request.pattern for one in made if one.job.request.pattern), "")
-    return Compared(arms, hosts, counts, pattern, job.how.step.argv[job.how.step.program :])
+    return arms, {
+        "workload": " ".join(job.how.step.argv[job.how.step.program :]),
+        "ranks": len(on),
+        "nodes": len(on.names),
+        "ppn": max(on.counts.tolist()),
+        "hosts": on.names.tolist(),
+        "counts": on.counts.tolist(),
+        "pattern": pattern,
+        "arms": [one.arm.document() for one in arms],
+        "expected": {one.arm.name: one.expected for one in arms if one.expected},
+    }
 
 
 def _order_arm(made: _Made) -> ProgramArm:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rankmap.commands.model import JobArguments
-    from workloads.program.arms import Compared, ProgramArm, Turn
+    from workloads.program.arms import ProgramArm, Turn
     from workloads.program.timer import Timer
     from workloads.results import Journal
 
@@ -106,9 +106,11 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     base = run_command(command, job, {**options, "patience": 0.0})
     blocks, warmup, abba = options["blocks"], options["warmup"], options["turns"] == "abba"
     with prepared_arms(base, options["orders"], options["control"], options["dry_run"]) as found:
-        turns = turns_of(len(found.arms), blocks, warmup, options["seed"], abba)
+        arms, measured = found
+        turns = turns_of(len(arms), blocks, warmup, options["seed"], abba)
         header = {
-            **_header(found, timer, options),
+            **measured,
+            **_header(timer, options),
             "visits": 1 + abba,
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
             "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
@@ -116,15 +118,14 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
             "command": list(command),
         }
         if options["dry_run"]:
-            return _show_commands(found, turns, header, options)
-        return _measure(found, turns, header, timer, options)
+            return _show_commands(arms, turns, header, options)
+        return _measure(arms, turns, header, timer, options)
 
 
-def _header(found: Compared, timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
+def _header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file of samples says of the measurement."""
     kept = ("blocks", "warmup", "turns", "seed", "budget")
     return {
-        **found.header(),
         **{name: options[name] for name in kept},
         "timer": timer.document(),
         "launch": uuid.uuid4().hex[:12],
@@ -136,7 +137,7 @@ def _header(found: Compared, timer: Timer, options: Mapping[str, Any]) -> dict[s
 
 
 def _measure(
-    found: Compared, turns: list[Turn], header: dict[str, Any], timer: Timer,
+    arms: list[ProgramArm], turns: list[Turn], header: dict[str, Any], timer: Timer,
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Launch, print what came out, and return the exit code."""
@@ -148,8 +149,8 @@ def _measure(
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
     env, launches = job_environment(os.environ), Launches(GRACE)
-    measurement = Measurement(found.arms, turns, timer, journal, folder, env, options, launches)
-    for one in found.arms:
+    measurement = Measurement(arms, turns, timer, journal, folder, env, options, launches)
+    for one in arms:
         if one.words:
             say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
     measurement.run()
@@ -184,13 +185,14 @@ def _output_folder(wanted: str | None) -> str:
 
 
 def _show_commands(
-    found: Compared, turns: Sequence[Turn], header: Mapping[str, Any], options: Mapping[str, Any]
-) -> int:
+    arms: Sequence[ProgramArm], turns: Sequence[Turn], header: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> int:  # fmt: skip
     """Print all launches in their order, as a shell takes them."""
     folder = options["output_dir"] or "nidmap-ab"
     launches = []
     for turn in turns:
-        one = found.arms[turn.arm]
+        one = arms[turn.arm]
         out, err = map(shlex.quote, turn.output_files(folder, one.arm.name))
         launches.append({
             "block": turn.block,
