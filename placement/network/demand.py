@@ -21,6 +21,7 @@ import numpy as np
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
 from placement.network.lines import NO_LINES, Lines
+from placement.network.model import attachment_counts
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 from placement.topologies import router_count
@@ -429,12 +430,6 @@ def _require_routers(machine: Machine, rows: Ints) -> None:
         )
 
 
-def _nics(machine: Machine) -> Floats:
-    """Return how many attachments each node has, at least 1."""
-    nics = (machine.router >= 0).sum(axis=1)
-    return np.asarray(np.maximum(nics, 1), dtype=np.float64)
-
-
 def _ends(
     machine: Machine, a: Ints, b: Ints
 ) -> Iterator[tuple[Ints, Ints, Mask | slice, Floats | float]]:
@@ -443,7 +438,7 @@ def _ends(
     if table.shape[1] == 1:
         yield table[a, 0].astype(np.int64), table[b, 0].astype(np.int64), slice(None), 1.0
         return
-    nics = _nics(machine)
+    nics = attachment_counts(machine)
     for i in range(table.shape[1]):
         for j in range(table.shape[1]):
             s, t = table[a, i].astype(np.int64), table[b, j].astype(np.int64)
@@ -480,7 +475,7 @@ def _on_routers(
 ) -> tuple[Lines, list[tuple[Ints, Ints, Floats]]]:
     """Return the lines over routers, and what they count too much between a node's own switches."""
     lines = int(line[-1]) + 1 if len(line) else 0
-    share = count / _nics(machine)[row]
+    share = count / attachment_counts(machine)[row]
     columns = [column[row].astype(np.int64) for column in machine.router.T]
     ends = [(line[c >= 0], c[c >= 0], share[c >= 0]) for c in columns]
     places, at, weight = (np.concatenate(column) for column in zip(*ends, strict=True))

@@ -12,7 +12,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints, Strs
 
-__all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth"]
+__all__ = ["Channels", "Loads", "Worst", "attachment_counts", "from_links", "injection_bandwidth"]
 
 #: Bytes of a GB.
 GB = 1e9
@@ -148,8 +148,12 @@ def injection_bandwidth(machine: Machine) -> Floats:
     """
     figures = machine.topology.bandwidth
     one = float(figures.get("injection", figures.get("up0", np.inf)))
-    nics = np.maximum(1, (machine.router >= 0).sum(axis=1))
-    return np.asarray(one * nics, dtype=np.float64)
+    return one * attachment_counts(machine)
+
+
+def attachment_counts(machine: Machine) -> Floats:
+    """Return how many attachments to switches each node has, at least 1, float64 (n,)."""
+    return np.asarray(np.maximum(1.0, (machine.router >= 0).sum(axis=1)))
 
 
 class Worst(NamedTuple):

@@ -17,7 +17,7 @@ from placement.machine import Machine
 from placement.network import shortest_paths
 from placement.network.demand import Demand, Everyone, Messages
 from placement.network.lines import product_over_lines
-from placement.network.model import Channels, from_links
+from placement.network.model import Channels, attachment_counts, from_links
 from placement.network.shortest_paths import Graph
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
@@ -146,7 +146,7 @@ def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Flo
     column = np.full(len(machine), -1, dtype=np.int64)
     column[nodes] = np.arange(len(nodes))
     out = np.zeros((routers, len(nodes)))
-    nics = np.maximum(1, (machine.router >= 0).sum(axis=1))
+    nics = attachment_counts(machine)
     for part in demand.nodewise:
         for switch in machine.router.T.astype(np.int64):
             add = _messages if isinstance(part, Messages) else _all_to_alls
@@ -155,7 +155,7 @@ def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Flo
 
 
 def _messages(
-    part: Messages, switch: Ints, nics: Ints, column: Ints, shape: tuple[int, int]
+    part: Messages, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
 ) -> Floats:
     """Return what messages send from one link of each node to the nodes of some columns."""
     rows = np.flatnonzero((switch[part.a] >= 0) & (column[part.b] >= 0))
@@ -164,7 +164,7 @@ def _messages(
 
 
 def _all_to_alls(
-    part: Everyone, switch: Ints, nics: Ints, column: Ints, shape: tuple[int, int]
+    part: Everyone, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
 ) -> Floats:
     """Return the same of all-to-alls; a node sends nothing to itself."""
     place, to, each = switch[part.row], column[part.row], part.ranks / nics[part.row]

@@ -10,7 +10,6 @@ from placement.nodelist import NodeList
 from placement.records import NodeRecords
 from placement.sites.schema import Config, FatTree, Figure
 from placement.sites.shared import ON_SLINGSHOT, Layout, WrongFigure, forbid, inventory, same
-from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["lay_out"]
 
@@ -40,26 +39,6 @@ def lay_out(config: Config, network: FatTree) -> Layout:
     if not names:
         raise WrongFigure("leaf", "missing: [[leaf]] tables with the nodes on each")
     leaf, called = np.array(list(names.values()), np.int64), np.array(list(names))
-    return _leaf_rows(config, network, called, np.isin(called, list(service)), leaf)
-
-
-def _expand(key: str, figure: Figure[str] | None) -> list[str]:
-    """Return the names of a folded node list."""
-    if figure is None:
-        return []
-    try:
-        return list(NodeList.parse(figure.value))
-    except NidmapError as error:
-        raise WrongFigure(key, error.message) from None
-
-
-def _leaf_rows(
-    config: Config,
-    network: FatTree,
-    name: Strs,
-    service: Mask,
-    leaf: Ints,
-) -> Layout:
     spines, uplinks = network.spines.value, network.uplinks.value
     if uplinks % spines:
         text = f"{uplinks} links do not divide over {spines} spines"
@@ -68,8 +47,8 @@ def _leaf_rows(
     position = np.column_stack([leaf, np.arange(len(leaf)) - start]).astype(np.int32)
     of = np.zeros(len(leaf), np.int64) if len(config.partition) == 1 else np.full(len(leaf), -1)
     nodes = NodeRecords(
-        name=name,
-        role=np.where(service, "service", "compute"),
+        name=called,
+        role=np.where(np.isin(called, list(service)), "service", "compute"),
         position=position,
         **inventory(config, of),
     )
@@ -80,3 +59,13 @@ def _leaf_rows(
         parameters={"spines": spines, "up": (1, spines), "parallel": (1, uplinks // spines)},
     )
     return Layout(topology, nodes)
+
+
+def _expand(key: str, figure: Figure[str] | None) -> list[str]:
+    """Return the names of a folded node list."""
+    if figure is None:
+        return []
+    try:
+        return list(NodeList.parse(figure.value))
+    except NidmapError as error:
+        raise WrongFigure(key, error.message) from None

@@ -30,6 +30,7 @@ from placement.sites.shared import (
     whole,
 )
 from placement.support.array_types import Array, Ints
+from placement.topologies.dragonfly import attachments
 from placement.topologies.dragonfly_plus import topology_of
 
 __all__ = ["Seats", "lay_out", "seats"]
@@ -248,13 +249,12 @@ def seats(partition: Partition) -> Seats:
     place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     of_chassis, switches, nics = _chassis(partition, int(sizes.max()))
     across = min(nics, switches)
-    size = switches if switches % across else across
     inside = place % of_chassis
     switch = inside * switches // of_chassis
     node = inside - -(-switch * of_chassis // switches)
-    block = switch // size * size
-    round_block = block[:, None] + ((switch - block)[:, None] + np.arange(across)) % size
-    return Seats(group, place, node, (place // of_chassis * switches)[:, None] + round_block)
+    block = attachments(switch, switches, switches if switches % across else across)
+    first = place // of_chassis * switches
+    return Seats(group, place, node, first[:, None] + block[:, :across])
 
 
 def group_sizes(partition: Partition) -> Ints:

@@ -178,7 +178,7 @@ def _present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     return a[both], b[both]
 
 
-def attachments(switch: NDArray[np.int32], switches: int, nics: int) -> Ints:
+def attachments(switch: Ints | NDArray[np.int32], switches: int, nics: int) -> Ints:
     """Return the switches of a Slingshot node's NICs, in its group.
 
     The switches of a group stand in blocks of as many as a node has NICs, and
@@ -188,7 +188,7 @@ def attachments(switch: NDArray[np.int32], switches: int, nics: int) -> Ints:
 
     Parameters
     ----------
-    switch : int32 (n,)
+    switch : int (n,)
         Of the nodes.
     switches : int
         Switches a group.

@@ -51,12 +51,9 @@ def box(extents: Sequence[int], first_fastest: bool = False) -> NDArray[np.int32
     >>> box((2, 2), first_fastest=True).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
     """
-    index = np.arange(math.prod(extents), dtype=np.int64)
-    out = np.empty((len(index), len(extents)), dtype=np.int32)
-    order = range(len(extents)) if first_fastest else range(len(extents) - 1, -1, -1)
-    for axis in order:
-        index, out[:, axis] = np.divmod(index, extents[axis])
-    return out
+    sizes = tuple(extents)[::-1] if first_fastest else tuple(extents)
+    rows = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
+    return np.ascontiguousarray((rows[::-1] if first_fastest else rows).T)
 
 
 def refuse_huge(extents: Sequence[int], source: str) -> None:

@@ -64,7 +64,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
 
     Examples
     --------
-    >>> from placement.hardware import Core, Device, NodeHardware
+    >>> from placement.hardware.model import Core, Device, NodeHardware
     >>> cores = tuple(Core((k,), k // 2, k // 4, 0) for k in range(8))
     >>> gpus = Device("gpu0", (4, 5, 6, 7)), Device("gpu1", (0, 1, 2, 3))
     >>> node = NodeHardware(cores, gpus)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from placement.hardware import Core, Device, NodeHardware
 from placement.hardware.lookup import hardware_of
+from placement.hardware.model import Core, Device, NodeHardware
 from rankmap.binding.places import costs_between, costs_to_nics, places_on
 
 
