@@ -102,7 +102,7 @@ _SERVICES = {
     "predict --against": "workloads.minicray.against",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
-    "slurm launch": "rankmap.launch.step_options:step_options",
+    "slurm launch": "rankmap.commands.order:step_options",
 }
 
 

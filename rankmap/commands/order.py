@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.commands.common import among, machine_specs, quiet_option, say, write_output
 from placement.commands.sending import sending_options
-from placement.errors import UsageError
+from placement.errors import LaunchError, UsageError
 from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
     from rankmap.pattern import Pattern
 
-__all__ = ["launch_options", "order", "run", "run_command"]
+__all__ = ["launch_options", "order", "run", "run_command", "step_options"]
+
+#: Seconds that choosing an order may take while a launch of Slurm's filter waits.
+_PATIENCE = "1"
 
 _launcher_order_option = launcher_order(
     "How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does."
@@ -272,6 +276,48 @@ def run(
     if inside:
         return one.start_inside(world, strict, dry_run)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
+
+
+def step_options(
+    command: Sequence[str], words: Mapping[str, str], process: int
+) -> tuple[dict[str, str], str]:
+    """Return the options of srun that start a step's ranks in order, and what is said of the order.
+
+    For a filter that may only set options (``nidmap slurm launch``).
+
+    Parameters
+    ----------
+    command : sequence of str
+        srun as the user has written it.
+    words : mapping of str to str
+        What the job's comment says: ``pattern``, ``bytes``.
+    process : int
+        Id of srun: the order file is removed when it has ended.
+
+    Raises
+    ------
+    NidmapError
+        Where the order is unclear, or cannot be told by options.
+    """
+    from rankmap.launch import LAUNCH
+    from rankmap.launch.launch_folder import remove_at_end
+
+    given = [f"--{name}={words[name]}" for name in ("pattern", "bytes") if words.get(name)]
+    line = [*given, "--patience", _PATIENCE, "--", *command]
+    options = run.make_context("run", line).params
+    job = JobArguments(*(options[one.name] for one in fields(JobArguments)))
+    one = run_command(options["command"], job, options)
+    _, made, expected = one.prepare()
+    remove_at_end(made.path, process)
+    before = set(command)
+    new = [word for word in made.launch.argv if word not in before and word.startswith("--")]
+    found = dict(word[2:].partition("=")[::2] for word in new)
+    variables = {name: v for name, v in made.launch.env.items() if name != LAUNCH}
+    if variables:
+        if any(word.startswith("--export") for word in command):
+            raise LaunchError("--export is set, and Cray MPICH's order needs variables")
+        found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
+    return found, one.order_words(made.order, expected.words)
 
 
 def _add_relax(strategy: str) -> str:

@@ -170,9 +170,8 @@ def find_compiler(
 def _candidates(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
     names = ["mpicc", "mpicc_abi", "mpicc.mpich", "mpicc.openmpi"]
     launcher = _which(command[0], env) if command else None
-    folders = []
-    if launcher:
-        folders = [os.path.dirname(launcher), os.path.dirname(os.path.realpath(launcher))]
+    places = [launcher, os.path.realpath(launcher)] if launcher else []
+    folders = [os.path.dirname(place) for place in places]
     beside = [os.path.join(folder, name) for folder in folders for name in names]
     cray = ["cc"] if env.get("CRAYPE_VERSION") or env.get("CRAYPE_DIR") else []
     return [*cray, *dict.fromkeys(beside), *names]
