@@ -33,7 +33,7 @@ from rankmap.permutation import inverse
 from rankmap.progress import step
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.units import Level, Units, units_of
+from rankmap.units import units_of
 
 JobWords = collections.abc.Mapping[str, Any]
 
@@ -331,8 +331,12 @@ def _try_orders(front: _Front) -> None:
             front.try_orders([find(name)(pattern, order.on)])
     boxes = _cheapest(_try_boxes(front), NESTED)
     both = [one.order for one in (*front.best, *boxes)]
+    place = inverse(front.units.slots)
     for level, outer, inner in itertools.product(front.units.levels[1:], both, both):
-        front.try_orders([_nest_orders(outer, inner, front.units, level)])
+        # One order's units of a level; inside of each ranks follow the other order.
+        unit = np.searchsorted(level.starts, place[outer.slots], side="right")
+        walk = np.lexsort((place[inner.slots], unit))
+        front.try_orders([Order(front.units.order(walk), order.on)])
     for one, other in itertools.permutations([one.order for one in front.best[:SHARING]], 2):
         front.try_orders(_side_by_side(one, other, front))
 
@@ -383,13 +387,6 @@ def _try_boxes(front: _Front) -> list[_Tried]:
         walks = (cells_in(dims, chain) for _, chain in chains)
         tried += front.try_orders(Order(units.order(walk), front.wanted.on) for walk in walks)
     return tried
-
-
-def _nest_orders(outer: Order, inner: Order, units: Units, level: Level) -> Order:
-    """Return one order's units of a level, inside of each of which ranks follow another order."""
-    place = inverse(units.slots)
-    unit = np.searchsorted(level.starts, place[outer.slots], side="right")
-    return Order(units.order(np.lexsort((place[inner.slots], unit))), outer.on)
 
 
 def _side_by_side(one: Order, other: Order, front: _Front) -> Iterator[Order]:

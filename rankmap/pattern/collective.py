@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -81,22 +82,17 @@ class Collective(Pattern):
                 yield from Edges(low, high, weight.astype(np.float64)).blocks(block)
 
 
-def _register(name: str) -> None:
-    """Register a collective's name."""
-
-    @pattern(name)
-    def build(text: str) -> Pattern:
-        key, _, value = text.partition("=")
-        if not text:
-            return Collective(name)
-        if name not in ROOTED:
-            raise UsageError(f"pattern {name} takes no options, not '{printable(text, 40)}'")
-        if key != "root" or not (value.isascii() and value.isdigit()) or len(value) > 9:
-            raise UsageError(
-                f"{name}: '{printable(text, 40)}' is not a root", f"write {name}:root=0"
-            )
-        return Collective(name, int(value))
+def _build(name: str, text: str) -> Pattern:
+    """Build a collective, with ``root=0`` behind the colon where it has a root."""
+    key, _, value = text.partition("=")
+    if not text:
+        return Collective(name)
+    if name not in ROOTED:
+        raise UsageError(f"pattern {name} takes no options, not '{printable(text, 40)}'")
+    if key != "root" or not (value.isascii() and value.isdigit()) or len(value) > 9:
+        raise UsageError(f"{name}: '{printable(text, 40)}' is not a root", f"write {name}:root=0")
+    return Collective(name, int(value))
 
 
 for _name in FAMILIES:
-    _register(_name)
+    pattern(_name)(partial(_build, _name))
