@@ -17,7 +17,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,6 +38,9 @@ from placement.errors import (
     UsageError,
     printable,
 )
+
+if TYPE_CHECKING:
+    from placement.commands.plan_report import PlanReport
 
 __all__ = ["CLI_FILTER", "JOB_SUBMIT", "slurm"]
 
@@ -281,8 +284,7 @@ def _constraints(given: dict[str, Any]) -> tuple[dict[str, str], str]:
     for name in ("array", "nodelist", "exclude", "switches"):
         if given.get(name) not in (None, "", "unset"):
             return {}, f"--{name} is set: submitted as written"
-    count, ppn = _size(given)
-    report = _report_of_words(_plan_words(given, words, count, ppn))
+    report = _report_of(given, words)
     found = {}
     outside = report.job.exclude
     if outside:
@@ -319,20 +321,30 @@ def _size(given: dict[str, Any]) -> tuple[int, int | None]:
     return count, per_node or even or None
 
 
-def _plan_words(
-    given: dict[str, Any], words: dict[str, str], count: int, ppn: int | None
-) -> list[str]:
-    """Return the command line of ``nidmap plan`` for a job."""
-    line = ["-N", str(count), "--from", "idle", "--format", "exclude"]
-    for name in ("partition", "constraint", "reservation"):
-        line += [f"--{name}", given[name]] if given.get(name) else []
-    line += ["--ppn", str(ppn)] if ppn else []
-    if words.get("pattern"):
-        line += ["--pattern", words["pattern"], "--deadline", _DEADLINE]
-        line += ["--bytes", words["bytes"]] if words.get("bytes") else []
-    segment = words.get("segment") or _asked_segment(given)
-    line += ["--segment", segment] if segment else []
-    return [*line, "--strategy", words["strategy"]] if words.get("strategy") else line
+def _report_of(given: dict[str, Any], words: dict[str, str]) -> PlanReport:
+    """Return the report on the plan that ``nidmap plan`` makes for a job."""
+    from placement.commands.plan import plan, report_of
+
+    count, ppn = _size(given)
+    pattern = words.get("pattern")
+    options = {
+        "count": count,
+        "from": "idle",
+        "format": "exclude",
+        "ppn": ppn,
+        "pattern": pattern,
+        "deadline": pattern and _DEADLINE,
+        "bytes": pattern and words.get("bytes"),
+        "segment": words.get("segment") or _asked_segment(given),
+        "strategy": words.get("strategy"),
+        **{name: given.get(name) for name in ("partition", "constraint", "reservation")},
+    }
+    line = [f"--{name}={value}" for name, value in options.items() if value]
+    try:
+        context = plan.make_context("plan", line)
+    except click.UsageError as error:
+        raise UsageError(error.format_message()) from None
+    return report_of(**context.params)
 
 
 def _asked_segment(given: dict[str, Any]) -> str:
@@ -341,18 +353,7 @@ def _asked_segment(given: dict[str, Any]) -> str:
     return asked if asked.isdigit() and int(asked) else ""
 
 
-def _report_of_words(line: list[str]) -> Any:
-    """Return the report on a plan by the words of ``nidmap plan``."""
-    from placement.commands.plan import plan, report_of
-
-    try:
-        context = plan.make_context("plan", line)
-    except click.UsageError as error:
-        raise UsageError(error.format_message()) from None
-    return report_of(**context.params)
-
-
-def _leaves(report: Any) -> int:
+def _leaves(report: PlanReport) -> int:
     """Return how many leaf switches the plan touches, 0 where Slurm does not look at them."""
     from placement.slurm.command import configuration
 
@@ -363,7 +364,7 @@ def _leaves(report: Any) -> int:
     return report.leaf_switches() if plugin.endswith("tree") else 0
 
 
-def _no_later(report: Any) -> bool:
+def _no_later(report: PlanReport) -> bool:
     """Tell whether Slurm would start the job on exactly these nodes as soon as on any."""
     from dataclasses import replace
 

@@ -75,23 +75,6 @@ class Job:
     contiguous: bool = False
 
 
-def _job_of(machine: Machine, request: Request, order: Ints) -> Job:
-    """Return a request as Slurm would get it, in the node order given."""
-    must = np.zeros(len(machine), dtype=bool)
-    must[request.include] = True
-    ones = np.ones(len(machine), dtype=np.int64)
-    weight = request.weights if request.weights is not None else machine.weight
-    cores = machine.cores if bool((machine.cores[request.free] > 0).all()) else ones
-    return Job(
-        count=request.count,
-        free=request.free[order],
-        must=must[order],
-        weight=(ones if weight is None else weight)[order],
-        cpus=cores[order],
-        contiguous=request.contiguous,
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
     """The nodes to choose from once weights have had their say.
@@ -151,7 +134,19 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
     """
     free_rows(request)  # refuses where too few are free or too many included
     order = slurm_order(machine.names)
-    job = _job_of(machine, request, order)
+    must = np.zeros(len(machine), dtype=bool)
+    must[request.include] = True
+    ones = np.ones(len(machine), dtype=np.int64)
+    weight = request.weights if request.weights is not None else machine.weight
+    cores = machine.cores if bool((machine.cores[request.free] > 0).all()) else ones
+    job = Job(
+        count=request.count,
+        free=request.free[order],
+        must=must[order],
+        weight=(ones if weight is None else weight)[order],
+        cpus=cores[order],
+        contiguous=request.contiguous,
+    )
     for few in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
         found = pick(replace(job, free=job.free & ((job.cpus > few) | job.must)))
         if found is not None:
