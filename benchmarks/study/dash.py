@@ -93,7 +93,7 @@ def _exchange(
     if strategy is not None:
         order = arrange(slots(machine, rows, DASH.PPN), parse_pattern(f"stencil:{GRID}"), strategy)
     (line,) = lines(asked, rows, order)
-    leaving = sum(phase.a_node for phase in asked.phases(asked.pattern, places, order))
+    leaving = sum(phase.a_node for phase in asked.phases(places, order))
     known = constants(machine, process=setting.process)
     message = Line(known.mpi_us / 1e6, 1e-9 / (setting.process or np.inf))
     return Puts(line, leaving / DASH.PPN, message)

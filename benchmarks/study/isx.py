@@ -45,7 +45,7 @@ def whole(machine: Machine, payload: float, routing: str = "") -> float:
     rows = np.flatnonzero(machine.free)
     asked = Predictor(machine, "alltoall", 1, 1.0, routing, latency=0, payload=payload)
     slots = asked.slots(rows)
-    (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
+    (phase,) = asked.phases(slots)
     loads = asked.loads(phase.total, asked.left(slots))
     return (len(rows) - 1) / loads.by_class()["blue"] / 1e9
 

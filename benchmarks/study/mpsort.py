@@ -85,7 +85,7 @@ def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
     """
     asked = Predictor(machine, "alltoall", 1, 1.0, latency=0)
     slots = asked.slots(rows)
-    (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
+    (phase,) = asked.phases(slots)
     loads = asked.loads(phase.total, None)
     axis = int(loads.channels.kind[int(np.argmax(loads.seconds()))])
     place = router_coords(machine)[:, axis].astype(np.int64)

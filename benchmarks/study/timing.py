@@ -14,7 +14,6 @@ import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +73,7 @@ def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line
     slots = asked.slots(rows)
     left = asked.left(slots)
     found = []
-    for phase in asked.phases(fit_pattern(asked.pattern, slots), slots, order):
+    for phase in asked.phases(slots, order):
         bandwidth, memory, *fixed = asked.parts(
             phase, asked.loads(phase.total, left, phase.sent), left
         )
@@ -216,7 +215,7 @@ class Stepped:
         self.injection = float(asked.injection[rows].min())
         self.fixed = 0.0
         self.phases: list[list[_Step]] = []
-        for phase in asked.phases(fit_pattern(asked.pattern, slots), slots, None):
+        for phase in asked.phases(slots):
             whole = asked.loads(phase.total, None, enough=0.0)
             self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
             if phase.steps is None:

@@ -22,7 +22,6 @@ from rankmap.joint import work
 from rankmap.joint.budget import TUNING
 from rankmap.joint.judge import POWER, Score, State, exchanges, move_nodes, norm
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
 from rankmap.predict.summing import Summed
 
 __all__ = ["ExactSteps", "RouteTable", "Traffic", "route_table", "traffic"]
@@ -158,7 +157,7 @@ def traffic(asked: Predictor, rows: Ints, slots: Ints | None) -> tuple[list[Traf
     on = asked.slots(rows)
     found: list[Traffic] = []
     delay = np.zeros((len(rows), len(rows)))
-    for phase in asked.phases(fit_pattern(asked.pattern, on), on, slots):
+    for phase in asked.phases(on, slots):
         gbs = asked.constants.memory_gbs
         inside = phase.inside / (gbs * GB) if gbs else 0.0
         if phase.steps:

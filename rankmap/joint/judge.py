@@ -11,7 +11,6 @@ from placement.network import Loads
 from placement.support.array_types import Floats, Ints
 from rankmap.joint import work
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
 from rankmap.predict.phase import Phase
 from rankmap.predict.summing import Summed
 
@@ -131,10 +130,9 @@ class Judge:
         asked = self.asked
         self.judged += 1
         on = asked.slots(rows)
-        left, pattern = asked.left(on), fit_pattern(asked.pattern, on)
-        time, extra = asked.histogram(pattern, on), 0.0
+        left, time, extra = asked.left(on), asked.histogram(on), 0.0
         found = []
-        for phase in asked.phases(pattern, on, slots):
+        for phase in asked.phases(on, slots):
             loads = asked.loads(phase.total, left, phase.sent)
             time += sum(asked.parts(phase, loads, left))
             for one in exchanges(phase):

@@ -120,7 +120,7 @@ class Pairing:
     def _node_by_node(self) -> None:
         """Map the best ways to put ranks together on the best sets, node by node."""
         best = sorted(self.groupings.values(), key=lambda one: one[0])[: TUNING.groupings]
-        maps = [node_by_node(self.asked, self.pattern, self.on, slots) for _, slots in best]
+        maps = [node_by_node(self.asked, self.on, slots) for _, slots in best]
         pairs: list[Pair] = []
         for one in self._distinct():
             pairs += [(one, f"graph by node {k}", *m) for k, m in enumerate(maps, 1) if m]

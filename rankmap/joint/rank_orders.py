@@ -166,15 +166,13 @@ def searched_orders(
 
 
 def node_by_node(
-    asked: Predictor, pattern: Pattern, slots: Slots, grouping: Ints | None
+    asked: Predictor, slots: Slots, grouping: Ints | None
 ) -> tuple[Make, float] | None:
     """Return how to map what nodes exchange on nodes, and the us that it takes, about.
 
     Parameters
     ----------
     asked : Predictor
-    pattern : Pattern
-        Fitted to the slots.
     slots : Slots
     grouping : int64 (ranks,) or None
         Slot of each rank in an order that says which ranks share a node;
@@ -192,7 +190,7 @@ def node_by_node(
     if ppn is None:
         return None
     together = np.arange(len(slots)) if grouping is None else grouping
-    sums = join_sums([one.flows() for one in asked.phases(pattern, slots, together)], nodes)
+    sums = join_sums([one.flows() for one in asked.phases(slots, together)], nodes)
     graph = from_edges(nodes, sums.source, sums.target, sums.weight)
     if not 0 < len(graph.indices) <= 2 * TUNING.most_edges:
         return None
@@ -279,10 +277,9 @@ def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
         sides = [side for side in range(1, min(extent, ppn) + 1) if extent % side == 0]
         found = [(*shape, side) for shape in found for side in sides]
         found = [shape for shape in found if ppn % math.prod(shape) == 0]
+
+    def surface(shape: tuple[int, ...]) -> float:  # sides with neighbours, in ranks, over its ranks
+        return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)
+
     whole = [shape for shape in found if math.prod(shape) == ppn]
-    return sorted(whole, key=lambda shape: (_surface(shape, dims), shape))
-
-
-def _surface(shape: tuple[int, ...], dims: tuple[int, ...]) -> float:
-    """Return the sides of a brick that have neighbours, in ranks, over its ranks."""
-    return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)
+    return sorted(whole, key=lambda shape: (surface(shape), shape))

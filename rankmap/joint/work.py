@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from placement.support.array_types import Ints
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
 
 __all__ = ["boxes", "every_step", "graph", "graph_by_node", "judging", "quick_order"]
 
@@ -31,7 +30,7 @@ def judging(asked: Predictor, rows: Ints) -> float:
         Any nodes that the job could have.
     """
     on = asked.slots(rows)
-    phases = list(asked.phases(fit_pattern(asked.pattern, on), on, None))
+    phases = list(asked.phases(on))
     us = 400 + 0.15 * len(on)
     for phase in phases:
         a_look = 200 + 0.12 * len(asked.channels)

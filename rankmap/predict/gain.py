@@ -430,7 +430,7 @@ class _Times:
         self.asked, self.placed = asked, placed
         self.slots = asked.slots(placed.rows)
         self.pattern = fit_pattern(asked.pattern, self.slots)
-        self.histogram = asked.histogram(self.pattern, self.slots)
+        self.histogram = asked.histogram(self.slots)
         self.adapts = _adapts(asked)
         self._phases: dict[tuple[str, bool], list[_Phase]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
@@ -465,7 +465,7 @@ class _Times:
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
-            found = asked.phases(pattern, self.slots, self.placed.order)
+            found = asked.phases(self.slots, self.placed.order, pattern)
             self._phases[algorithm, staged] = [self._phase(asked, phase) for phase in found]
         return self._phases[algorithm, staged]
 

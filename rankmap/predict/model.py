@@ -82,6 +82,8 @@ class Model:
 
     Attributes
     ----------
+    nics : int
+        The fewest interfaces that a node of the machine has.
     mpi : str
         The machine's MPI, as its site calls it; '' where nothing says.
     steps : int or None
@@ -156,6 +158,7 @@ class Model:
                 "use --routing single",
             )
         self.injection: Floats = injection_bandwidth(machine)
+        self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
         self._busy = np.zeros(len(machine), dtype=bool)
         for other in self.background:
             self._busy[other.rows] = True
@@ -181,14 +184,15 @@ class Model:
         """
         slots = self.slots(rows)
         left = self.left(slots)
-        pattern = fit_pattern(self.pattern, slots)
-        total = self.histogram(pattern, slots)
-        for phase in self.phases(pattern, slots, order):
+        total = self.histogram(slots)
+        for phase in self.phases(slots, order):
             total += sum(self.parts(phase, self.loads(phase.total, left, phase.sent), left))
         return total
 
-    def phases(self, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Iterator[Phase]:
-        """Yield the pattern's phases on these nodes."""
+    def phases(
+        self, slots: Slots, order: Order | Ints | None = None, pattern: Pattern | None = None
+    ) -> Iterator[Phase]:
+        """Yield the phases on these nodes of the model's pattern, or of another one that fits."""
         assert slots.rows is not None
         node = slots.node
         if order is not None:
@@ -200,6 +204,8 @@ class Model:
             node = node[placed]
         job = Job(self.machine, slots.rows, node, slots.counts)
         steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
+        if pattern is None:
+            pattern = fit_pattern(self.pattern, slots)
         return phases(pattern, job, self.size, self.algorithm, steps)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
@@ -314,11 +320,10 @@ class Model:
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         hops = hops_by_class(loads, phase.total.total)
-        nics = np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1)
         return (
             max(0.0, inside - bandwidth),
             latency_s(phase, hops, self.constants),
-            messages_s(phase, self.constants, int(nics)),
+            messages_s(phase, self.constants, self.nics),
             contact_s(phase, self.constants),
         )
 
@@ -427,9 +432,9 @@ class Model:
         )
         return float(ends.max(initial=0.0))
 
-    def histogram(self, pattern: Pattern, slots: Slots) -> float:
+    def histogram(self, slots: Slots) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""
-        if pattern.spec != "sort":
+        if self.pattern.spec != "sort":
             return 0.0
         assert slots.rows is not None
         slowest = float(self.injection[slots.rows].min())

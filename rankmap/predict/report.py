@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 
 def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Prediction:
     """Return the prediction for a pattern that is fitted to slots."""
-    found = list(asked.phases(pattern, slots, order))
+    found = list(asked.phases(slots, order, pattern))
     if not found:  # nothing is sent at all
         assert slots.rows is not None
         job = Job(asked.machine, slots.rows, slots.node, slots.counts)
@@ -49,7 +49,7 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
     whole = timed[0].loads
     for one in timed[1:]:
         whole = whole + one.loads
-    terms = tuple(_terms(asked, pattern, timed, found, asked.histogram(pattern, slots)))
+    terms = tuple(_terms(asked, pattern, timed, found, asked.histogram(slots)))
     return Prediction(
         time_s=sum(term.seconds for term in terms),
         terms=terms,

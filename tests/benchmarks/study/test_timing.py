@@ -70,7 +70,7 @@ def test_both_transposes_of_a_transform_have_their_own_size():
     for phase, count in ((0, 8), (1, 2)):
         asked = predictor(MACHINE, "fft:2x8", 2, "pairwise", COMMON, (), local / count)
         slots = asked.slots(rows)
-        one = list(asked.phases(asked.pattern, slots, None))[phase]
+        one = list(asked.phases(slots))[phase]
         expected += sum(asked.parts(one, asked.loads(one.total, None), None))
     assert found == pytest.approx(expected)
 

@@ -83,7 +83,7 @@ def test_routers_that_adapt_lie_between_their_paths_and_the_cuts():
     for rows in (plan, base):
         asked = Predictor(machine, "alltoall", 1, 1e6, **given)
         slots = asked.slots(rows)
-        (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
+        (phase,) = asked.phases(slots)
         ends.append((asked.time(rows), bound_demand(machine, phase.total).seconds))
     (paths, even), (base_paths, base_even) = ends
     assert even <= paths
@@ -157,7 +157,7 @@ def test_what_shaheen_states_of_detours_follows_from_its_published_alltoall():
     free = {"process": np.inf, "memory": np.inf, "latency": 0}
     asked = Predictor(machine, "alltoall", 32, 1e5, "minimal", algorithm="at-once", **free)
     slots = asked.slots(rows)
-    (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
+    (phase,) = asked.phases(slots)
     sent = 32 * (len(slots) - 1) * 1e5
     least, most = (
         sent / asked.time(rows) / 1e9,
@@ -174,7 +174,7 @@ def test_routers_need_not_adapt_to_links_that_take_less_than_a_rank():
         asked = Predictor(
             GROUPS, "alltoall", 1, 1e6, routing="adaptive", algorithm="at-once", process=process
         )
-        (phase,) = asked.phases(asked.pattern.on(asked.slots(rows)), asked.slots(rows), None)
+        (phase,) = asked.phases(asked.slots(rows))
         found = asked.loads(phase.total, None, phase.sent).load
         assert np.array_equal(found, minimal.loads(phase.total, None).load) == kept
         assert asked.time(rows) <= max(minimal.time(rows), asked.process_s(phase.sent)) * 1.001
