@@ -63,7 +63,8 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     for source in sources:
         text = load(source)
         form = resembling(text[:4096])
-        cables.begin(source)
+        cables.sources.append(source)
+        cables.touched[:] = False  # each source counts its cables anew
         if form in _LISTS:
             listed = find(form).read(text, source).links
             assert listed is not None
@@ -80,7 +81,10 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
         words = line.partition("#")[0].split()
         if not words:
             continue
-        gbs = _speed(words[2]) if len(words) == 3 else 0.0
+        try:
+            gbs = float(words[2]) if len(words) == 3 else 0.0
+        except ValueError:
+            gbs = math.nan
         if len(words) not in (2, 3) or not 0 <= gbs < math.inf:
             raise ParseError(
                 source,
@@ -89,13 +93,6 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
                 "two routers, and the GB/s left where it is only degraded",
             )
         yield number, (words[0], words[1]), gbs
-
-
-def _speed(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 class _Cables:
@@ -125,11 +122,6 @@ class _Cables:
         self.bundles: dict[tuple[int, int], list[int]] = {}
         for k, ends in enumerate(zip(self.links.a.tolist(), self.links.b.tolist(), strict=True)):
             self.bundles.setdefault(ends, []).append(k)
-
-    def begin(self, source: str) -> None:
-        """Begin another source, which counts its cables anew."""
-        self.sources.append(source)
-        self.touched[:] = False
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
         """Leave so many GB/s of one more cable between two routers."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
-from placement.known import WORD, Known, parse_known
 from placement.links_down import WORD as LINKS_DOWN
 from placement.links_down import without_links
+from placement.options import WORD, Known, parse_known
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.topologies.source import SyntheticSite
 
@@ -68,7 +68,7 @@ def load_machine(*specs: str) -> Machine:
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, and
         ``known:routing=single,mpi=mpich`` what the machine really does
-        (`placement.known`), ``links-down:FILE`` which links are down
+        (`placement.options`), ``links-down:FILE`` which links are down
         (`placement.links_down`). Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML says what is inside a node.

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from placement.errors import ParseError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["Dump", "Fault", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
@@ -211,7 +213,7 @@ class Dump:
         ``aries``, ``gemini``, ``slingshot``, ``infiniband``, ``tree``,
         ``block``, ``ring``, ``torus3d``, ``flat`` where the format says; ''
         where it does not.
-    parameters : dict
+    parameters : mapping
         What else the format states (block sizes, torus extents).
     faults : tuple of Fault
         Inconsistencies that the reader itself can see.
@@ -225,7 +227,7 @@ class Dump:
     switches: tuple[SwitchRecord, ...] = ()
     routers: Strs | None = None
     fabric: str = ""
-    parameters: dict[str, object] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
 
     @property

@@ -97,7 +97,10 @@ def assemble(
     if found and prefer != "last":
         raise found[0].error(len(found) - 1)
     dumps = settle_dumps(dumps, found)
-    dumps = _with_nodes(dumps) if site is None else dumps
+    if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
+        from placement.geometry.listed import with_nodes
+
+        dumps = [with_nodes(d) for d in dumps]  # a lone link list implies its nodes
     table = _in_order(_table(dumps, site, as_given=prefer == "last"))
     if found:
         table.notes.append(f"of {len(found)} contradictions the last dump counts: {found[0].text}")
@@ -125,15 +128,6 @@ def _remarks(dump: Dump) -> list[str]:
     told = [fault for fault in dump.faults if fault.kind in _SAID_OF_PLANS]
     more = [f"{len(told) - 2} more like these in {place(dump.source)}"] if len(told) > 3 else []
     return [str(fault.error(dump.source)) for fault in told[: 2 if more else 3]] + more
-
-
-def _with_nodes(dumps: Sequence[Dump]) -> list[Dump]:
-    """Return the dumps, with the nodes that a lone link list implies."""
-    if any(d.nodes is not None and len(d.nodes) for d in dumps):
-        return list(dumps)
-    from placement.geometry.listed import with_nodes
-
-    return [with_nodes(d) for d in dumps]
 
 
 def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:

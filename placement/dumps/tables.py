@@ -234,7 +234,12 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
         if dump.format in STATES_ONLY or _rank(dump) == 3 or "position" in table.columns:
-            table.notes.append(_left_out_note(new, np.flatnonzero(at < 0)))
+            rows = np.flatnonzero(at < 0).tolist()
+            some = ", ".join(new.called(row) for row in rows[:3])
+            more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+            source = printable(new.sources[0])
+            note = f"left out, as nothing says where they are: {some}{more} of {source}"
+            table.notes.append(note)
         else:
             table, at = _add_rows(table, new, at)
     found = at >= 0
@@ -316,13 +321,6 @@ def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
     at = at.copy()
     at[missing] = len(table) + np.arange(len(missing))
     return Table(source, line, columns, sources, table.notes), at
-
-
-def _left_out_note(new: Table, rows: Ints) -> str:
-    some = ", ".join(new.called(int(row)) for row in rows[:3])
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    source = printable(new.sources[0])
-    return f"left out, as nothing says where they are: {some}{more} of {source}"
 
 
 def _overwrite(table: Table, new: dict[str, Array], at: Ints) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 
 from placement.lists.expanding import expand
-from placement.lists.pasted import pieces
-from placement.lists.tables import command_of
+from placement.lists.pasted import command_of, pieces
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines
 from placement.records import Dump

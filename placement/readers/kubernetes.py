@@ -141,7 +141,7 @@ def read(text: str, source: str) -> Dump:
         raise chosen[1].error("a second Topology")
     json = text.lstrip()[:1] == "{"
     counts = count_json_lines(text) if json else count_lines(split_lines(text))
-    parameters: dict[str, object] = {"levels": _levels(chosen[0])} if chosen else {}
+    parameters = {"levels": _levels(chosen[0])} if chosen else {}
     if not nodes:
         return Dump("kubernetes", source, counts, parameters=parameters)
     dump = states_dump("kubernetes", source, counts, _once(nodes, source))

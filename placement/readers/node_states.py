@@ -140,7 +140,7 @@ def states_dump(
             found[node.name] = before._replace(state=state, planned=planned, up=up)
         elif len(found) > MAX_NODES:
             raise ParseError(source, node.line, f"more than {MAX_NODES:,} nodes")
-    parameters: dict[str, object] = {"jobs": True} if jobs else {}
+    parameters = {"jobs": True} if jobs else {}
     if not found:
         fault = Fault(0, "no-nodes", empty, "is this the right cluster?", fatal=not jobs)
         return Dump(name, source, counts, parameters=parameters, faults=(fault,))

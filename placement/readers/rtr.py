@@ -7,7 +7,7 @@ side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -161,7 +161,7 @@ class Tiles:
         return list_faults(wrong, line, "coordinates", text)
 
     def dump(
-        self, fabric: str, parameters: dict[str, object], faults: list[Fault], **columns: Array
+        self, fabric: str, parameters: Mapping[str, object], faults: list[Fault], **columns: Array
     ) -> Dump:
         """Return the dump of the routers, and of the links as they are printed.
 

@@ -73,8 +73,7 @@ def read(text: str, source: str) -> Dump:
     )
     faults += _missing(tiles) + _find_misplaced(tiles)
     positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
-    parameters: dict[str, object] = {"positions": positions} if positions else {}
-    return tiles.dump("aries", parameters, faults, kind=kind)
+    return tiles.dump("aries", {"positions": positions} if positions else {}, faults, kind=kind)
 
 
 def _line(line: str) -> r.Row:

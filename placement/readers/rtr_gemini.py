@@ -85,7 +85,7 @@ def read(text: str, source: str) -> Dump:
     faults += _direction_faults(tiles, kind, extents)
     speed = np.select([medium == name for name in MEDIA], list(MEDIA.values()), np.nan)
     typed = {"medium": medium, "bandwidth": speed} if (medium != "").any() else {}
-    placed: dict[str, object] = {"extents": tuple(extents.tolist())} if extents.all() else {}
+    placed = {"extents": tuple(extents.tolist())} if extents.all() else {}
     return tiles.dump("gemini", placed, faults, kind=kind, **typed)
 
 

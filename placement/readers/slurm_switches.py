@@ -13,7 +13,7 @@ one, is fatal: no machine is cabled so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -362,7 +362,7 @@ def switch_dump(
     kind: str,
     switches: tuple[SwitchRecord, ...],
     faults: Sequence[Fault],
-    parameters: dict[str, object],
+    parameters: Mapping[str, object],
     nodes: NodeRecords | None = None,
 ) -> Dump:
     """Return the dump of a Slurm topology; its nodes, where none are given, leaf by leaf."""

@@ -123,7 +123,7 @@ def read(text: str, source: str) -> Dump:
     if not declared:
         raise ParseError(source, line, "block sizes without a block", "add BlockName lines")
     switches, faults = w.resolve(kind, declared, source)
-    parameters: dict[str, object] = {"block_sizes": sizes} if sizes else {}
+    parameters = {"block_sizes": sizes} if sizes else {}
     faults += w.block_size_faults(sizes, line, switches) if sizes else ()
     return w.switch_dump("topology-conf", source, counts, kind, switches, faults, parameters)
 

@@ -11,7 +11,7 @@ fill it where nodes are missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class Found(NamedTuple):
     kind: str
     switches: tuple[SwitchRecord, ...] = ()
     faults: Sequence[Fault] = ()
-    parameters: dict[str, object] | None = None
+    parameters: Mapping[str, object] | None = None
     nodes: NodeRecords | None = None
 
 
@@ -221,7 +221,7 @@ def _torus(found: Found, value: Any, file: _File) -> Found:
     for other in tori[1:]:
         text = f"torus {printable(other.name)}: a machine is one torus, and this is one more"
         faults.append(Fault(other.line, "second-torus", text, "keep one of them in a copy"))
-    parameters: dict[str, object] = {"extents": tori[0].dims, "placements": tori[0].placements}
+    parameters = {"extents": tori[0].dims, "placements": tori[0].placements}
     return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from placement.known import Known
+from placement.options import Known
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
 from rankmap.launch.expectation import Expectation, expectation

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import nodelist
-from placement.lists import expanding, pasted, tables
+from placement.lists import expanding, pasted
 
 WHOLE = [
     expanding._PLAIN,
-    tables._BARE[0][1],
+    pasted._BARE[0][1],
     nodelist._ALL_NAMES,
 ]
 SEARCHED = [expanding._WORD, pasted._HEAD, pasted._EXEC]
