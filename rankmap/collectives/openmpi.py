@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache
-from pathlib import Path
 
 __all__ = ["choose"]
 
@@ -56,6 +55,8 @@ def choose(call: str, size: float, ranks: int) -> str:
 @cache
 def _read_rules() -> dict[str, list[tuple[float, list[float], list[str]]]]:
     """Return the rules of each collective: below so many ranks, from so many bytes, its name."""
+    from pathlib import Path
+
     found: dict[str, list[tuple[float, list[float], list[str]]]] = {}
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
         if not line.startswith("#"):

@@ -219,7 +219,7 @@ def _notes(
     if np.isinf(asked.injection).any():
         yield "injection is unlimited: the machine states no bandwidth for it"
     wires = loads.channels
-    free = np.unique(wires.kind[np.isinf(wires.bandwidth) & (loads.load > 0)])
+    free = np.flatnonzero(np.bincount(wires.kind[np.isinf(wires.bandwidth) & (loads.load > 0)]))
     if len(free):
         classes = ", ".join(wires.kinds[k] for k in free.tolist())
         yield f"no bandwidth is stated for links of class {classes}: they take no time"
