@@ -52,23 +52,23 @@ def web() -> None:
     "--prefix", default="/", metavar="/PATH/",
     help="The path under which a proxy (nginx, JupyterHub, Open OnDemand) serves it.",
 )  # fmt: skip
-@click.option("--token", "secret", metavar="FILE", help="Keep the token here; made if need be.")
+@click.option("--token", "secret", metavar="FILE", help="File that keeps the token.")
 @click.option("--no-token", is_flag=True, help="Anyone who reaches the server may look.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name it is asked by.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name of this host.")
 @_users
 @_from
 @click.option(
     "--refresh", "every", type=click.FloatRange(1), default=30.0, show_default=True,
-    help="Seconds between two questions to Slurm, for all viewers together.",
+    help="Seconds between two queries of Slurm, for all viewers together.",
 )  # fmt: skip
-@click.option("--replay", metavar="FILE", help="What nidmap web record wrote, with a slider.")
+@click.option("--replay", metavar="FILE", help="Replay a file of nidmap web record.")
 @click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
 @click.option(
-    "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for one."
+    "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for each."
 )
 @click.option(
     "--streams", type=click.IntRange(0, 1000), default=256, show_default=True,
-    help="Viewers that are told of changes at once; others ask.",
+    help="Viewers that get changes as a stream; all others poll.",
 )  # fmt: skip
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
@@ -121,7 +121,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 
 @web.command()
 @machine_option
-@click.option("--nodes", metavar="LIST|FILE|-", help="Nodes to mark, in any form that is pasted.")
+@click.option("--nodes", metavar="LIST|FILE|-", help="Nodes to mark, in any form of list.")
 @click.option(
     "--view",
     default="",
@@ -130,7 +130,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 )
 @click.option(
     "--colour", type=click.Choice(["state", "job", "group", "rank", "hops"]), default="state",
-    show_default=True, help="rank, and hops from the first of --nodes: in an .html.",
+    show_default=True, help="rank and hops (from the first of --nodes) need an .html.",
 )  # fmt: skip
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @click.option("--width", type=click.IntRange(200, 8000), default=1600, help="Pixels, for .png.")

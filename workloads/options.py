@@ -216,8 +216,8 @@ class Common:
 def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
     """Return the shared options, as decorators."""
     natural, count = click.IntRange(min=0), click.IntRange(min=1)
-    ranks = "Ranks to start with mpiexec; inside a launch, what its size must be."
-    limit = "Stop in time and keep what is done: 90, 10m, 2h, 1:30:00."
+    ranks = "Ranks to start with mpiexec; inside a launch, the size it must have."
+    limit = "Stop in time and keep what is finished: 90, 10m, 2h, 1:30:00."
     keep = "Keep the raw samples: .csv, .parquet, .jsonl or .json."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),

@@ -45,7 +45,7 @@ def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
     Parameters
     ----------
     runs : sequence of dict
-        Of `benchmarks.experiment.running.measured`.
+        Of `benchmarks.experiment.running.measure_case`.
     strict : iterable of str
         The cases by which predictions are judged.
 

@@ -115,7 +115,7 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     PlanError
         None of several partitions has enough idle nodes.
     LaunchError, ParseError, UsageError
-        As `placement.slurm.free_nodes`.
+        As `placement.slurm.nodes.free_nodes`.
     """
     from placement.slurm.nodes import free_nodes
 

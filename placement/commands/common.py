@@ -101,7 +101,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=lambda context, _, value: value and context.meta.update(quiet=True),
-    help="Say nothing on stderr but what went wrong.",
+    help="Print only errors on stderr.",
 )
 
 
@@ -123,7 +123,7 @@ def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
         is_eager=True,
         expose_value=False,
         callback=lambda context, _, value: context.meta.update(prefer=value),
-        help="Of dumps that contradict one another, take the last; without it they are refused.",
+        help="Where dumps contradict one another, take the last one; otherwise they are refused.",
     )
     down = click.option(
         "--links-down",
@@ -132,7 +132,7 @@ def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
         is_eager=True,
         expose_value=False,
         callback=lambda context, _, value: context.meta.update(links_down=value),
-        help="Links that are down, one a line, or a list of today's (rtr, ibnetdiscover).",
+        help="Links that are down, one per line, or today's list of links (rtr, ibnetdiscover).",
     )
     return machine(prefer(down(command)))
 
@@ -170,7 +170,7 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
             as_json |= format_of_name(output, {".json": "json"}, "text") == "json"
         return command(*args, as_json=as_json, output=output, **options)
 
-    output = click.option("-o", "--output", metavar="FILE", help="Write there: text, or .json.")
+    output = click.option("-o", "--output", metavar="FILE", help="Write to FILE, as text or .json.")
     return click.option("--json", "as_json", is_flag=True, help="All as JSON.")(output(run_command))
 
 

@@ -101,7 +101,7 @@ def fold(names: NodeList, machine: Machine | None) -> str:
     type=click.Choice(["lines", "comma", "nids", "cnames"]),
     default="lines",
     show_default=True,
-    help="One a line, or with commas; nids and cnames: one a line.",
+    help="lines: one per line; commas; nids and cnames: one per line.",
 )
 def expand(names: NodeList, machine: Machine | None, form: str) -> str:
     """Write each node of node lists, keeping order and repeats.
@@ -294,7 +294,9 @@ class _Free(NamedTuple):
 
 @nodes.command()
 @machine_option
-@click.option("--from", "source", metavar="idle|FILE|-", help="Ask Slurm, or read a dump or list.")
+@click.option(
+    "--from", "source", metavar="idle|FILE|-", help="Ask Slurm, or read a dump or a list."
+)
 @slurm_options
 @report_options
 def free(

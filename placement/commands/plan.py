@@ -87,26 +87,26 @@ def _segment(text: str) -> int:
     help="Planner; default: auto with a pattern, else compact.",
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
-@click.option("--exclude", metavar="LIST|FILE", help="Never these nodes, blades, cabinets.")
-@click.option("--include", metavar="LIST|FILE", help="These nodes in any case.")
+@click.option("--exclude", metavar="LIST|FILE", help="Never take these nodes, blades, cabinets.")
+@click.option("--include", metavar="LIST|FILE", help="Always take these nodes.")
 @slurm_options
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
-@click.option("--segment", type=_segment, metavar="S|auto", help="Nodes that stay in a block.")
+@click.option("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
 @click.option(
     "--placement-set",
     metavar="RES",
     type=_resource,
-    help="With pbs: place=group=RES, not the very nodes.",
+    help="With pbs: ask for any placement set of RES (place=group=RES) instead of these nodes.",
 )
 @click.option(
     "--select",
     metavar="RES",
     type=_resource,
-    help="With pbs: so many nodes of each value of RES, not the very nodes.",
+    help="With pbs: ask for so many nodes of each value of RES instead of these nodes.",
 )
-@click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
+@click.option("--slack", type=click.IntRange(0), default=0, help="Extra nodes to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option(
     "--pattern",
@@ -119,16 +119,14 @@ def _segment(text: str) -> int:
 @click.option(
     "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 8 of CPU."
 )
-@click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks there.")
-@click.option("--order-format", metavar="F", help="Its format, as of nidmap order.")
-@click.option(
-    "--mapping-limit", metavar="N|none", help="Bytes that telling MPI that order may take."
-)
-@click.option("--baseline", metavar="S", help="Compare with this strategy's choice instead.")
+@click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
+@click.option("--order-format", metavar="F", help="Its format, as in nidmap order.")
+@click.option("--mapping-limit", metavar="N|none", help="Bytes at most to tell MPI the order.")
+@click.option("--baseline", metavar="S", help="Compare with this strategy's choice.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> int:
     """Choose the nodes that a job should sit on.

@@ -79,7 +79,7 @@ _dir_option = click.option(
     metavar="DIR",
     required=True,
     type=click.Path(exists=True, file_okay=False),
-    help="Where slurm.conf is: Slurm looks for its scripts there.",
+    help="The folder of slurm.conf, where Slurm looks for its scripts.",
 )
 
 
@@ -107,14 +107,14 @@ def slurm() -> None:
 @slurm.command()
 @machine_option
 @_dir_option
-@click.option("--job-submit", is_flag=True, help="The script of slurmctld, too (for admins).")
-@click.option("--command", metavar="CMD", help="What starts nidmap; default: this installation.")
+@click.option("--job-submit", is_flag=True, help="Also write slurmctld's script (for admins).")
+@click.option("--command", metavar="CMD", help="Starts nidmap; default: this installation.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1),
     default=1.5,
     show_default=True,
-    help="What a submission or a launch may wait for nidmap, in all.",
+    help="Seconds that a submission or a launch may wait for nidmap, in all.",
 )
 def install(
     specs: tuple[str, ...], folder: str, job_submit: bool, command: str | None, seconds: float
@@ -233,7 +233,7 @@ def constrain(options: str) -> None:
 
 @slurm.command(hidden=True)
 @click.option("--comment", required=True)
-@click.option("--pid", type=int, required=True, help="Of srun: the order file goes when it ends.")
+@click.option("--pid", type=int, required=True, help="Of srun; the order file goes when it ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
     """Print the options that start a step's ranks in order, for ``cli_filter.lua``."""

@@ -31,7 +31,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
 @click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
-@click.option("--baseline", metavar="S", default="", help="What all is compared with.")
+@click.option("--baseline", metavar="S", default="", help="Compare with this strategy.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
 @model_options

@@ -30,7 +30,7 @@ __all__ = [
 
 _JOB = (
     click.option(
-        "--nodes", metavar="LIST|FILE|-", help="The job's nodes; their order numbers the slots."
+        "--nodes", metavar="LIST|FILE|-", help="The job's nodes; slots are numbered in their order."
     ),
     click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12."),
     click.option(

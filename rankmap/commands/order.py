@@ -31,7 +31,7 @@ _launcher_order_option = launcher_order(
 mapping_limit_option = click.option(
     "--mapping-limit",
     metavar="N|none",
-    help="Bytes that telling MPI the order may take; default: what the library can read.",
+    help="Bytes at most to tell MPI the order; default: what its library can read.",
 )
 
 _LAUNCH = (
@@ -40,16 +40,16 @@ _LAUNCH = (
         default="auto",
         show_default=True,
         shell_complete=among("order"),
-        help="auto: the fastest as predicted, or a name.",
+        help="auto (predicted fastest) or an order by name.",
     ),
     sending_options,
     click.option(
         "--order",
         "order_file",
         metavar="FILE",
-        help="Launch this order: any that can be read back.",
+        help="Launch this order, in any format that can be read back.",
     ),
-    click.option("--order-format", metavar="F", help="Its format; default: by its name."),
+    click.option("--order-format", metavar="F", help="Format of that file; default: by its name."),
     click.option("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
     _launcher_order_option,
     mapping_limit_option,
@@ -63,7 +63,7 @@ _LAUNCH = (
     click.option(
         "--order-dir",
         metavar="DIR",
-        help="Where the order file is kept; default: here, until the job ends.",
+        help="Keep the order file in DIR; default: here, until the job ends.",
     ),
 )
 
@@ -97,7 +97,9 @@ def run_command(
 @sending_options
 @_launcher_order_option
 @mapping_limit_option
-@click.option("--format", "form", metavar="F", help="As above; default: by the name of -o.")
+@click.option(
+    "--format", "form", metavar="F", help="A format of the list above; default: by the name of -o."
+)
 @click.option(
     "--bind",
     "binder",
@@ -105,7 +107,7 @@ def run_command(
     help="Arrange ranks inside the nodes too; print the options that bind them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def order(
     job: JobArguments,
@@ -213,14 +215,14 @@ def _bind(
     type=click.FloatRange(0),
     default=1.5,
     show_default=True,
-    help="Seconds of work that thinking may take before the default order is taken; 0: no limit.",
+    help="Seconds of processor time for planning; then the default order is used. 0: no limit.",
 )
-@click.option("--verify", is_flag=True, help="First ask the ranks where they are, and compare.")
-@click.option("--strict", is_flag=True, help="Refuse (125) where the order is unclear or wrong.")
+@click.option("--verify", is_flag=True, help="First ask the ranks where they are.")
+@click.option("--strict", is_flag=True, help="Refuse (125) if the order is unclear or wrong.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
 @quiet_option
-@click.option("--inside", is_flag=True, help="The program's own topologies take the order.")
-@click.option("--world", is_flag=True, help="With --inside: MPI_COMM_WORLD itself takes it.")
+@click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
+@click.option("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
     job: JobArguments,

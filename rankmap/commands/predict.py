@@ -34,14 +34,14 @@ __all__ = ["predict"]
 @order_options
 @model_options
 @click.option(
-    "--against", metavar="MINICRAY", help="Beside it what this mini-Cray's links have carried."
+    "--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried."
 )
 @click.option(
     "--times",
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
-    help="With --against: how often it has run since minicray links --zero.",
+    help="With --against: how often the program has run since `minicray links --zero`.",
 )
 @report_options
 def predict(

@@ -26,12 +26,12 @@ _MOST_ROWS = 512
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("-o", "--output", metavar="FILE.npz", help="Default: nidmap-pattern-JOB.npz.")
 @click.option(
-    "--window", default="", metavar="W", help="Only this part: 30%-70%, 10s-60s, pcontrol."
+    "--window", default="", metavar="W", help="Record only this part: 30%-70%, 10s-60s or pcontrol."
 )
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
-@click.option("--check-reorder", is_flag=True, help="Find ranks that are mixed (code 1), and stop.")
-@click.option("--link", is_flag=True, help="Print how a static program is linked, and stop.")
+@click.option("--check-reorder", is_flag=True, help="Check that no ranks are mixed (else code 1).")
+@click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(
     output: str | None,
@@ -106,7 +106,9 @@ def pattern() -> None:
 @pattern.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write there; .png and .svg draw the matrix.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write to FILE; .png and .svg draw the matrix."
+)
 def show(file: str, as_json: bool, output: str | None) -> None:
     """Say in words what a recording holds, phase by phase, or draw it.
 

@@ -25,12 +25,8 @@ SCHEMA = "nidmap.score/1"
 @click.command()
 @job_options
 @order_options
-@click.option(
-    "--job", "number", metavar="ID", help="What is known of a job that `nidmap run` launched."
-)
-@click.option(
-    "--ask", is_flag=True, help="With --job: a small step asks the ranks of a running job."
-)
+@click.option("--job", "number", metavar="ID", help="Report on a job that `nidmap run` launched.")
+@click.option("--ask", is_flag=True, help="With --job: ask the ranks of a running job.")
 @click.option("--order-dir", metavar="DIR", help="With --job: where `run` kept the order.")
 @sending_options
 @report_options

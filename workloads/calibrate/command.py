@@ -32,7 +32,7 @@ __all__ = ["calibrate"]
 @click.command("calibrate")
 @machine_option
 @click.option("-n", "--ranks", type=click.IntRange(min=1),
-              help="Ranks to start; inside a launch, what its size must be.")  # fmt: skip
+              help="Ranks to start; inside a launch, the size it must have.")  # fmt: skip
 @setting(
     "--rounds repeat", click.IntRange(min=6), 8, "Rounds that count; one more goes before them."
 )

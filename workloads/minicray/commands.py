@@ -60,7 +60,7 @@ def minicray() -> None:
 @machine_option
 @name_option
 @building_options
-@click.option("--foreground", is_flag=True, help="Stay; Ctrl-C takes it down.")
+@click.option("--foreground", is_flag=True, help="Do not detach; Ctrl-C takes it down.")
 def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     """Build a mini-Cray; it stands until `nidmap minicray down`.
 
@@ -82,10 +82,10 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
 
 @minicray.command(context_settings={"ignore_unknown_options": True})
 @name_option
-@click.option("-m", "--machine", multiple=True, help="Build this one for the command only.")
+@click.option("-m", "--machine", multiple=True, help="Build this mini-Cray for the command only.")
 @click.option("-N", "--nodes", type=click.IntRange(1), help="Run as MPI ranks on so many nodes.")
 @click.option("-n", "--ranks", type=click.IntRange(1), help="MPI ranks (default: one a node).")
-@click.option("-w", "--nodelist", metavar="LIST", help="On these nodes, one after another.")
+@click.option("-w", "--nodelist", metavar="LIST", help="Run on these nodes, one by one.")
 @building_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
@@ -144,7 +144,7 @@ def status(name: str, as_json: bool) -> None:
 
 @minicray.command()
 @name_option
-@click.option("--zero", is_flag=True, help="Count from here on, the next time.")
+@click.option("--zero", is_flag=True, help="Start counting from here.")
 @json_option
 def links(name: str, zero: bool, as_json: bool) -> None:
     """Print the bytes that each link has carried, by the predictor's names.
@@ -174,7 +174,9 @@ def down(name: str) -> None:
 @name_option
 @click.option("--links", "chosen", multiple=True, metavar="LINK",
               help="Fill this link; may repeat.")  # fmt: skip
-@click.option("--between", "pairs", multiple=True, metavar="A,B", help="Between these two nodes.")
+@click.option(
+    "--between", "pairs", multiple=True, metavar="A,B", help="Fill the way between two nodes."
+)
 @setting("--for seconds", click.FloatRange(0.1, 86400), 10.0, "Seconds.")
 @json_option
 def noise(

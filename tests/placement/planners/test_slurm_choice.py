@@ -137,7 +137,7 @@ def test_the_baseline_names_version_and_plugin():
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
-    "spec", ["torus:24x24x24,nodes=2", "dragonfly:groups=260,chassis=6,blades=16,nodes=4"]
+    "spec", ["torus:24x24x24,nodes=2", "dragonfly:groups=130,chassis=6,blades=16,nodes=4"]
 )
 def test_large_machines_keep_the_contract(strategy, spec):
     machine = parse_spec(spec)
