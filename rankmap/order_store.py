@@ -17,20 +17,17 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import NidmapError
 from placement.support.user_cache import user_cache
 from rankmap.order import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["Wish", "arrange_and_store", "stored_order"]
 

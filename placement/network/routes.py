@@ -6,18 +6,13 @@ the answer is None, `placement.network.loads` tells pair by pair.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import SINGLE_PATH, channels, few_pairs, next_channel
 from placement.network.tree import joined_above
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["routes", "walk"]
 

@@ -10,18 +10,16 @@ It says its nodes itself, so it is read for them in any order.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.support.array_types import Ints
 from rankmap.emit.text import refuse_broken
 from rankmap.order import Order
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["SCHEMA", "document", "read", "write"]
 

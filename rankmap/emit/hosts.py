@@ -30,20 +30,17 @@ default): the c10d one sorts the nodes by host name and ignores ``--node-rank``.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.errors import ParseError, UsageError, printable
+from placement.support.array_types import Ints, Strs
 from rankmap.emit import register
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
 from rankmap.order import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from placement.support.array_types import Ints, Strs
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["NodeLines", "nodes_of", "runs"]
 

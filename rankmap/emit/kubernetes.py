@@ -7,7 +7,7 @@ One object: ``schema``, and ``nodes``, in the order of their slots, each with it
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import refuse_broken
 from rankmap.order import Order
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["SCHEMA", "read", "write"]
 

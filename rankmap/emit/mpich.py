@@ -8,16 +8,13 @@ made for the list as given puts ranks on the wrong nodes.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankmap.emit.text import permutation
 from rankmap.order import Order
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["NODE_ORDER", "read", "write"]
 

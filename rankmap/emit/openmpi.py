@@ -9,21 +9,18 @@ does not have and wants the nodes in its allocation or host file besides.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.support.array_types import Ints
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, numbered_lines, refuse_broken
 from rankmap.order import Order
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from placement.support.array_types import Ints
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["read", "write"]
 

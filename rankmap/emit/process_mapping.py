@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
+from placement.support.array_types import Ints
 
 __all__ = [
     "CRAY_MPICH",

@@ -6,14 +6,10 @@ Slots are numbered node by node over the list as given (`rankmap.slots`). The
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from placement.errors import ParseError
 from rankmap.emit.text import permutation, without_comments
 from rankmap.order import Order
-
-if TYPE_CHECKING:
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["read", "write"]
 

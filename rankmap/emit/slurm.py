@@ -13,14 +13,11 @@ more ranks than cores. It wants the nodes in its allocation or host file besides
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, without_comments
 from rankmap.order import Order
-
-if TYPE_CHECKING:
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["read", "write"]
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.support.array_types import Ints
 from rankmap.permutation import broken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from placement.support.array_types import Ints
 
 __all__ = [
     "CUT_SHORT",

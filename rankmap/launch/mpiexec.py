@@ -29,11 +29,13 @@ is from its published help; it could not be run here.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from placement.errors import LaunchError, printable
+from placement.support.array_types import Ints
 from rankmap.emit.process_mapping import HYDRA, vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import (
@@ -58,12 +60,7 @@ from rankmap.launch.allocation import (
 from rankmap.launch.options import OptionTable, Parsed
 from rankmap.launch.queries import run_query
 from rankmap.order import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.support.array_types import Ints
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["Hydra", "IntelHydra", "Mpiexec", "OpenMpi", "Pals"]
 

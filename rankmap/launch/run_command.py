@@ -16,7 +16,13 @@ import click
 from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import discard_launch, remove_at_end, store_answers, store_launch
+from rankmap.launch.launch_folder import (
+    Prepared,
+    discard_launch,
+    remove_at_end,
+    store_answers,
+    store_launch,
+)
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
     from rankmap.launch.job import Job
-    from rankmap.launch.launch_folder import Prepared
     from rankmap.order import Order
     from rankmap.runtime.answer import Answerer
 

@@ -9,19 +9,16 @@ where these are asked for: those of a usual algorithm, the ones that
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Ints
 from placement.support.arrays import sum_by_key
 from rankmap.collectives import usual
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from placement.support.array_types import Ints
 
 __all__ = ["KINDS", "MOST_PAIRS", "Collective", "Messages", "Phase", "Recording"]
 

@@ -10,17 +10,15 @@ import io
 import json
 import os
 import zipfile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.commands.common import write_output
 from placement.errors import ParseError, UsageError, printable
+from placement.support.array_types import Ints
 from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
 from rankmap.slots import MOST_SLOTS
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 

@@ -8,22 +8,18 @@ and its phases, and closed by ``END.``. The ranks of a node have one file.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from placement.errors import ParseError
+from placement.support.array_types import Ints
 from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.support.array_types import Ints
-
-    #: A rank and its part of a phase; the members of each communicator.
-    Parts = list[tuple[int, "_Part"]]
-    Comms = dict[int, Ints]
+Parts = list[tuple[int, "_Part"]]
+Comms = dict[int, Ints]
 
 __all__ = ["Window", "read_raw"]
 

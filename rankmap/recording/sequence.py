@@ -10,18 +10,15 @@ where ranks at an edge take another way through the code, go together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Ints
 from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
 from rankmap.recording.words import NEARLY_EQUAL, stencil_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Ints
 
 __all__ = ["MOST_STEPS", "Step", "steps_in"]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, error_text
+from placement.machine import Machine
+from placement.support.array_types import Ints
 from rankmap.joint.by_strategy import order_by_strategy
 from rankmap.joint.job import predictor
 from rankmap.order import Order
@@ -20,12 +23,6 @@ from rankmap.pattern import Pattern, parse_pattern
 from rankmap.permutation import inverse
 from rankmap.score import cost
 from rankmap.slots import Slots, slots_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
 
 __all__ = ["Reranked", "rerank"]
 
