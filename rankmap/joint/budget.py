@@ -61,6 +61,9 @@ class Tuning:
         Node sets, steps by prices and final predictions that there is
         always time for; also the fewest steps of an algorithm that are
         looked at.
+    next_fastest : int
+        States after the fastest whose gain is worked out where the fastest
+        may lose more than it likely gains.
     counts : int
         Numbers of groups, chassis, leaves … that a job is spread over, at each level.
     shapes : int
@@ -135,6 +138,7 @@ class Tuning:
     least_sets: int = 12
     least_steps: int = 12
     least_finals: int = 2
+    next_fastest: int = 3
     counts: int = 10
     shapes: int = 16
     bricks: int = 6

@@ -9,13 +9,15 @@ from placement import planners
 from placement.errors import NidmapError
 from placement.network import routings
 from placement.plan import plan
+from placement.planners import find
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap.joint.budget import TUNING
 from rankmap.joint.node_sets import boxes, levels, planner_sets
 from rankmap.pattern.graph import from_edges
-from rankmap.predict import predict
+from rankmap.predict import Predictor, predict
 from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.gain import Gains, Placed
 from tests.effort import examples
 
 SPECS = [
@@ -40,6 +42,7 @@ def little_work():
         patch.setattr(TUNING, "budget", 1e5)
         patch.setattr(TUNING, "stale", 5)
         patch.setattr(TUNING, "least_finals", 1000)
+        patch.setattr(TUNING, "next_fastest", 1000)
         yield
 
 
@@ -102,4 +105,7 @@ def test_no_start_and_no_planner_is_faster(spec, data):
     for name, rows in starts.values():
         other = predict(machine, rows, **job).time_s
         least = other if name == "slurm-none" else other * (1 + TUNING.clearly)
-        assert time <= least * (1 + 1e-9), name
+        if time > least * (1 + 1e-9):  # left alone where it may lose more than it likely gains
+            base = find("slurm-none")(machine, Request(count, free))
+            gain = Gains(Predictor(machine, **job), Placed(base)).of(Placed(rows))
+            assert not gain.pays(TUNING.clearly), name

@@ -259,3 +259,13 @@ def test_who_watches_can_stop_the_search_and_has_the_best_so_far(after):
     assert figures["time_s"] <= min(figures["default_time_s"], told[-1].best_s)
     assert not figures["search"]["finished"]
     assert any("the search was stopped" in note for note in found.warnings)
+
+
+def test_the_next_fastest_is_taken_where_the_fastest_may_lose_more_than_it_gains():
+    machine = parse_spec("dragonfly:groups=3,chassis=2,blades=3,nodes=2,global=4")
+    free = np.isin(np.arange(36), [0, 1, 2, 3, 11, 13, 15, 18, 19, 20, 21, 25, 31, 32, 35])
+    job = {"pattern": "training:tp=3,dp=3", "ppn": 3, "latency": 0, "routing": "adaptive"}
+    found = plan(machine, 3, strategy="auto", candidates=free, **job)
+    predicted = found.facts["predicted"]
+    assert predicted["time_s"] < predicted["default_time_s"] * (1 - TUNING.clearly)
+    assert predicted["gain"]["low"] * predicted["gain"]["likely"] >= 1
