@@ -24,7 +24,7 @@ from placement.errors import NidmapError
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
+from rankmap.predict.job_pattern import fit_pattern
 
 #: auto is beaten where another is faster by more than this share: below it Slurm's choice is kept.
 BEATEN = 0.002

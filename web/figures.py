@@ -94,7 +94,7 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
 def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
     """Return the order that is asked for; None for the one that every launcher makes."""
     from rankmap.order import Order
-    from rankmap.predict.asked import fit_pattern
+    from rankmap.predict.job_pattern import fit_pattern
 
     if wanted.slots:
         return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)

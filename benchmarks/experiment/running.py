@@ -16,7 +16,7 @@ import numpy as np
 from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
+from rankmap.predict.job_pattern import fit_pattern
 from workloads.minicray.against import Side, expected_bytes, factor, total_demand
 
 if TYPE_CHECKING:

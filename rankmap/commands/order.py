@@ -158,7 +158,7 @@ def order(
     from rankmap.emit import emit, find, format_of
     from rankmap.order_store import Wish, arrange_and_store
     from rankmap.pattern import parse_pattern
-    from rankmap.predict.asked import size_of
+    from rankmap.predict.job_pattern import size_of
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"

@@ -70,7 +70,7 @@ def predict(
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
-    from rankmap.predict.asked import fit_pattern
+    from rankmap.predict.job_pattern import fit_pattern
 
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:

@@ -40,8 +40,8 @@ from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.refine import cache
 from rankmap.score import plain
 from rankmap.slots import Slots

@@ -33,8 +33,8 @@ from rankmap.joint.search import Found, cheapest, cost, search
 from rankmap.joint.segments import Segments, whole_segments
 from rankmap.order import Order
 from rankmap.predict import Prediction, Predictor
-from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
 from rankmap.short_orders import fit_format

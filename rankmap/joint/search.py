@@ -21,7 +21,7 @@ from rankmap.joint.priced_steps import PricedSteps
 from rankmap.joint.rank_orders import ranks_alike
 from rankmap.orders.auto import choose
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 

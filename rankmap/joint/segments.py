@@ -23,7 +23,7 @@ from rankmap.joint.judge import State
 from rankmap.joint.search import Found
 from rankmap.pattern.training import Training
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
+from rankmap.predict.job_pattern import fit_pattern
 
 __all__ = ["Segments", "whole_segments"]
 

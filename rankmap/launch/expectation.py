@@ -95,8 +95,8 @@ def default_order(order: Order, keeps_list: bool) -> Order:
 def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) -> Gain | None:
     """Return what an order wins; None where it is the default order."""
     from rankmap.joint.job import predictor
-    from rankmap.predict.asked import fit_pattern
     from rankmap.predict.gain import Gains, Placed
+    from rankmap.predict.job_pattern import fit_pattern
 
     on = order.on
     base = default_order(order, keeps_list)

@@ -21,8 +21,8 @@ from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from rankmap.order import Order
 from rankmap.pattern import Pattern
-from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Placed, time_range
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.prediction import Prediction
 from rankmap.predict.report import report

@@ -41,11 +41,11 @@ from rankmap.order import Order
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.algorithms import ALGORITHMS
-from rankmap.predict.asked import fit_pattern
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
 from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
 from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.drift import EAGER, Course
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Phase
 from rankmap.progress import step

@@ -19,11 +19,11 @@ from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import algorithm_of, algorithms
-from rankmap.predict.asked import fit_pattern, parse_wanted, size_of
 from rankmap.predict.background import Other, Shared, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import ARIES_PAYLOAD, constants
 from rankmap.predict.drift import Course, course
+from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.phases import phases

@@ -18,7 +18,7 @@ from rankmap.joint.node_sets import grid_on_boxes
 from rankmap.joint.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fit_pattern
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.slots import Slots
 
 JOBS = [

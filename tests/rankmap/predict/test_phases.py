@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.specs import parse_spec
 from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.predict.algorithms import algorithm_of
-from rankmap.predict.asked import fit_pattern, parse_wanted
+from rankmap.predict.job_pattern import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import phases
