@@ -172,7 +172,7 @@ async def _slowdowns(service: Service, _: None) -> bytes:
     return await service.slowdowns()
 
 
-async def _recorded(service: Service, wanted: requests.Recorded) -> bytes:
+async def _sample(service: Service, wanted: requests.Recorded) -> bytes:
     recording = service.settings.recording
     if recording is None or wanted.at >= len(recording.samples):
         raise UsageError(f"no sample {wanted.at} is replayed", "nidmap web serve --replay FILE")
@@ -269,7 +269,7 @@ _PATHS = (
     Path("GET", "/api/v1/slowdowns", _slowdowns, None,
          "The jobs, the slowest against its best placement first.",
          "schema pattern jobs taken stale"),
-    Path("GET", "/api/v1/recorded", _recorded, requests.Recorded,
+    Path("GET", "/api/v1/recorded", _sample, requests.Recorded,
          "States and jobs as of one sample of the recording that is replayed.",
          "schema version source taken stale error state jobs"),
     Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,

@@ -152,7 +152,7 @@ def install(
         say("slurm.conf has to say JobSubmitPlugins=lua")
 
 
-def _kept(path: str) -> str:
+def _site_script(path: str) -> str:
     """Return where a site's own script is while ours has its name."""
     return f"{path.removesuffix('.lua')}.site.lua"
 
@@ -174,7 +174,7 @@ def _is_ours(path: str) -> bool:
 def _install_script(folder: str, name: str, settings: str) -> None:
     """Write a script, its settings first; one that is there and not ours is kept beside it."""
     path = os.path.join(folder, name)
-    kept = _kept(path)
+    kept = _site_script(path)
     chained = ""
     if os.path.exists(path) and not _is_ours(path):
         if os.path.exists(kept):
@@ -185,7 +185,7 @@ def _install_script(folder: str, name: str, settings: str) -> None:
             raise OutputError(f"cannot rename {printable(path)}: {error.strerror}") from None
         chained = f"; the script that was there is {kept} now, and runs first"
     head = _HEAD.format(
-        version=__version__, name=name, kept=_kept(name), path=_lua(os.path.abspath(kept))
+        version=__version__, name=name, kept=_site_script(name), path=_lua(os.path.abspath(kept))
     )
     body = Path(scripts.__file__).with_name(name).read_text(encoding="utf-8")
     write_output(head + settings + body, path)
@@ -207,8 +207,8 @@ def remove(folder: str) -> int:
     ours = [path for path in paths if _is_ours(path)]
     for path in ours:
         try:
-            if os.path.exists(_kept(path)):
-                os.rename(_kept(path), path)
+            if os.path.exists(_site_script(path)):
+                os.rename(_site_script(path), path)
                 say(f"{path} is the site's own again")
                 continue
             os.unlink(path)

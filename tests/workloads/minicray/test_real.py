@@ -326,12 +326,13 @@ def test_every_end_says_why(tmp_path, script, said):
 
 def test_an_end_from_outside_says_why(tmp_path):
     ip = tmp_path / "ip"
-    ip.write_text("#!/bin/sh\nsleep 30\n")
+    building = tmp_path / "building"
+    ip.write_text(f"#!/bin/sh\ntouch {building}\nsleep 30\n")
     ip.chmod(0o755)
     with standing(new_name(), wait=False, path=tmp_path) as process:
-        while not (below := children(process.pid)):
+        while not building.exists():  # before that there are children that only look around
             time.sleep(0.02)
-        os.kill(below[0], signal.SIGKILL)
+        os.kill(children(process.pid)[0], signal.SIGKILL)
         said = process.stderr.read()
     assert said.startswith("nidmap: the mini-Cray cannot be built: it was ended by signal 9")
 
