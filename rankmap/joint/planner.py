@@ -6,7 +6,6 @@ against the scheduler's own choice, and why.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -227,13 +226,12 @@ class _Answer:
         most = slower * (1 - TUNING.clearly)
         if self.timeless or self._predicted(first).time_s >= most:
             return
-        tried = self.found.starts
-        if self.quick is not self.asked:
-            tried = [*self.found.states, *tried]
-            tried = [one for one in tried if _key(one) in self._known]
-        tried = sorted(tried, key=lambda one: self._predicted(one).time_s)
-        found = (one for one in tried if _key(one) != _key(first))
-        for one in itertools.islice(found, TUNING.next_fastest):
+        quick = self.quick is self.asked
+        several = self.found.starts if quick else (*self.found.states, *self.found.starts)
+        once = {_key(one): one for one in several if quick or _key(one) in self._known}
+        once.pop(_key(first), None)
+        by_time = sorted(once.values(), key=lambda one: self._predicted(one).time_s)
+        for one in by_time[: TUNING.next_fastest]:
             if self._predicted(one).time_s < most:
                 yield one
 
