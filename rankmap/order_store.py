@@ -49,7 +49,7 @@ class Wish:
     ----------
     pattern, strategy : str
     job : mapping of str to anything
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     seconds : float
         Of processor time that there are for it.
     machine_specs : tuple of str
@@ -77,7 +77,7 @@ def arrange_and_store(slots: Slots, wish: Wish) -> Order:
     NidmapError
         A pattern or a strategy that cannot be.
     """
-    from rankmap.joint.by_strategy import order_by_strategy
+    from rankmap.search.by_strategy import order_by_strategy
 
     began = time.process_time()
     made = order_by_strategy(slots, wish.pattern, wish.strategy, wish.job, wish.seconds)

@@ -105,7 +105,7 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
     strategy = given.strategy
     if strategy is None or strategy == "row-major":
         return None
-    from rankmap.joint.by_strategy import order_by_strategy
+    from rankmap.search.by_strategy import order_by_strategy
 
     return order_by_strategy(slots, asked.pattern, strategy, {"predictor": asked})
 

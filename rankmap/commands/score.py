@@ -64,8 +64,8 @@ def score(
     nidmap score --job 4711 --ask
     """
     from rankmap.emit.text import BrokenOrderError
-    from rankmap.joint.by_strategy import order_by_strategy
     from rankmap.pattern import parse_pattern
+    from rankmap.search.by_strategy import order_by_strategy
 
     if number is not None:
         from rankmap.commands.job import report_job

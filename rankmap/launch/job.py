@@ -75,7 +75,7 @@ class RunRequest:
     machine_specs : tuple of str
         The machine as ``-m`` takes it: orders that are kept are found by it.
     job : mapping of str to anything
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     seconds : float
         Of processor time that choosing an order may take.
     mapping_limit : str or None

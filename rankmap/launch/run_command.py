@@ -76,7 +76,7 @@ class RunCommand:
     options : mapping of str to any
         The options of a launch, by their names.
     sent : mapping of str to any
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     """
 
     command: tuple[str, ...]

@@ -172,7 +172,7 @@ class Model:
             self.machine.names[rows], parse_counts(self.ppn, len(rows)), self.machine, rows
         )
 
-    def time(self, rows: Ints, order: Order | Ints | None = None) -> float:
+    def time(self, rows: Ints, order: Order | Ints | None = None, below: float = math.inf) -> float:
         """Return the seconds of a job on these nodes, and nothing else.
 
         Parameters
@@ -181,13 +181,31 @@ class Model:
             Its nodes, in the order that numbers the slots.
         order : Order, int64 (ranks,) or None
             Slot of each rank; None: rank r on slot r.
+        below : float
+            Seconds that it has to stay below: inf is returned as soon as it certainly does not.
         """
         slots = self.slots(rows)
         left = self.left(slots)
+        phases = list(self.phases(slots, order))
+        least = [self._floor(phase) for phase in phases]
         total = self.histogram(slots)
-        for phase in self.phases(slots, order):
-            total += sum(self.parts(phase, self.loads(phase.total, left, phase.sent), left))
-        return total
+        for done, phase in enumerate(phases):
+            rest = total + math.fsum(least[done:])
+            if rest >= below:
+                return math.inf
+            loads = self.loads(phase.total, left, phase.sent)
+            total += sum(self.parts(phase, loads, left, below - rest + least[done]))
+        return total if total < below else math.inf
+
+    def _floor(self, phase: Phase) -> float:
+        """Return seconds that a phase takes wherever its nodes are: their own links, and ranks."""
+        sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
+        if phase.steps is None and self.following:
+            sent = 0.0  # ranks that are ahead have done a part of it by then
+        memory = self.constants.memory_gbs
+        inside = phase.inside / (memory * GB) if memory else 0.0
+        posted = messages_s(phase, self.constants, self.nics) + contact_s(phase, self.constants)
+        return max(sent, inside) + posted
 
     def phases(
         self, slots: Slots, order: Order | Ints | None = None, pattern: Pattern | None = None
@@ -298,7 +316,7 @@ class Model:
         return float(max(own, loads.seconds().max(initial=0.0)))
 
     def parts(
-        self, phase: Phase, loads: Loads, left: Channels | None
+        self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
     ) -> tuple[float, float, float, float, float]:
         """Return the seconds of bandwidth, and of `beyond`, of a phase.
 
@@ -309,8 +327,10 @@ class Model:
             Of all its bytes, as `loads` returns them.
         left : Channels or None
             As `left` returns them.
+        below : float
+            Seconds beyond which nobody asks how long it takes: some that are no less are returned.
         """
-        bandwidth = max(self.limits(phase, loads, left).values())
+        bandwidth = max(self.limits(phase, loads, left, below).values())
         return (bandwidth, *self.beyond(phase, loads, bandwidth))
 
     def beyond(
@@ -327,7 +347,9 @@ class Model:
             contact_s(phase, self.constants),
         )
 
-    def limits(self, phase: Phase, loads: Loads, left: Channels | None) -> dict[str, float]:
+    def limits(
+        self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
+    ) -> dict[str, float]:
         """Return the seconds that each limit of bandwidth asks for: the longest counts.
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
@@ -335,7 +357,8 @@ class Model:
         busiest link or its message takes, or as long as ranks that are followed
         take, ``queues`` the longer of ``link`` and ``process`` with what bursts wait
         for each other, or what ranks that are followed take, and ``sharing`` the last
-        message's end where links are shared fairly in time.
+        message's end where links are shared fairly in time. Steps take no less together than
+        all of their bytes at once, so they are not looked at where these take `below` seconds.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
@@ -345,8 +368,8 @@ class Model:
                 del found["link"]
             wire = self.every_link(loads.channels.bandwidth)
             found[name] = followed.seconds(wire, self.constants.eager or 0.0)
-        elif phase.steps is not None:
-            found["steps"] = self._in_steps(phase, left)
+        elif phase.steps is not None and max(found.values()) < below:
+            found["steps"] = self._in_steps(phase, left, below)
         elif self.queueing and phase.total.total:
             sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
@@ -385,15 +408,20 @@ class Model:
         assert self.constants.burst is not None
         return course(phase, self.routing, len(self.channels), self.constants.burst)
 
-    def _in_steps(self, phase: Phase, left: Channels | None) -> float:
-        """Return the seconds of a phase's steps: each of its busiest channel, node or rank."""
+    def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
+        """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
+
+        Steps that take `below` seconds together are enough: what follows is not looked at.
+        """
         assert phase.steps is not None
-        each = []
-        for one, times in phase.steps():
-            message = one.message(len(phase.job.node))
-            loads = self.loads(phase.job.demand(one), left, message, settled=False)
-            each.append(times * max(self.process_s(message), self._longest(loads)))
-        return math.fsum(each)
+        seconds: list[float] = []
+        for sums, times in phase.steps():
+            message = sums.message(len(phase.job.node))
+            loads = self.loads(phase.job.demand(sums), left, message, settled=False)
+            seconds.append(times * max(self.process_s(message), self._longest(loads)))
+            if len(seconds) % 8 == 0 and math.fsum(seconds) >= below:
+                break
+        return math.fsum(seconds)
 
     def process_s(self, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""

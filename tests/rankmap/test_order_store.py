@@ -10,8 +10,8 @@ import pytest
 from placement.errors import UsageError
 from placement.load import load_machine
 from rankmap import order_store
-from rankmap.joint import budget, by_strategy
 from rankmap.order_store import Wish, arrange_and_store, stored_order
+from rankmap.search import budget, by_strategy
 from rankmap.slots import slots_of
 
 GRAPH = "8 8 001\n" + "".join(f"{(r - 1) % 8 + 1} 9 {(r + 1) % 8 + 1} 9\n" for r in range(8))

@@ -6,8 +6,9 @@ against the scheduler's own choice, and why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,22 +21,21 @@ from placement.support.array_types import Floats
 from placement.support.quantities import size_text, time_text
 from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
-from rankmap.joint import work
-from rankmap.joint.auto_order import without_time
-from rankmap.joint.budget import TUNING, Budget
-from rankmap.joint.followed import exchange_nodes
-from rankmap.joint.job import predictor, stand_in
-from rankmap.joint.judge import State
-from rankmap.joint.node_sets import default
-from rankmap.joint.rank_orders import ready
-from rankmap.joint.search import Found, cheapest, cost, search
-from rankmap.joint.segments import Segments, whole_segments
 from rankmap.order import Order
+from rankmap.placement import Placement
 from rankmap.predict import Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.cost import HopCost, TimeCost, without_time
+from rankmap.search.job import predictor
+from rankmap.search.node_sets import default, node_choices
+from rankmap.search.rank_orders import ready
+from rankmap.search.ranking import ROW_MAJOR, Ranking
+from rankmap.search.search import Space, search
+from rankmap.search.segments import Segments, whole_segments
 from rankmap.short_orders import fit_format
 
 __all__ = ["auto", "reason", "why"]
@@ -44,18 +44,19 @@ __all__ = ["auto", "reason", "why"]
 def auto(machine: Machine, request: Request) -> Choice:
     """Choose the nodes, and the order of the ranks on them, with the least predicted time.
 
-    Starts are what all planners choose, families between packed and spread,
-    and all orders on the best of these. From there nodes are exchanged with
-    free ones, and with each other, as far as the prediction gets better. The
-    answer is never worse, as predicted, than any start or Slurm's own choice.
+    Candidates are what all planners choose with their options, families
+    between packed and spread, and the orders of the ranks on each. From the
+    best of them nodes are exchanged with free ones, and with each other, as
+    far as the prediction gets better. The answer is never slower, as
+    predicted, than any candidate or Slurm's own choice.
 
     Parameters
     ----------
     machine : Machine
     request : Request
-        ``request.job`` says what the job sends (see `rankmap.joint.job`),
-        with ``deadline`` (seconds of search; default 8 of processor time) and ``progress``
-        (is told each `rankmap.joint.budget.Moment`, and ends the search by
+        ``request.job`` says what the job sends (see `rankmap.search.job`),
+        with ``deadline`` (processor seconds of search; default 10) and ``progress``
+        (is told each `rankmap.search.budget.Moment`, and ends the search by
         returning True). Without a pattern an all-to-all of 1 rank a node is
         assumed, and said.
 
@@ -75,203 +76,162 @@ def auto(machine: Machine, request: Request) -> Choice:
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> found = nidmap.plan(m, 4, strategy="auto", pattern="alltoall", latency=0)
-    >>> found.nodes.fold(), found.facts["predicted"]["ratio"]
+    >>> chosen = nidmap.plan(m, 4, strategy="auto", pattern="alltoall", latency=0)
+    >>> chosen.nodes.fold(), chosen.facts["predicted"]["ratio"]
     ('nid[00000-00001,00004-00005]', 0.666...)
     """
     if len(request.include) > request.count:
         raise UsageError(
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
         )
-    asked, assumed = predictor(machine, request.job)
+    model, assumed = predictor(machine, request.job)
     free, note = connected_nodes(machine, request.free, request.include)
     if note:
         request, assumed = replace(request, free=free), (*assumed, note)
-        request.rows()  # too few are an answer too
-    ready(asked.pattern)
+    rows = request.rows()[: request.count]  # too few are an answer too
+    ready(model.pattern)
     deadline = request.job.get("deadline")
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
-    budget = Budget(deadline, request.job.get("progress"))
-    rows, base = request.rows()[: request.count], request.baseline
-    timeless = without_time(asked.slots(rows), asked.routing)
-    quick = asked if timeless else stand_in(asked, rows)
-    look = cheapest if timeless else search
-
-    def worth(state: State) -> float:
-        return cost(quick, state) if timeless else quick.time(state.rows, state.slots)
-
+    judgements = LIMITS.judgements_of(request.count)
+    budget = Budget(judgements, deadline, request.job.get("progress"))
+    timeless = without_time(model.slots(rows), model.routing)
     segments = None
-    if request.segment is None:
-        found = look(quick, request, budget)
-    else:
-        segments = whole_segments(quick, request, worth)
-        found = look(quick, segments.narrowed(request), budget)
-        found = segments.only(found, worth, default(machine, request), base.strategy)
+    if request.segment is not None:
+        segments = whole_segments(model, request)
         assumed = (*assumed, segments.note)
-    answer = _Answer(asked, quick, found, budget, assumed, request, worth, timeless, segments)
-    return answer.choice()
+    cost = HopCost(model) if timeless else TimeCost(model)
+    choices = node_choices(machine, request) if segments is None else segments.choices
+    space = Space(request, choices, default(machine, request), segments)
+    ranking = search(cost, space, budget)
+    return _Answer(model, ranking, budget, assumed, request, segments, timeless).choice()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class _Answer:
-    """From what was found to what is said of it.
+    """From what was judged to what is said of the best.
 
     Attributes
     ----------
-    worth : callable
-        Returns the seconds of a state that the search has gone by, or J.
     timeless : str
         Why no time can be told, so that J was gone by; '' where it can.
     """
 
-    asked: Predictor
-    quick: Predictor
-    found: Found
+    model: Predictor
+    ranking: Ranking
     budget: Budget
     assumed: tuple[str, ...]
     request: Request
-    worth: Callable[[State], float]
-    timeless: str = ""
     segments: Segments | None = None
-    _known: dict[bytes, Prediction] = field(default_factory=dict)
+    timeless: str = ""
+
+    @cached_property
+    def placement(self) -> Placement:
+        """The best, or the default where nothing is clearly better."""
+        best, base = self.ranking.best, self.ranking.default
+        may_keep = base is not None and self._allows(base.placement)
+        if base is not None and may_keep and best.cost >= base.cost * (1 - LIMITS.clearly):
+            return base.placement
+        return self._as_slurm_lists(best.placement)
+
+    def _allows(self, placement: Placement) -> bool:
+        return self.segments is None or self.segments.hold(placement)
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether the default is kept."""
+        base = self.ranking.default
+        return base is not None and self.placement is base.placement
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """Of the plan."""
+        return self.model.predict(self.placement.rows, self.placement.slots)
+
+    @cached_property
+    def default(self) -> Prediction | None:
+        """Of the baseline; None where the scheduler would take nothing."""
+        base = self.ranking.default
+        if base is None or self.kept:
+            return None if base is None else self.prediction
+        return self.model.predict(base.placement.rows)
+
+    @cached_property
+    def gain(self) -> Gain | None:
+        """What the plan wins over the baseline; None where it is the baseline."""
+        base = self.ranking.default
+        if base is None or self.kept:
+            return None
+        plan = Placed(self.placement.rows, self.placement.slots)
+        return Gains(self.model, Placed(base.placement.rows)).of(plan)
+
+    @cached_property
+    def order(self) -> Order:
+        """The order of the ranks on the plan's nodes."""
+        slots = self.model.slots(self.placement.rows)
+        name = f"auto: {self.ranking.best.name}"
+        return Order(self.placement.slot_of_rank, slots, name, self.prediction.asked["pattern"])
 
     def choice(self) -> Choice:
-        """Return the plan: the best state, or the default where nothing is clearly faster."""
-        base = self.found.default
-        default = None if base is None else self._predicted(base)
-        state, best = self._fastest()
-        gain = None if base is None else self._gain(state, base)
-        if base is not None and default is not None and self._allowed(base):
-            others = self._next_fastest(state, default.time_s)
-            while state is not base and not self._better(state, best, gain):
-                state = next(others, base)
-                best, gain = self._predicted(state), self._gain(state, base)
-        on = self.asked.slots(state.rows)
-        slots = np.arange(len(on)) if state.slots is None else state.slots
-        order = Order(slots, on, f"auto: {state.name}", best.asked["pattern"])
-        same = base is not None and np.array_equal(np.sort(base.rows), np.sort(state.rows))
-        if self.timeless and base is not None:
-            said = self._by_j(state, base)
-        else:
-            said = why(best, default, gain, same, self.request.baseline.words)
+        """Return the plan."""
 
         def written(form: str | None, path: str | None, limit: str | None) -> tuple[str, str]:
             """Return the order as text of a format, and how its library is told it."""
             form = form or format_of(path)
-            fitted, told = fit_format(order, form, "sorted", limit, {"predictor": self.asked})
-            return emit(fitted, form), told
+            fitted, how = fit_format(self.order, form, "sorted", limit, {"predictor": self.model})
+            return emit(fitted, form), how
 
         return Choice(
-            rows=state.rows,
-            why=said,
-            facts=self._facts(state, best, default, gain),
-            warnings=tuple(self._warnings(order, gain)),
-            order=order,
+            rows=self.placement.rows,
+            why=self._sentence(),
+            facts=self._facts(),
+            warnings=tuple(self._warnings()),
+            order=self.order,
             written=written,
         )
 
-    def _better(self, state: State, best: Prediction, gain: Gain | None) -> bool:
-        """Return whether a state is worth leaving the baseline for: faster, and not unlikely so."""
-        base = self.found.default
-        assert base is not None
-        if self.timeless:
-            return self.worth(state) < self.worth(base) * (1 - 1e-9)
-        if gain is None or best.time_s >= self._predicted(base).time_s * (1 - TUNING.clearly):
-            return False
-        return gain.pays(TUNING.clearly)
+    def _as_slurm_lists(self, placement: Placement) -> Placement:
+        """Return the placement on its nodes in Slurm's order with rank r on slot r, if as good."""
+        listed = self._ignored(placement)
+        if not self._allows(listed):
+            return placement
+        cost: TimeCost | HopCost = HopCost(self.model) if self.timeless else TimeCost(self.model)
+        best = self.ranking.best.cost
+        return listed if cost.of(listed) <= best * (1 + 1e-9) else placement
 
-    def _by_j(self, state: State, base: State) -> str:
+    def _ignored(self, placement: Placement) -> Placement:
+        """Return what a launcher makes of it that is told no order: nodes as Slurm lists them."""
+        rows = placement.rows[self.model.slots(placement.rows).sorting()]
+        return Placement(rows, placement.counts)
+
+    def _sentence(self) -> str:
+        words = self.request.baseline.words
+        base = self.ranking.default
+        if self.timeless and base is not None:
+            return self._by_j(base.cost)
+        same = base is not None and np.array_equal(
+            np.sort(base.placement.rows), np.sort(self.placement.rows)
+        )
+        return why(self.prediction, self.default, self.gain, same, words)
+
+    def _by_j(self, usual: float) -> str:
         """Return the sentence where J was gone by."""
-        least, usual = self.worth(state), self.worth(base)
-        own, by = self.request.baseline.words, f"chosen by J ({self.timeless})"
-        if state is base:
-            return f"{own} is kept, {by}: J = {plain(usual):,}"
+        words, how = self.request.baseline.words, f"chosen by J ({self.timeless})"
+        if self.kept:
+            return f"{words} is kept, {how}: J = {plain(usual):,}"
+        least = self.ranking.best.cost
         change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
-        return f"{by}: J = {plain(least):,}, {change} than the {plain(usual):,} of {own}"
+        return f"{how}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
 
-    def _allowed(self, state: State) -> bool:
-        """Return whether a state keeps to the segments that were asked for."""
-        return self.segments is None or self.segments.hold(state)
-
-    def _gain(self, state: State, base: State) -> Gain | None:
-        """Return what a state wins over the baseline; None where it is the baseline."""
-        if _key(state) == _key(base):
-            return None
-        gains = Gains(self.asked, Placed(base.rows, base.slots))
-        return gains.of(Placed(state.rows, state.slots))
-
-    def _fastest(self) -> tuple[State, Prediction]:
-        """Return the fastest of the finalists, in Slurm's order where that is as fast."""
-        found = [(state, self._predicted(state)) for state in self._finalists()]
-        state, best = min(found, key=lambda one: one[1].time_s)
-        if self.quick is not self.asked and self.asked.following and self.segments is None:
-            spare = np.setdiff1d(self.request.rows(), state.rows)
-            fixed = np.array(self.request.include, dtype=np.int64)
-            state = exchange_nodes(self.asked, state, spare, fixed, self.budget)
-            best = self._predicted(state)
-        listed = self._in_slurms_order(state)
-        if not self._allowed(listed) or self.worth(listed) > self.worth(state) * (1 + 1e-9):
-            return state, best
-        other = self._predicted(listed)
-        same = self.timeless or other.time_s <= best.time_s * (1 + 1e-9)
-        return (listed, other) if same else (state, best)
-
-    def _next_fastest(self, first: State, slower: float) -> Iterator[State]:
-        """Yield a few states to look at where the fastest may lose more than it likely gains.
-
-        They are the starts, and what else was predicted, as far as they are clearly faster
-        than the baseline, which takes `slower` seconds.
-        """
-        most = slower * (1 - TUNING.clearly)
-        if self.timeless or self._predicted(first).time_s >= most:
-            return
-        quick = self.quick is self.asked
-        several = self.found.starts if quick else (*self.found.states, *self.found.starts)
-        once = {_key(one): one for one in several if quick or _key(one) in self._known}
-        once.pop(_key(first), None)
-        by_time = sorted(once.values(), key=lambda one: self._predicted(one).time_s)
-        for one in by_time[: TUNING.next_fastest]:
-            if self._predicted(one).time_s < most:
-                yield one
-
-    def _finalists(self) -> Iterator[State]:
-        """Yield the states to predict as was asked.
-
-        The best alone, where it was found by the very predictor; else the
-        best few and every start, as long as the budget lasts.
-        """
-        if self.quick is self.asked:
-            yield self.found.states[0]
-            return
-        us = work.judging(self.asked, self.found.states[0].rows)
-        self.budget.part(TUNING.finals, "as asked", TUNING.least_finals * us)
-        once = {_key(one): one for one in (*self.found.states, *self.found.starts)}
-        for k, state in enumerate(once.values()):
-            if not self.budget.spend(us) and k:
-                return
-            yield state
-
-    def _in_slurms_order(self, state: State) -> State:
-        rows = state.rows[self.asked.slots(state.rows).sorting()]
-        return State(rows, None, state.name)
-
-    def _predicted(self, state: State) -> Prediction:
-        key = _key(state)
-        if key not in self._known:
-            self._known[key] = self.asked.predict(state.rows, state.slots)
-        return self._known[key]
-
-    def _facts(
-        self, state: State, best: Prediction, default: Prediction | None, gain: Gain | None
-    ) -> dict[str, Any]:
+    def _facts(self) -> dict[str, Any]:
         """Return the figures, the default's beside them."""
-        # What a launcher does that is told nothing: nodes in Slurm's order, rank r on slot r.
-        ignored = self._in_slurms_order(state)
-        ignored_s = self._predicted(ignored).time_s
+        best, default, gain = self.prediction, self.default, self.gain
+        placement, ranking = self.placement, self.ranking
+        ignored = self._ignored(placement)
+        ignored_s = self.model.time(ignored.rows)
         needed = ignored_s > best.time_s * (1 + 1e-6)
         if self.timeless:
-            needed = self.worth(ignored) > self.worth(state)
+            needed = HopCost(self.model).of(ignored) > HopCost(self.model).of(placement)
         before = None if default is None else default.time_s
         same = ("pattern", "ranks", "ppn", "bytes", "algorithm", "background")
         return {
@@ -288,51 +248,48 @@ class _Answer:
             "by_class": best.by_class,
             "terms": {term.name: term.seconds for term in best.terms},
             "order": {
-                "strategy": "row-major" if state.slots is None else state.name,
-                "slots": None if state.slots is None else state.slots.tolist(),
+                "strategy": ROW_MAJOR if placement.slots is None else ranking.best.order,
+                "slots": None if placement.slots is None else placement.slots.tolist(),
                 "sorted_time_s": ignored_s,
                 "needed": needed,
             },
-            "chosen": self._chosen(state),
+            "chosen": self._chosen(),
             "search": {
-                "from": state.name,
-                "starts": self.found.tried,
-                "judged": self.found.judged,
+                "from": ranking.best.name,
+                "candidates": len(ranking.candidates),
+                "judged": ranking.judged,
+                "plain": {"strategy": ranking.plain.nodes, "cost": plain(ranking.plain.cost)},
                 "finished": not self.budget.ended,
             },
             "rests_on": list(best.notes),
         }
 
-    def _chosen(self, state: State) -> dict[str, Any]:
+    def _chosen(self) -> dict[str, Any]:
         """Return what the plan was chosen by, as the orders' ``optimised`` has it."""
         if not self.timeless:
             return {"by": "time"}
-        base = self.found.default
-        usual = None if base is None else plain(self.worth(base))
-        costs = {"cost": plain(self.worth(state)), "default_cost": usual}
-        return {"by": "J", "why": self.timeless, **costs}
+        base = self.ranking.default
+        usual = None if base is None else plain(base.cost)
+        least = usual if self.kept else plain(self.ranking.best.cost)
+        return {"by": "J", "why": self.timeless, "cost": least, "default_cost": usual}
 
-    def _warnings(self, order: Order, gain: Gain | None) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
         """Yield what a user should know before trusting the plan."""
         yield from self.assumed
         if self.budget.stopped:
             yield "the search was stopped: this is the best until then"
         elif self.budget.late:
             yield "the search was cut short by its deadline: --deadline gives it more seconds"
-        if gain is not None and not self.timeless and gain.low < 1 - TUNING.clearly:
+        gain = self.gain
+        if gain is not None and not self.timeless and gain.low < 1 - LIMITS.clearly:
             yield (
                 f"this may be slower than {self.request.baseline.words}: {gain.low:.2f} x as fast"
                 f" at worst (most unsure: {gain.most_unsure})"
             )
-        pattern = fit_pattern(self.asked.pattern, order.on)
-        copies = copies_inside(order, pattern, self.asked.size)
+        pattern = fit_pattern(self.model.pattern, self.order.on)
+        copies = copies_inside(self.order, pattern, self.model.size)
         if copies:
             yield copies.sentence()
-
-
-def _key(state: State) -> bytes:
-    slots = b"" if state.slots is None else state.slots.tobytes()
-    return state.rows.tobytes() + b"|" + slots
 
 
 #: Links that carry less than this share of the busiest of their class are not counted as used.
@@ -412,7 +369,7 @@ def _becomes(before: Floats, after: Floats, kind: str) -> str:
     The busiest link's load is all bytes over the links that carry them, times
     how much more than the mean it has: what of the three changes most is named.
     """
-    if not len(after):
+    if not after.any():
         return f"the plan takes no {kind} link"
     fewer = before.sum() / after.sum()
     wider = len(after) / len(before)
