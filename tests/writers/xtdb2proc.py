@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placement.machine import Machine
-from placement.writers import nodes
+from tests.writers import nodes
 
 __all__ = ["write"]
 

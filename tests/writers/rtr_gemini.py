@@ -10,7 +10,7 @@ from placement.readers.rtr_gemini import MEDIA
 from placement.support.array_types import Floats, Ints, Strs
 from placement.topologies import router_coords, router_names
 from placement.topologies.torus import link_bandwidth
-from placement.writers.rtr import deal, network_of
+from tests.writers.rtr import deal, network_of
 
 __all__ = ["write"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.writers import nodes
+from tests.writers import nodes
 
 __all__ = ["write"]
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
-from placement.writers.topology_conf import fold_names, rows_below, switch_rows
+from placement.scheduler.switches import members
+from placement.support.array_types import Ints
+from placement.writers.topology_conf import fold_names, switch_rows
 
 __all__ = ["write"]
 
@@ -88,3 +92,21 @@ def _aggregate_blocks(machine: Machine, switches: Switches) -> Iterator[str]:
 
 def _nodes(folded: str) -> str:
     return f" Nodes={folded}" if folded else ""
+
+
+def rows_below(switches: Switches) -> list[Ints]:
+    """Return the rows of all nodes below each switch, ascending.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.scheduler.switches import slurm_switches
+    >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
+    [[0, 1], [2, 3], [0, 1, 2, 3]]
+    """
+    found = members(switches)
+    for switch in np.argsort(switches.level, kind="stable").tolist():
+        parent = int(switches.parent[switch])
+        if parent >= 0:
+            found[parent] = np.concatenate([found[parent], found[switch]])
+    return [np.sort(rows) for rows in found]

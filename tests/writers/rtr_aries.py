@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.writers.rtr import deal, network_of
+from tests.writers.rtr import deal, network_of
 
 __all__ = ["write"]
 

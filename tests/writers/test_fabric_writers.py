@@ -1,9 +1,7 @@
 """What is written in a format of Slurm, SLS or InfiniBand reads back to an equal machine."""
 
 import json
-from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -13,7 +11,6 @@ from placement.errors import UsageError
 from placement.geometry.slingshot import parse_groups
 from placement.readers import read_text
 from placement.specs import parse_spec
-from placement.writers import write
 from tests.placement.readers.fabric_shapes import (
     fabrics,
     full_text,
@@ -23,6 +20,7 @@ from tests.placement.readers.fabric_shapes import (
     topology_yaml,
     trees,
 )
+from tests.writers import write
 
 TREES = {
     "topology-conf": topology_conf,
@@ -178,13 +176,6 @@ def test_sinfo_without_columns_stays_without():
     assert again(machine, "sinfo") == machine
 
 
-def test_sinfo_lists_no_service_nodes():
-    machine = parse_spec("tree:2x1")
-    service = replace(machine, role=np.array(["compute", "service"]), _cache={})
-    with pytest.raises(UsageError, match="service"):
-        write(service, "sinfo")
-
-
 GROUPS = st.sampled_from(["", "xname:group=half-cabinet", "xname:group=2-racks,nics=2"])
 
 
@@ -225,16 +216,6 @@ def test_sls_keeps_chassis_that_have_only_switches():
         assert again(machine, "sls") == machine
 
 
-def test_sls_says_nothing_of_states_and_needs_xnames():
-    node = {"Type": "comptype_node", "ExtraProperties": {"NID": 1, "Role": "Compute"}}
-    machine = machine_of(json.dumps({"Hardware": {"x1000c2s0b0n0": node}}))
-    down = replace(machine, state=np.array(["down"]), _cache={})
-    with pytest.raises(UsageError, match="down"):
-        write(down, "sls")
-    with pytest.raises(UsageError, match="has no xname"):
-        write(parse_spec("tree:2x1"), "sls")
-
-
 PRINTS = {"ibnetdiscover": full_text, "ibnetdiscover-ports": ports_text}
 
 
@@ -265,10 +246,3 @@ def test_synthetic_fat_trees_have_their_cables(form):
     assert back.names.tolist() == machine.names.tolist()
     assert back.coords.tolist() == machine.coords.tolist()
     assert (len(back.links), back.links.count.sum()) == (8, 8)
-
-
-@pytest.mark.parametrize("form", PRINTS)
-@pytest.mark.parametrize("spec", ["torus:2x2", "dragonfly:groups=2,chassis=1,blades=2,nodes=2"])
-def test_only_infiniband_is_printed_so(form, spec):
-    with pytest.raises(UsageError, match="is for InfiniBand"):
-        write(parse_spec(spec), form)

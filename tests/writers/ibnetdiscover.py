@@ -15,7 +15,7 @@ from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.readers.ibnetdiscover import RATES, WIDTHS
 from placement.topologies import links, router_names
-from placement.writers.nodes import kind_of
+from tests.writers.nodes import kind_of
 
 __all__ = ["Cable", "Plug", "cables_of", "write"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placement.machine import Machine
-from placement.writers.ibnetdiscover import Cable, Plug, cables_of
+from tests.writers.ibnetdiscover import Cable, Plug, cables_of
 
 __all__ = ["write"]
 

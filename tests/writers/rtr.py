@@ -17,7 +17,7 @@ from placement.machine import Links, Machine
 from placement.support.array_types import Ints, Ints32
 from placement.support.arrays import rank_within
 from placement.topologies import router_coords, router_names
-from placement.writers.nodes import kind_of
+from tests.writers.nodes import kind_of
 
 __all__ = ["deal", "network_of"]
 

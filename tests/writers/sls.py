@@ -12,7 +12,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.support.array_types import Ints, Ints32
-from placement.writers import nodes
+from tests.writers import nodes
 
 __all__ = ["write"]
 

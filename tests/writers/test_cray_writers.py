@@ -8,14 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.dumps.assemble import assemble
-from placement.errors import UsageError
-from placement.machine import Links
 from placement.names.columns import format_cnames
 from placement.names.gemini import Gemini
 from placement.names.xc import Xc
 from placement.readers import read_text
-from placement.specs import parse_spec
-from placement.writers import BUNDLED, write
+from tests.writers import write
 
 TYPES = np.array(["compute", "service"])
 STATES = np.array(["up", "down", "admindown", "suspect"])
@@ -232,96 +229,3 @@ def test_one_way_round_an_axis_of_two_stays_one_way():
     assert listed.faults == ()
     machine = assemble([read_text(xtprocadmin(Gemini(2, 1), np.arange(192), 1), "d"), listed])
     assert read_back(machine, "xtprocadmin", "rtr-gemini") == machine
-
-
-@pytest.fixture(scope="module")
-def daint_like():
-    nids = np.arange(768)
-    return assemble([read_text(xtprocadmin(Xc(4), nids, 3), "d")])
-
-
-CRAY = ("xtprocadmin", "xtdb2proc", "meshcoords", "torus-coordinates", "system-map")
-
-
-@pytest.mark.parametrize("name", [*CRAY, "rtr-aries", "rtr-gemini"])
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "dragonfly:groups=3,chassis=2,blades=4,nodes=4",
-        "torus:4x4x4,nodes=2",
-        "fattree:leaf=4,leaves=4,spines=2",
-        "tree:4x4,dist=1:2",
-        "slingshot:groups=2,switches=4,nodes=4",
-    ],
-)
-def test_a_machine_without_cnames_has_no_cray_dump(spec, name):
-    with pytest.raises(UsageError) as caught:
-        write(parse_spec(spec), name)
-    assert str(caught.value).startswith(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("meshcoords", "cannot say which nodes are up"),
-        ("torus-coordinates", "is for gemini machines; this is a dragonfly (aries)"),
-        ("system-map", "is for gemini machines; this is a dragonfly (aries)"),
-        ("rtr-aries", "needs links, and no dump lists this machine's"),
-        ("rtr-gemini", "is for gemini machines; this is a dragonfly (aries)"),
-    ],
-)
-def test_what_a_format_has_no_word_for_is_refused(daint_like, name, says):
-    with pytest.raises(UsageError) as caught:
-        write(daint_like, name)
-    assert says in str(caught.value)
-
-
-def test_service_nodes_promised_nodes_and_strange_words_are_refused(daint_like):
-    planned = daint_like.planned.copy()
-    planned[5] = True
-    up = replace(daint_like, state=np.full(len(daint_like), "up"))
-    for name in ("xtprocadmin", "xtdb2proc", "meshcoords"):
-        with pytest.raises(UsageError, match="planned for another job"):
-            write(replace(up, planned=planned), name)
-    state = daint_like.state.astype("U20")
-    state[7] = "it's down"
-    for name in ("xtprocadmin", "xtdb2proc"):
-        with pytest.raises(UsageError, match="cannot say that a node is 'it's down'"):
-            write(replace(daint_like, state=state), name)
-    torus = assemble([read_text(xtprocadmin(Gemini(2, 1), np.arange(192), 3), "d")])
-    with pytest.raises(UsageError, match="service nodes"):
-        write(replace(torus, state=np.full(192, "up")), "system-map")
-    cname = daint_like.cname.astype("U20")
-    cname[9] = "x1000c0s0b0n0"
-    with pytest.raises(UsageError, match="nid00009 is called x1000c0s0b0n0"):
-        write(replace(daint_like, cname=cname), "xtprocadmin")
-
-
-def test_more_links_than_tiles_and_links_of_other_classes_are_refused():
-    machine = assemble([read_text(xc_links(2, [0], 1), "links")])
-    links = machine.links
-    with pytest.raises(UsageError, match="links, it can have 40"):
-        write(replace(machine, links=replace(links, count=links.count + 40)), "rtr-aries")
-    other = tuple("local" if kind == "green" else kind for kind in links.kinds)
-    with pytest.raises(UsageError, match="no links of class local"):
-        write(replace(machine, links=replace(links, kinds=other)), "rtr-aries")
-    torus = assemble([read_text(gemini_links(4, 1, (1, 1, 1)), "links")])
-    far = Links(
-        *(np.array([x], dtype=np.int32) for x in (0, 2)),
-        kind=np.array([0], dtype=np.int8),
-        kinds=("x",),
-        count=np.array([1], dtype=np.int32),
-        bandwidth=np.array([np.nan]),
-    )
-    with pytest.raises(UsageError, match="have a link along x but are not neighbours"):
-        write(replace(torus, links=far), "rtr-gemini")
-
-
-def test_every_format_that_places_nodes_has_a_writer_and_others_are_named(daint_like):
-    with pytest.raises(UsageError, match="no format 'csv' to write; there are ibnetdiscover"):
-        write(daint_like, "csv")
-    for name in BUNDLED:
-        try:
-            assert write(daint_like, name).endswith("\n")
-        except UsageError as error:
-            assert error.exit_code == 2  # noqa: PT017 - some can write it, some must refuse

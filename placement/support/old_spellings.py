@@ -1,0 +1,51 @@
+"""What left nidmap, and what a user who names it is told: for one release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["GONE", "replacement"]
+
+_DUMPS = (
+    *("xtprocadmin", "xtdb2proc", "meshcoords", "torus-coordinates", "system-map"),
+    *("rtr-aries", "rtr-gemini", "sls", "scontrol-topology", "sinfo"),
+    *("ibnetdiscover", "ibnetdiscover-ports"),
+)
+
+#: A command, or what of it has left, as it was typed -> what to use instead.
+GONE: dict[str, str] = {
+    f"machine export --format {name}": (
+        "dumps are read, not written; topology-conf and topology-yaml are what Slurm reads, "
+        "node-link, graphml and csv what other programs read"
+    )
+    for name in _DUMPS
+}
+
+
+def replacement(argv: Sequence[str]) -> str:
+    """Return the line for a command line that names something which left, '' for any other.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        The words behind ``nidmap``; those behind ``--`` are the user's own program's.
+
+    Examples
+    --------
+    >>> replacement(["machine", "export", "-m", "tara", "--format=sls"]).partition(";")[0]
+    'machine export --format sls is gone: dumps are read, not written'
+    >>> replacement(["machine", "export", "-m", "tara", "--format", "csv"])
+    ''
+    """
+    typed = list(argv[: argv.index("--")] if "--" in argv else argv)
+    words = [
+        part for word in typed for part in (word.split("=", 1) if word[:2] == "--" else [word])
+    ]
+    for old, instead in GONE.items():
+        command, dash, option = old.partition(" -")
+        path, rest = command.split(), f"-{option}".split() if dash else []
+        behind = words[len(path) :]
+        starts = range(len(behind) - len(rest) + 1)
+        if words[: len(path)] == path and any(behind[i : i + len(rest)] == rest for i in starts):
+            return f"{old} is gone: {instead}"
+    return ""

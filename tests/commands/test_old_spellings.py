@@ -1,0 +1,31 @@
+"""Whoever names what left is told in one line what does it now."""
+
+from pathlib import Path
+
+import pytest
+
+from placement.support.old_spellings import GONE
+
+PAGE = Path(__file__).parents[2] / "docs" / "changed.md"
+
+#: What a command needs before it looks at the option that left.
+NEEDED = {"machine export": ("-m", "torus:2x2")}
+
+
+@pytest.mark.parametrize("old", GONE)
+def test_it_is_named_with_what_does_it_now(inside, refused, old):
+    needed = NEEDED.get(old.partition(" -")[0], ())
+    refused(inside(*old.split(), *needed), 2, f"{old} is gone: {GONE[old]}")
+
+
+def test_words_of_the_users_own_program_are_not_ours(inside, refused):
+    done = inside("machine", "export", "-m", "torus:2x2", "--odd", "--", "--format", "sls")
+    refused(done, 2, "--odd")
+
+
+def test_the_guide_lists_them_all():
+    text = PAGE.read_text()
+    assert [line for line in {*GONE.values()} if line not in text] == []
+    assert [
+        old for old in GONE if f"`{old.split()[-1]}`" not in text and f"`{old}`" not in text
+    ] == []
