@@ -19,6 +19,8 @@ GONE: dict[str, str] = {
         "node-link, graphml and csv what other programs read"
     )
     for name in _DUMPS
+} | {
+    "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
 }
 
 
