@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from rankmap.joint.by_strategy import order
     from rankmap.predict import predict
     from rankmap.runtime import cart_create, reorder
-    from rankmap.runtime.record import record
 
 __all__ = [
     "cart_create",
@@ -39,7 +38,6 @@ __all__ = [
     "order",
     "plan",
     "predict",
-    "record",
     "reorder",
 ]
 
@@ -61,7 +59,6 @@ _API = {
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),
-    "record": ("rankmap.runtime.record", "record"),
     "reorder": ("rankmap.runtime", "reorder"),
     "cart_create": ("rankmap.runtime", "cart_create"),
 }
@@ -109,13 +106,21 @@ _SERVICES = {
 def __getattr__(name: str) -> Any:
     """Load a name of the front door when it is first asked for."""
     if name not in _API:
-        raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
+        raise AttributeError(f"module 'nidmap' has no attribute {name!r}{_instead(name)}")
     if _HIDDEN:
         raise ImportError(_HIDDEN)
     module, attribute = _API[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+def _instead(name: str) -> str:
+    """Return what does now what a name of an earlier release did, '' for any other."""
+    if _HIDDEN:
+        return ""
+    instead = import_module("placement.support.old_spellings").GONE.get(f"nidmap.{name}")
+    return f": {instead}" if instead else ""
 
 
 def shadowed() -> str:

@@ -21,6 +21,7 @@ GONE: dict[str, str] = {
     for name in _DUMPS
 } | {
     "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
+    "nidmap.record": "nidmap record -- mpiexec -n 8 python app.py does it",
 }
 
 
