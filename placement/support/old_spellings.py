@@ -21,6 +21,9 @@ GONE: dict[str, str] = {
     for name in _DUMPS
 } | {
     "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
+    "plan --format affinity": "nodelist, lines and json name the nodes for any scheduler",
+    "order --format mpijob": "hydra, openmpi and json name the node of each rank",
+    "order --format kubernetes": "json has the nodes and the slot of each rank",
     "nidmap.record": "nidmap record -- mpiexec -n 8 python app.py does it",
 }
 

@@ -139,8 +139,6 @@ def order(
     hydra                        host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
-    mpijob                       host file with slots, as of Kubeflow's MPIJob
-    kubernetes                   JSON: each node with its ranks
     json       .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each

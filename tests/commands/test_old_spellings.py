@@ -10,7 +10,12 @@ from placement.support.old_spellings import GONE
 PAGE = Path(__file__).parents[2] / "docs" / "changed.md"
 
 #: What a command needs before it looks at the option that left.
-NEEDED = {"machine export": ("-m", "torus:2x2")}
+ORDER = ("-m", "torus:2x2", "--ppn", "1", "--pattern", "ring:4")
+NEEDED = {
+    "machine export": ("-m", "torus:2x2"),
+    "plan": ("-m", "torus:2x2", "-N", "2"),
+    "order": ORDER,
+}
 
 
 @pytest.mark.parametrize("old", [old for old in GONE if not old.startswith("nidmap.")])
