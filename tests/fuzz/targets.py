@@ -310,8 +310,6 @@ TABLES = {
     "csv": ["\n".join(ROWS), "# ranks=4\nfrom,to,bytes\n0,1,100\n3,2,5.5\n", "0;1;7\n1;3;8e3\n"],
     "graph": ["4 4\n2 3\n1 4\n1 4\n2 3\n", "3 2 001\n2 7\n1 7 3 1\n2 1\n",
               "% c\n2 1 11\n1 2 3\n1 1 3"],
-    "mtx": ["%%MatrixMarket matrix coordinate real general\n4 4 3\n1 2 3.5\n2 1 1\n4 3 9\n",
-            "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n"],
     "prof": ["# POINT TO POINT\n"
              "E\t0\t1\t108 bytes\t27 msgs sent\t0,27\nI\t1\t3\t8 bytes\t1 msgs sent\n"],
     "sends": ["# ranks=24\nsrc dst bytes\n0 1 100\n2 3 50\n", "0,23,8\n1,22,9\n"],
