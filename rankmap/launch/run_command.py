@@ -152,24 +152,21 @@ class RunCommand:
     def _plan(self) -> Iterator[dict[str, Any]]:
         """Plan and yield what the parent needs of it, a quick order first; in the child process.
 
-        An order that is kept is looked for before anything is thought out;
-        what is expected of an order is worked out when it could start.
+        What is expected of an order is worked out when it could start.
         """
         from rankmap.launch.expectation import UNKNOWN
 
         job, dropped = self.read_job(dry=False), ""
-        order = job.stored()
         given, asked = self.options, os.path.basename(self.command[0])
         auto = given["strategy"] == "auto" and given["order_file"] is None
-        if order is None and auto and given["patience"] and asked in _QUICK_LAUNCHERS:
+        if auto and given["patience"] and asked in _QUICK_LAUNCHERS:
             with contextlib.suppress(NidmapError):
                 quick = job.prepared(job.ordered(_QUICK))
                 self._store(quick)
                 yield {**self._for_parent(quick, UNTIMELY), "quick": True}
                 dropped = quick.path
         try:
-            order = order or job.ordered()
-            made = job.prepared(order)
+            made = job.prepared()
         except Exception:
             discard_launch(dropped)
             raise

@@ -27,7 +27,6 @@ JOB = {
     "SLURM_NTASKS": "16",
     "SLURM_JOB_ID": "4711",
     "SLURM_CPU_BIND": "cores",
-    "NIDMAP_ORDERS": "",
 }
 
 
