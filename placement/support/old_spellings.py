@@ -12,6 +12,8 @@ _DUMPS = (
     *("ibnetdiscover", "ibnetdiscover-ports"),
 )
 
+_JOB = "nidmap run --verify asks the ranks where they are, nidmap web serve shows a job's nodes"
+
 #: A command, or what of it has left, as it was typed -> what to use instead.
 GONE: dict[str, str] = {
     f"machine export --format {name}": (
@@ -21,6 +23,9 @@ GONE: dict[str, str] = {
     for name in _DUMPS
 } | {
     "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
+    "score --job": _JOB,
+    "score --ask": _JOB,
+    "score --order-dir": _JOB,
     "plan --format affinity": "nodelist, lines and json name the nodes for any scheduler",
     "order --format mpijob": "hydra, openmpi and json name the node of each rank",
     "order --format kubernetes": "json has the nodes and the slot of each rank",

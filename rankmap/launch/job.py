@@ -258,8 +258,6 @@ class Job:
                 rank_nodes=rank_nodes(how.form, laid),
                 remarks=(*self.remarks(order), *changed, *bound),
                 laid=laid,
-                form=how.binder_form if how.bound else how.form,
-                variables=how.rank_variables,
             )
         except BaseException:
             discard_launch(path)
