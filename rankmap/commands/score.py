@@ -125,7 +125,7 @@ def _words(found: dict[str, Any]) -> str:
 
 
 def _bound_text(found: dict[str, Any]) -> str:
-    if found["lower_bound"] <= 0:
-        return "none known"
     gap = found["gap"]
+    if gap is None or gap > 1:
+        return "none near it is known"
     return f"{found['lower_bound']:,} ({found['bound']}; J is {gap:.1%} above)"
