@@ -85,7 +85,7 @@ _COMMANDS = {
     "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
     "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
     "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
-    "ab": ("workloads.program.commands:ab", "Measure default and plan with your program."),
+    "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
     "slurm": ("placement.commands.slurm:slurm", "Plan by one line in the job script."),

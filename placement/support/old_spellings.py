@@ -23,6 +23,12 @@ GONE: dict[str, str] = {
     for name in _DUMPS
 } | {
     "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
+    "bench ab": "nidmap ab … -- srun -n 64 nidmap bench fft … measures arms in turn",
+    "bench report": "-o FILE.csv and FILE.svg of bench and ab are its table and its picture",
+    "ab --turns": "each block has every arm once, at random",
+    "ab --control": "the interval says what the noise alone does",
+    "ab --retries": "a launch that fails is begun anew twice",
+    "ab --show": "the program's output is in the folder that --output-dir names",
     "score --job": _JOB,
     "score --ask": _JOB,
     "score --order-dir": _JOB,

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from placement.errors import ParseError
-from workloads.program.timer import timer_of
+from workloads.ab.timer import timer_of
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tests.workloads.test_statistics import ARMS, noise
+from tests.workloads.ab.test_statistics import ARMS, noise
 from workloads.ab.analysis import analyse
-from workloads.ab.running import schedule
+from workloads.ab.arms import schedule
 from workloads.ab.statistics import FIRST_LOOK, interval, looks, nominal_level
 
 #: Cases a rate is counted over: 3 standard errors of 5 % are then 5.3 points.
@@ -49,8 +49,8 @@ def rows_of(visits, blocks, gain, seed=0):
     """Return the samples of launches: the second arm is `gain` times as fast."""
     rng = np.random.default_rng(seed)
     rows = []
-    for block, turn in enumerate(schedule(2, blocks, seed, visits == 2)):
-        for place, arm in enumerate(turn):
+    for block, turn in enumerate(schedule(2, blocks, seed)):
+        for place, arm in enumerate([*turn, *reversed(turn)][: 2 * visits]):
             seconds = math.exp(0.02 * rng.normal()) / gain**arm
             rows.append({
                 "launch": "l", "block": block, "visit": place, "arm": ARMS[arm]["name"],
