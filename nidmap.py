@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rankmap.grid.dims import dims
     from rankmap.predict import predict
     from rankmap.runtime import cart_create, reorder
-    from rankmap.runtime.record import record
     from rankmap.search.by_strategy import order
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "order",
     "plan",
     "predict",
-    "record",
     "reorder",
 ]
 
@@ -61,7 +59,6 @@ _API = {
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),
-    "record": ("rankmap.runtime.record", "record"),
     "reorder": ("rankmap.runtime", "reorder"),
     "cart_create": ("rankmap.runtime", "cart_create"),
 }
@@ -88,7 +85,7 @@ _COMMANDS = {
     "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
     "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
     "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
-    "ab": ("workloads.program.commands:ab", "Measure default and plan with your program."),
+    "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
     "slurm": ("placement.commands.slurm:slurm", "Plan by one line in the job script."),
@@ -109,13 +106,21 @@ _SERVICES = {
 def __getattr__(name: str) -> Any:
     """Load a name of the front door when it is first asked for."""
     if name not in _API:
-        raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
+        raise AttributeError(f"module 'nidmap' has no attribute {name!r}{_instead(name)}")
     if _HIDDEN:
         raise ImportError(_HIDDEN)
     module, attribute = _API[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+def _instead(name: str) -> str:
+    """Return what does now what a name of an earlier release did, '' for any other."""
+    if _HIDDEN:
+        return ""
+    instead = import_module("placement.support.old_spellings").GONE.get(f"nidmap.{name}")
+    return f": {instead}" if instead else ""
 
 
 def shadowed() -> str:

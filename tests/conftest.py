@@ -22,8 +22,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("NIDMAP_HYPOTHESIS", "ci"))
 
-# Orders that an earlier run of other code has kept are none of these tests' business.
-os.environ["NIDMAP_ORDERS"] = ""
+# What an earlier run has leased is none of these tests' business.
 os.environ["NIDMAP_LEASES"] = ""
 
 # A shell starts background commands with SIGINT ignored, and children inherit that:

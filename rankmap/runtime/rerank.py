@@ -15,7 +15,6 @@ from placement.machine import Machine
 from placement.support.array_types import Ints
 from rankmap.order import Order
 from rankmap.order_file import read_order_file
-from rankmap.order_store import Wish, stored_order
 from rankmap.orders import arrange
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.permutation import inverse
@@ -108,12 +107,8 @@ def rerank(
         return Reranked(at_slot[read_order_file(*order_file, slots).slots], talk)
     if strategy:
         return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
-    sends, kept, broke = job or {}, None, ""
-    if isinstance(pattern, str) and isinstance(machine, str):
-        kept = stored_order(slots, Wish(pattern, "auto", sends, seconds, tuple(machine.split())))
-    best = kept
-    if best is None:
-        best, broke = _best_order(slots, pattern, seconds, sends)
+    sends = job or {}
+    best, broke = _best_order(slots, pattern, seconds, sends)
     before, remark = Order(inverse(at_slot), slots), best.remark
     if not np.array_equal(best.node, before.node) and not _wins(best, before, pattern, sends):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
