@@ -154,9 +154,9 @@ def order(
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
-    from rankmap.joint.by_strategy import order_by_strategy
     from rankmap.pattern import parse_pattern
     from rankmap.predict.job_pattern import size_of
+    from rankmap.search.by_strategy import order_by_strategy
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"

@@ -210,7 +210,7 @@ class Job:
             return replace(made, pattern=given.pattern or made.pattern)
         if strategy:
             return arrange(self.slots, given.pattern, strategy)
-        from rankmap.joint.by_strategy import order_by_strategy
+        from rankmap.search.by_strategy import order_by_strategy
 
         return order_by_strategy(
             self.slots, given.pattern, given.strategy, given.job, given.seconds
