@@ -4,7 +4,8 @@ Cores are taken in the order of the file, which is that of sockets, NUMA
 domains and caches. A GPU is a PCI device that a driver's plugin named
 (``nvml0``, ``rsmi0``, ``cuda0``, ``ze0``), counted as the driver does; then come, by
 bus, the other display and 3D controllers of NVIDIA or AMD, which lstopo without a
-plugin, or in a job with fewer GPUs, cannot name. A NIC is what has a device of the OpenFabrics kind, or is called ``hsn0`` or ``cxi0``.
+plugin, or in a job with fewer GPUs, cannot name. A NIC is what has a device of the
+OpenFabrics kind, or is called ``hsn0`` or ``cxi0``.
 What is near a device are the cores of the object that it hangs below.
 """
 

@@ -167,14 +167,14 @@ def test_a_file_is_told_by_its_content_and_fits_the_machine(tmp_path):
 def test_slurm_that_was_told_cpus_alone_counts_hardware_threads(tmp_path):
     path, nodes = tmp_path / "node.xml", tmp_path / "nodes.txt"
     path.write_text(node_xml(2, 1, 1, 8, 2))
-    cpus, told = (
-        f"NodeName=n1 CoresPerSocket={cores} CPUTot=32 Sockets={sockets} ThreadsPerCore=1 State=IDLE"
-        for sockets, cores in ((32, 1), (2, 16))
+    threads, cores = (
+        f"NodeName=n1 CoresPerSocket={32 // sockets} CPUTot=32 Sockets={sockets} State=IDLE"
+        for sockets in (32, 2)
     )
-    nodes.write_text(cpus)
+    nodes.write_text(threads)
     machine = nidmap.load_machine(str(nodes), str(path))
     assert len(hardware_of(machine, [0]).cores) == 16
-    nodes.write_text(told)
+    nodes.write_text(cores)
     with pytest.raises(ParseError, match="a node of 16 cores"):
         nidmap.load_machine(str(nodes), str(path))
 
