@@ -31,7 +31,7 @@ def main(jobs, seconds, seed):
     faults |= {"hangs": "sh -c 'sleep 3600'", "none": f"{sys.executable} -m nidmap"}
     took, lost, wrong = {name: [] for name in ["unfiltered", *faults]}, 0, 0
     with real_slurm(NODES, real=1, extra="CliFilterPlugins=lua\n") as slurm:
-        slurm.env |= {"PYTHONPATH": str(ROOT), "NIDMAP_LEASES": ""}
+        slurm.env["PYTHONPATH"] = str(ROOT)
         given = ["--dir", str(slurm.folder), "-m", MACHINE, "--seconds", str(seconds)]
         for k in range(jobs):
             name = "unfiltered" if k % 10 == 0 else lot.choice(list(faults))

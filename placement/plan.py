@@ -12,7 +12,7 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
-from placement.scheduler.baseline import baseline_of
+from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
@@ -40,6 +40,7 @@ def plan(
     seed: int = 0,
     baseline: Baseline | str = "",
     segment: int | None = None,
+    promised: Mask | None = None,
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -72,6 +73,9 @@ def plan(
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`), for any strategy; 0, with a ``training:``
         pattern: those of a replica (tp, ep and pp), where a block holds it.
+    promised : bool (n,) or None
+        Rows among the candidates that others wait for: the plan leaves them out, the
+        scheduler may take them.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
@@ -108,6 +112,8 @@ def plan(
     free, must = _free(machine, count, candidates, include, exclude)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own, segment)
+    if promised is not None:
+        request = replace(request, free=_without_promised(machine, request, promised), idle=free)
     if name not in _KNOW_TREES:
         request = _inside_one_tree(machine, request)
     if predicting:
@@ -182,6 +188,19 @@ def _free(
     return free, must
 
 
+def _without_promised(machine: Machine, request: Request, promised: Mask) -> Mask:
+    """Return which rows are free and not waited for by others, or are to be included."""
+    free = request.free & ~promised
+    free[request.include] = True
+    have, lost = int(free.sum()), int((request.free & ~free).sum())
+    if have < request.count:
+        raise PlanError(
+            f"{request.count} nodes wanted, {have} free beside {lost} that pending jobs name",
+            "--include takes nodes that others wait for",
+        )
+    return free
+
+
 def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> None:
     have = int(free.sum())
     if have < count:
@@ -215,7 +234,8 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     ours = needed if len(needed) else tree[planners.find("slurm-tree")(machine, request)[:1]]
     inside = request.free & (tree == ours[0])
     _refuse_short(machine, inside, request.count, 0)
-    return replace(request, free=inside)
+    idle = None if request.idle is None else request.idle & (tree == ours[0])
+    return replace(request, free=inside, idle=idle)
 
 
 def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
@@ -272,7 +292,7 @@ def _default(machine: Machine, request: Request) -> dict[str, Any]:
         "touches": None,
     }
     try:
-        rows = planners.find(own.strategy)(machine, request)
+        rows = scheduler_choice(machine, request)
         default["touches"] = spans(machine, rows)
         default["nodelist"] = nodes_of(machine, rows).fold()
     except PlanError as error:

@@ -67,6 +67,9 @@ class Request:
     segment : int or None
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`); None: no segments.
+    idle : bool (n,) or None
+        Rows that the scheduler may take by itself, where some of them are not `free`
+        because others wait for them; None: the free ones.
     """
 
     count: int
@@ -79,6 +82,7 @@ class Request:
     job: Mapping[str, Any] = field(default_factory=dict)
     baseline: Baseline = field(default_factory=Baseline)
     segment: int | None = None
+    idle: Mask | None = None
 
     def rows(self) -> Ints:
         """Return the free rows in the machine's order.

@@ -36,6 +36,7 @@ __all__ = [
     "silence_stdout",
     "slurm_options",
     "to_json",
+    "warn",
     "write_output",
 ]
 
@@ -203,6 +204,11 @@ def say(text: str) -> None:
     context = click.get_current_context(silent=True)
     if context is None or not context.meta.get("quiet"):
         click.echo(text, err=True)
+
+
+def warn(text: str) -> None:
+    """Write one line to stderr, under ``--quiet`` too: the answer is no, or another than asked."""
+    click.echo(text, err=True)
 
 
 def to_json(value: Any) -> str:

@@ -189,11 +189,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
-    """Return the report on the plan that the options of ``nidmap plan`` ask for.
-
-    Idle nodes that it takes are kept from this user's other plans for some minutes, unless it
-    is only printed on a terminal.
-    """
+    """Return the report on the plan that the options of ``nidmap plan`` ask for."""
     from placement.plan import usual_strategy
 
     options = PlanOptions(
@@ -202,16 +198,7 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
         **given,
     )
     _refuse_contradictions(options)
-    machine = machine_from(options.specs)
-    if options.source != "idle":
-        return _choose(machine, options)
-    from placement.slurm.leases import lease, one_plan_at_a_time
-
-    with one_plan_at_a_time():
-        report = _choose(machine, options)
-        if options.output is not None or not sys.stdout.isatty():
-            lease(report.plan.nodes)  # what is only looked at is in nobody's hands
-    return report
+    return _choose(machine_from(options.specs), options)
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:
@@ -271,7 +258,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    from placement.commands.candidates import candidates
+    from placement.commands.candidates import candidates, promised_rows
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
@@ -279,7 +266,9 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
-    compared = baseline_of if offered.slurm is None else live_baseline
+    own, promised = baseline_of(machine), None
+    if offered.slurm is not None and offered.free is not None:
+        own, promised = live_baseline(machine), promised_rows(machine, offered.free)
     with bar() as show:
         traffic = {}
         if options.strategy in PREDICTING:
@@ -297,7 +286,8 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             segment=options.segment,
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
-            baseline=compared(machine, options.baseline or ""),
+            baseline=options.baseline or own,
+            promised=promised,
             **traffic,
         )
     return PlanReport(machine, chosen, options, offered)

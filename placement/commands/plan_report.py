@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import absolute_specs, say
+from placement.commands.common import absolute_specs, say, warn
 from placement.commands.sending import SENDING
 from placement.emit import emit
 from placement.emit.formats import Emission, Job
@@ -219,11 +219,12 @@ class PlanReport:
             say(f"nidmap: {note}")
         self._say_order()
         if check is not None:
-            say(check.sentence())
+            (warn if check.pinned.never else say)(check.sentence())
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
-                "pinned: the job will wait for exactly these nodes, and the list goes stale; "
-                "--check asks Slurm when, --slack, --format exclude or switches pin less"
+                "pinned: the job waits for exactly these nodes, and nothing keeps them for it "
+                "until it is submitted; --check asks Slurm when, --slack or --format exclude "
+                "pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
             from placement.emit.formats import inside_job

@@ -86,7 +86,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     asked, assumed = predictor(machine, request.job)
     free, note = connected_nodes(machine, request.free, request.include)
     if note:
-        request, assumed = replace(request, free=free), (*assumed, note)
+        request, assumed = replace(request, free=free, idle=None), (*assumed, note)
         request.rows()  # too few are an answer too
     ready(asked.pattern)
     deadline = request.job.get("deadline")
@@ -191,8 +191,9 @@ class _Answer:
         return f"{by}: J = {plain(least):,}, {change} than the {plain(usual):,} of {own}"
 
     def _allowed(self, state: State) -> bool:
-        """Return whether a state keeps to the segments that were asked for."""
-        return self.segments is None or self.segments.hold(state)
+        """Return whether a state keeps to the free nodes and the segments that were asked for."""
+        free = bool(self.request.free[state.rows].all())
+        return free and (self.segments is None or self.segments.hold(state))
 
     def _gain(self, state: State, base: State) -> Gain | None:
         """Return what a state wins over the baseline; None where it is the baseline."""

@@ -121,7 +121,8 @@ def cheapest(asked: Predictor, request: Request, budget: Budget) -> Found:
     machine, own = asked.machine, default(asked.machine, request)
     base = None if own is None else State(own, None, request.baseline.strategy)
     sets = [*planner_sets(machine, request), *levels(machine, request)]
-    starts = [*([base] if base else []), *(State(rows, None, name) for name, rows in sets)]
+    first = [base] if base and bool(request.free[base.rows].all()) else []
+    starts = [*first, *(State(rows, None, name) for name, rows in sets)]
     once: dict[bytes, State] = {}
     for one in starts:
         once.setdefault(one.rows.tobytes(), one)
@@ -215,7 +216,7 @@ class _Search:
     def _node_sets(self) -> Iterator[tuple[str, Ints, bool]]:
         """Yield name and nodes of every node set, and whether it is judged in any case."""
         machine, request = self.asked.machine, self.request
-        if self.default is not None:
+        if self.default is not None and bool(request.free[self.default].all()):
             yield self.request.baseline.strategy, self.default, True
         for name, rows in planner_sets(machine, request):
             yield name, rows, True

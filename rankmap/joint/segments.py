@@ -84,7 +84,7 @@ class Segments:
         """Return the request with no other node to go to."""
         free = np.zeros(len(request.free), dtype=bool)
         free[self.start.rows] = True
-        return replace(request, free=free, segment=None)
+        return replace(request, free=free, idle=None, segment=None)
 
     def only(
         self, found: Found, worth: Callable[[State], float], default: Ints | None, name: str
