@@ -277,6 +277,8 @@ def _describe(machine: Machine, request: Request, choice: Choice, strategy: str)
         warnings=choice.warnings,
         order=choice.order,
         written=choice.written,
+        judged=choice.judged,
+        request=request,
     )
 
 

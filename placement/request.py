@@ -119,6 +119,9 @@ class Choice:
         Returns that order as text of a format (see `nidmap order --format`),
         or for '' of the one that the name of a file asks for, within a
         ``--mapping-limit``; and what a person should know of that.
+    judged : callable or None
+        Returns whether other nodes, rank r on slot r, are worth leaving the baseline for, and
+        what they win in a sentence; None where the strategy predicts nothing.
     """
 
     rows: Ints
@@ -127,6 +130,7 @@ class Choice:
     warnings: tuple[str, ...] = ()
     order: object = None
     written: Written | None = None
+    judged: Callable[[Ints], tuple[bool, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -138,7 +142,10 @@ class Plan(Choice):
     nodes : NodeList
         The nodes of its rows.
     strategy : str
+    request : Request
+        What was asked.
     """
 
     nodes: NodeList
     strategy: str
+    request: Request

@@ -20,7 +20,7 @@ from placement.commands.common import (
     slurm_options,
     write_output,
 )
-from placement.commands.plan_report import PlanOptions, PlanReport
+from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
 from placement.emit import FORMATS
 from placement.errors import UsageError
@@ -152,8 +152,10 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
     Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
     chosen with: partition, constraint, reservation, nodes to have and not to
-    have. With --slack they start the program on -N of the nodes that the job
-    gets, chosen inside it.
+    have. exclude and switches leave the choice to Slurm, and say which nodes it
+    would choose now; where a strategy that predicts sees no gain in those,
+    nothing is excluded. With --slack they start the program on -N of the nodes
+    that the job gets, chosen inside it.
 
     \b
     nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
@@ -241,6 +243,11 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
             )
         if options.order_format is not None and options.order_out is None:
             raise UsageError("--order-format goes with --order-out")
+        if options.order_out is not None and options.form in SOFT:
+            raise UsageError(
+                f"--order-out and --format {options.form} exclude each other",
+                "Slurm chooses the nodes: nidmap run orders the ranks inside the job",
+            )
         if options.order_out == "-" and options.output in (None, "-"):
             raise UsageError("the nodes and the order cannot both go to standard output")
         return
@@ -262,13 +269,19 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
+    from placement.scheduler.constraints import looks_at_switches
 
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
-    own, promised = baseline_of(machine), None
-    if offered.slurm is not None and offered.free is not None:
+    own, promised, live = baseline_of(machine), None, offered.slurm is not None
+    if live and offered.free is not None:
         own, promised = live_baseline(machine), promised_rows(machine, offered.free)
+    if options.form == "switches" and not looks_at_switches(machine, own, live):
+        raise UsageError(
+            f"--format switches: {own.words} does not look at --switches",
+            "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
+        )
     with bar() as show:
         traffic = {}
         if options.strategy in PREDICTING:
@@ -290,7 +303,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             promised=promised,
             **traffic,
         )
-    return PlanReport(machine, chosen, options, offered)
+    return PlanReport(machine, chosen, options, offered, own)
 
 
 def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:

@@ -38,6 +38,9 @@ _TAKERS = {
     "pbs": ("pbs", "torque", "alps"),
 }
 
+#: How long a job waits for few leaf switches; Slurm's own limit where no site raises it.
+WAIT = "00:05:00"
+
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.
 JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": "PBS_NODEFILE"}
 
@@ -61,7 +64,7 @@ class Job:
     exclude : NodeList
         Nodes that it must not have.
     switches : int
-        At most so many leaf switches, for ten minutes' wait; 0: any number.
+        At most so many leaf switches, for five minutes' wait; 0: any number.
     contiguous : bool
         One run of consecutive nodes.
     segment : int
@@ -111,7 +114,7 @@ def slurm_options(job: Job) -> list[str]:
         "nodelist": job.nodelist.fold() or None,
         "exclude": job.exclude.fold(sort=True) or None,
         "segment": job.segment or None,
-        "switches": f"{job.switches}@00:10:00" if job.switches else None,
+        "switches": f"{job.switches}@{WAIT}" if job.switches else None,
     }
     given = {name: str(value) for name, value in values.items() if value is not None}
     options = [f"--{name}={_quote_word(value)}" for name, value in given.items()]
@@ -243,7 +246,7 @@ def sbatch(plan: Emission) -> str:
     """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
 
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
-    ``switches`` as few leaf switches as the plan uses, for ten minutes' wait.
+    ``switches`` as few leaf switches as the plan uses, for five minutes' wait.
     """
     return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 

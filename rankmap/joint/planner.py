@@ -16,7 +16,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.request import Choice, Request
-from placement.support.array_types import Floats
+from placement.support.array_types import Floats, Ints
 from placement.support.quantities import size_text, time_text
 from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
@@ -169,7 +169,23 @@ class _Answer:
             warnings=tuple(self._warnings(order, gain)),
             order=order,
             written=written,
+            judged=self.judge,
         )
+
+    def judge(self, rows: Ints) -> tuple[bool, str]:
+        """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""
+        base, state = self.found.default, State(rows, None, "")
+        best = self._predicted(state)
+        if base is None:
+            return True, f"{time_text(best.time_s)} expected"
+        gain = None if np.array_equal(base.rows, rows) else self._gain(state, base)
+        pays = gain is not None and self._better(state, best, gain)
+        if self.timeless:
+            return pays, self._by_j(state, base)
+        words = self.request.baseline.words
+        if gain is None:
+            return False, f"these are {words}"
+        return pays, why(best, self._predicted(base), gain, False, words)
 
     def _better(self, state: State, best: Prediction, gain: Gain | None) -> bool:
         """Return whether a state is worth leaving the baseline for: faster, and not unlikely so."""

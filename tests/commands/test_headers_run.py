@@ -102,7 +102,7 @@ OPTIONS = st.fixed_dictionaries(
         "drained": st.lists(st.sampled_from(NAMES), max_size=4, unique=True),
         "exclude": st.lists(st.sampled_from(NAMES), max_size=3, unique=True),
         "strategy": st.sampled_from(["compact", "random", "hilbert", "slurm-none"]),
-        "format": st.sampled_from(["sbatch", "exclude", "switches"]),
+        "format": st.sampled_from(["sbatch", "exclude"]),
     }
 )
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.commands import run
-from placement.commands.plan_report import around
 from placement.nodelist import NodeList
+from placement.scheduler.constraints import around
 from placement.specs import parse_spec
 
 
