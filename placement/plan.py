@@ -205,6 +205,8 @@ def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> Non
     have = int(free.sum())
     if have < count:
         excluded = f", {dropped} excluded" if dropped else ""
+        silent = int((machine.state == "not_responding").sum())
+        excluded += f", {silent} idle ones that do not respond (idle*)" if silent else ""
         raise PlanError(
             f"{count} nodes wanted, {have} free: {count - have} missing",
             f"{machine.name} has {int(machine.compute.sum())} compute nodes{excluded}",

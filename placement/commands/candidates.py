@@ -123,6 +123,9 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     found = free_nodes(partition, **others)
     for note in found.notes:
         say(f"nidmap: {note}")
+    silent = int((found.state == "not_responding").sum())
+    if silent and int(found.free.sum()) < count:
+        warn(f"nidmap: {counted(silent, 'idle node')} of Slurm's do not respond (idle*)")
     names = [found.default_partition] if partition is None else partition.split(",")
     if names == [""]:
         return found

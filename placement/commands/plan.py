@@ -18,7 +18,7 @@ from placement.commands.common import (
     quiet_option,
     say,
     slurm_options,
-    write_output,
+    write_outputs,
 )
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
@@ -176,14 +176,13 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         check = check_plan(report.job, simulated)  # asked by the very header of the job
-    text = report.text(check)
-    told = ""
+    outputs, told = [(report.text(check), options.output)], ""
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
         wanted = options.order_format or "", options.order_out, options.mapping_limit
         order, told = chosen.written(*wanted)
-        write_output(order, options.order_out)
-    write_output(text, options.output)
+        outputs.insert(0, (order, options.order_out))
+    write_outputs(*outputs)
     report.say(check)
     if told:
         say(f"nidmap: {told}")

@@ -302,23 +302,26 @@ def _launch_inside(plan: Emission, scheduler: str) -> list[str]:
     choose, job = inside_job(plan.choosing, scheduler), plan.job
     lines = [f"# the job gets {job.count + job.slack} nodes and uses {job.count}: chosen inside it"]
     if scheduler == "slurm":
+        lines.append(': "${1:?name the program behind the script: sbatch FILE ./app}"')
         ranks = f"--nodes={job.count} --ntasks={job.ranks} --ntasks-per-node={job.ppn or 1}"
-        launch = f'srun {ranks} --nodelist="$nodes" ./app'
+        launch = f'srun {ranks} --nodelist="$nodes" "$@"'
         return [*lines, f"nodes=$({choose}) || exit", launch]
+    lines.append(': "${APP:?name the program: qsub -v APP=./app FILE}"')
     if plan.scheduler == "alps":
-        return [*lines, f"nids=$({choose} --format nids) || exit", _aprun_line(plan, '"$nids"')]
+        line = _aprun_line(plan, '"$nids"', "$APP")
+        return [*lines, f"nids=$({choose} --format nids) || exit", line]
     # PALS takes each host once; Hydra and Open MPI count a host's lines as its slots.
     form, ppn = ("lines", f" --ppn {job.ppn or 1}") if plan.scheduler == "pbs" else ("hostfile", "")
     return [
         *lines,
         "hosts=$(mktemp) || exit",
         f'{choose} --format {form} > "$hosts" || exit',
-        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" ./app',
+        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" $APP',
     ]
 
 
-def _aprun_line(plan: Emission, nids: str) -> str:
-    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} ./app"
+def _aprun_line(plan: Emission, nids: str, program: str = "./app") -> str:
+    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} {program}"
 
 
 def affinity(plan: Emission) -> str:

@@ -167,6 +167,20 @@ def test_a_service_node_and_too_many_ranks_are_said(tool):
     assert "1 node gets more ranks than it has cores: nid00012 500 on 32" in err
 
 
+@pytest.mark.parametrize("command", ["order", "predict --bytes 8", "score --strategy row-major"])
+def test_inside_a_job_its_nodes_are_meant(tool, monkeypatch, command):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "nid[00012-00014]")
+    _, out, err = tool(f"{command} -m shaheen2 --ppn 2 --pattern ring --json")
+    assert "nidmap: on the 3 nodes of this job; --nodes names others\n" in err
+    document = json.loads(out)
+    assert document.get("ranks", len(document.get("slots", []))) == 6
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "elsewhere[1-3]")
+    _, out, err = tool(f"{command} -m torus:2x2 --pattern ring --json")
+    document = json.loads(out)
+    assert document.get("ranks", len(document.get("slots", []))) == 4
+    assert "of this job" not in err
+
+
 def dry(tool, monkeypatch, options, env=JOB):
     for name, value in env.items():
         monkeypatch.setenv(name, value)
