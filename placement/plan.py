@@ -12,7 +12,7 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
-from placement.scheduler.baseline import baseline_of
+from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
@@ -40,6 +40,7 @@ def plan(
     seed: int = 0,
     baseline: Baseline | str = "",
     segment: int | None = None,
+    promised: Mask | None = None,
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -72,6 +73,9 @@ def plan(
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`), for any strategy; 0, with a ``training:``
         pattern: those of a replica (tp, ep and pp), where a block holds it.
+    promised : bool (n,) or None
+        Rows among the candidates that others wait for: the plan leaves them out, the
+        scheduler may take them.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.search.planner.auto`).
@@ -108,7 +112,7 @@ def plan(
     request = request_for(
         machine, count, candidates=candidates, include=include, exclude=exclude,
         per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed,
-        baseline=baseline, segment=segment, any_tree=name in _KNOW_TREES,
+        baseline=baseline, segment=segment, any_tree=name in _KNOW_TREES, promised=promised,
     )  # fmt: skip
     request = replace(request, job=job)
     if predicting:
@@ -133,6 +137,7 @@ def request_for(
     baseline: Baseline | str = "",
     segment: int | None = None,
     any_tree: bool = False,
+    promised: Mask | None = None,
 ) -> Request:
     """Return what every planner is asked, of the same arguments as `plan`.
 
@@ -151,6 +156,8 @@ def request_for(
     request = Request(
         count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment
     )
+    if promised is not None:
+        request = replace(request, free=_without_promised(machine, request, promised), idle=free)
     return request if any_tree else _inside_one_tree(machine, request)
 
 
@@ -218,10 +225,25 @@ def _free(
     return free, must
 
 
+def _without_promised(machine: Machine, request: Request, promised: Mask) -> Mask:
+    """Return which rows are free and not waited for by others, or are to be included."""
+    free = request.free & ~promised
+    free[request.include] = True
+    have, lost = int(free.sum()), int((request.free & ~free).sum())
+    if have < request.count:
+        raise PlanError(
+            f"{request.count} nodes wanted, {have} free beside {lost} that pending jobs name",
+            "--include takes nodes that others wait for",
+        )
+    return free
+
+
 def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> None:
     have = int(free.sum())
     if have < count:
         excluded = f", {dropped} excluded" if dropped else ""
+        silent = int((machine.state == "not_responding").sum())
+        excluded += f", {silent} idle ones that do not respond (idle*)" if silent else ""
         raise PlanError(
             f"{count} nodes wanted, {have} free: {count - have} missing",
             f"{machine.name} has {int(machine.compute.sum())} compute nodes{excluded}",
@@ -251,7 +273,8 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     ours = needed if len(needed) else tree[planners.find("slurm-tree")(machine, request)[:1]]
     inside = request.free & (tree == ours[0])
     _refuse_short(machine, inside, request.count, 0)
-    return replace(request, free=inside)
+    idle = None if request.idle is None else request.idle & (tree == ours[0])
+    return replace(request, free=inside, idle=idle)
 
 
 def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
@@ -294,6 +317,8 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
         warnings=choice.warnings,
         order=choice.order,
         written=choice.written,
+        judged=choice.judged,
+        request=request,
     )
 
 
@@ -309,7 +334,7 @@ def _default(machine: Machine, request: Request) -> dict[str, Any]:
         "touches": None,
     }
     try:
-        rows = planners.find(own.strategy)(machine, request)
+        rows = scheduler_choice(machine, request)
         default["touches"] = spans(machine, rows)
         default["nodelist"] = nodes_of(machine, rows).fold()
     except PlanError as error:

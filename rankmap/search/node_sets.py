@@ -25,6 +25,7 @@ from placement.machine import Machine
 from placement.plan import counted
 from placement.planners._units import nested_units
 from placement.request import Request
+from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints
 from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import brick_shapes, brick_slots
@@ -37,7 +38,7 @@ __all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "no
 def default(machine: Machine, request: Request) -> Ints | None:
     """Return what the scheduler would take by itself; None where it would take nothing."""
     try:
-        return planners.find(request.baseline.strategy)(machine, request)
+        return scheduler_choice(machine, request)
     except PlanError:
         return None
 

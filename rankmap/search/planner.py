@@ -17,7 +17,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.request import Choice, Request
-from placement.support.array_types import Floats
+from placement.support.array_types import Floats, Ints
 from placement.support.quantities import size_text, time_text
 from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
@@ -87,7 +87,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     model, assumed = predictor(machine, request.job)
     free, note = connected_nodes(machine, request.free, request.include)
     if note:
-        request, assumed = replace(request, free=free), (*assumed, note)
+        request, assumed = replace(request, free=free, idle=None), (*assumed, note)
     rows = request.rows()[: request.count]  # too few are an answer too
     ready(model.pattern)
     deadline = request.job.get("deadline")
@@ -135,7 +135,8 @@ class _Answer:
         return self._as_slurm_lists(best.placement)
 
     def _allows(self, placement: Placement) -> bool:
-        return self.segments is None or self.segments.hold(placement)
+        free = bool(self.request.free[placement.rows].all())
+        return free and (self.segments is None or self.segments.hold(placement))
 
     @cached_property
     def kept(self) -> bool:
@@ -188,7 +189,26 @@ class _Answer:
             warnings=tuple(self._warnings()),
             order=self.order,
             written=written,
+            judged=self.judge,
         )
+
+    def judge(self, rows: Ints) -> tuple[bool, str]:
+        """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""
+        base = self.ranking.default
+        best = self.model.predict(rows)
+        if base is None:
+            return True, f"{time_text(best.time_s)} expected"
+        placement = Placement(rows, base.placement.counts)
+        words = self.request.baseline.words
+        if self.timeless:
+            least = HopCost(self.model).of(placement)
+            return least < base.cost, self._by_j(base.cost, least)
+        if np.array_equal(base.placement.rows, rows):
+            return False, f"these are {words}"
+        gain = Gains(self.model, Placed(base.placement.rows)).of(Placed(rows))
+        default = self.model.predict(base.placement.rows)
+        pays = best.time_s < default.time_s * (1 - LIMITS.clearly)
+        return pays, why(best, default, gain, False, words)
 
     def _as_slurm_lists(self, placement: Placement) -> Placement:
         """Return the placement on its nodes in Slurm's order with rank r on slot r, if as good."""
@@ -208,18 +228,17 @@ class _Answer:
         words = self.request.baseline.words
         base = self.ranking.default
         if self.timeless and base is not None:
-            return self._by_j(base.cost)
+            return self._by_j(base.cost, base.cost if self.kept else self.ranking.best.cost)
         same = base is not None and np.array_equal(
             np.sort(base.placement.rows), np.sort(self.placement.rows)
         )
         return why(self.prediction, self.default, self.gain, same, words)
 
-    def _by_j(self, usual: float) -> str:
+    def _by_j(self, usual: float, least: float) -> str:
         """Return the sentence where J was gone by."""
         words, how = self.request.baseline.words, f"chosen by J ({self.timeless})"
-        if self.kept:
+        if least == usual:
             return f"{words} is kept, {how}: J = {plain(usual):,}"
-        least = self.ranking.best.cost
         change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
         return f"{how}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
 

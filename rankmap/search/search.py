@@ -303,7 +303,9 @@ class Enumeration:
         return self.costs[key]
 
     def _allows(self, placement: Placement) -> bool:
-        return self.space.segments is None or self.space.segments.hold(placement)
+        """Return whether a placement keeps to the free nodes and the segments."""
+        free = bool(self.request.free[placement.rows].all())
+        return free and (self.space.segments is None or self.space.segments.hold(placement))
 
     def _keep(self, candidate: Candidate) -> None:
         if self.best is None or candidate.cost < self.best.cost:
