@@ -189,7 +189,7 @@ def _by_time(asked: Predictor, slots: Slots, pattern: str | Pattern, seconds: fl
     finished = found.every or found.alike
     finished = finished or not (budget.late or budget.work < TUNING.budget or not mapping)
     gain = _gain(asked, slots, found)
-    said = _words(found, gain, asked.routing)
+    said = _words(found, gain)
     if gain is None:
         row_major = np.arange(len(slots))
         found = replace(found, slots=row_major, name=DEFAULT, time_s=found.default_time_s)
@@ -229,7 +229,7 @@ def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str,
     return {f"{made.strategy.removeprefix('auto: ')}, by J": made.slots}
 
 
-def _words(found: Fastest, gain: Gain | None, routing: str) -> str:
+def _words(found: Fastest, gain: Gain | None) -> str:
     """Say what was found, in one clause."""
     default = time_text(found.default_time_s)
     if found.alike:
@@ -245,8 +245,7 @@ def _words(found: Fastest, gain: Gain | None, routing: str) -> str:
     unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
     return (
         f"{time_text(found.time_s)} against {default} of the default order"
-        f"{gain.proviso(found.time_s, found.default_time_s, routing)},"
-        f" {gain.range_text} as fast{likely} ({many}{unsure})"
+        f", {gain.range_text} as fast{likely} ({many}{unsure})"
     )
 
 

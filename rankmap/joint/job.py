@@ -9,7 +9,6 @@ from typing import Any
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
-from placement.network import channels
 from placement.support.array_types import Ints
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
@@ -20,9 +19,6 @@ from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 from rankmap.slots import parse_counts
 
 __all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]
-
-#: Routings that are too slow to search with, and the one that stands in for them.
-SLOW = {"adaptive": "minimal"}
 
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says another)"
@@ -95,8 +91,8 @@ def predictor(
 def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     """Return the predictor to search with: where that takes too long, one that stands in for it.
 
-    Routing `adaptive` is searched as `minimal`, and of the steps of an
-    all-to-all so many are looked at as there is time for, none rank by rank. Where the library
+    Of the steps of an all-to-all so many are looked at as there is time for, none rank by
+    rank. Where the library
     chooses to go step by step and that is slow, the links alone are looked
     at, with everything posted at once.
 
@@ -108,10 +104,6 @@ def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     """
     quick = copy(asked)
     quick.follows = False
-    if asked.routing in SLOW:
-        found = channels(asked.machine, SLOW[asked.routing])
-        quick.routing, quick._all = SLOW[asked.routing], None
-        quick.channels = replace(found, bandwidth=found.bandwidth * asked.constants.payload)
     us, most = work.judging(quick, rows), TUNING.stand_in * TUNING.budget
     if asked.algorithm == "library" and isinstance(asked.pattern, Lines) and us > most:
         quick.algorithm = ALGORITHMS[0]
@@ -120,8 +112,7 @@ def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     if asked.algorithm != ALGORITHMS[0] and us > most:
         steps = int(parse_counts(asked.ppn, len(rows)).sum())
         quick.steps = max(TUNING.least_steps, int(most / us * steps))
-    same = (quick.routing, quick.steps) == (asked.routing, asked.steps)
-    return asked if same and not asked.following else quick
+    return asked if quick.steps == asked.steps and not asked.following else quick
 
 
 def _background(

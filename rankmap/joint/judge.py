@@ -133,11 +133,11 @@ class Judge:
         left, time, extra = asked.left(on), asked.histogram(on), 0.0
         found = []
         for phase in asked.phases(on, slots):
-            loads = asked.loads(phase.total, left, phase.sent)
+            loads = asked.loads(phase.total, left)
             time += sum(asked.parts(phase, loads, left))
             for one in exchanges(phase):
                 if phase.steps is not None:
-                    loads = asked.loads(phase.job.demand(one.flows()), left, one.sent)
+                    loads = asked.loads(phase.job.demand(one.flows()), left)
                 seconds = loads.seconds()
                 extra += one.times * float(norm(seconds) - seconds.max(initial=0.0))
                 found.append((one, loads))
