@@ -131,11 +131,7 @@ def _between(found: Prediction) -> list[str]:
     if span is None or not span.unknowns:
         return []
     ends = f"{time_text(span.low)} to {time_text(span.high)}"
-    proviso = span.proviso(1.0, found.time_s, found.loads.routing)
-    if proviso:
-        ends += f", likely {time_text(span.likely)},"
-        proviso = f" ({time_text(found.time_s)}{proviso})"
-    what = f"{ends} over what is not known of the machine{proviso}"
+    what = f"{ends} over what is not known of the machine"
     return [f"{what}; most unsure: {span.most_unsure}"]
 
 

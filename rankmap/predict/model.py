@@ -21,7 +21,7 @@ from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import algorithm_of, algorithms
 from rankmap.predict.background import Other, Shared, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
-from rankmap.predict.constants import ARIES_PAYLOAD, constants
+from rankmap.predict.constants import constants
 from rankmap.predict.drift import Course, course
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
 from rankmap.predict.lines import most_steps
@@ -150,7 +150,9 @@ class Model:
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routing or routings(machine)[0]
         self.single_path = self.routing in SINGLE_PATH
-        self.spread_by_default = not known and "adaptive" in routings(machine)
+        self.spread_by_default = (
+            not known and self.routing != "adaptive" and "adaptive" in routings(machine)
+        )
         if fair and not self.single_path:
             raise UsageError(
                 f"links are shared fairly in time along one path a message, and routing"
@@ -163,7 +165,7 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: Shared | None = None
-        self._known: dict[tuple[str, int, bool], tuple[float, Loads]] = {}
+        self._known: dict[tuple[str, int, float | None], Loads] = {}
 
     def slots(self, rows: Ints) -> Slots:
         """Return the slots of a job on these rows of the machine, in this order."""
@@ -193,7 +195,7 @@ class Model:
             rest = total + math.fsum(least[done:])
             if rest >= below:
                 return math.inf
-            loads = self.loads(phase.total, left, phase.sent)
+            loads = self.loads(phase.total, left)
             total += sum(self.parts(phase, loads, left, below - rest + least[done]))
         return total if total < below else math.inf
 
@@ -259,9 +261,7 @@ class Model:
         self,
         demand: Demand,
         left: Channels | None,
-        message: float = 0.0,
-        enough: float | None = None,
-        settled: bool = True,
+        bias: float | None = None,
     ) -> Loads:
         """Return what a demand puts on the channels, with what is left of their bandwidth.
 
@@ -272,39 +272,18 @@ class Model:
         demand : Demand
         left : Channels or None
             As `left` returns them.
-        message : float
-            Bytes that the busiest rank sends.
-        enough : float or None
-            Seconds that the busiest channel may take, for all that `adaptive`
-            cares (`placement.network.loads`); None: as long as the nodes' own
-            links and the busiest rank do, by any figure that a range looks at.
-        settled : bool
-            As for `placement.network.loads`.
+        bias : float or None
+            As for `placement.network.loads`; where one is given routing is adaptive.
         """
-        if self.routing != "adaptive":
-            enough = 0.0
-        elif enough is None:
-            rank = self.process_s(message) if self.process_stated else 0.0
-            enough = max(rank, self._own_s(demand.out, demand.into))
-            enough *= 1.0 if self.payload_stated else ARIES_PAYLOAD
-        enough *= self._least_share(left) if enough else 1.0
-        key = self.routing, demand.key(), settled
-        for_s, found = self._known.pop(key, (math.nan, None))
-        if found is None or not _serves(found, for_s, enough, settled):
-            for_s = enough
-            found = loads(self.machine, demand, self.routing, enough, settled)
-        self._known[key] = for_s, found
+        routing = self.routing if bias is None else "adaptive"
+        key = routing, demand.key(), bias
+        found = self._known.pop(key, None)
+        if found is None:
+            found = loads(self.machine, demand, routing, bias)
+        self._known[key] = found
         if len(self._known) > max(4, KEPT // max(1, len(self.channels))):
             del self._known[next(iter(self._known))]
         return found if left is None else replace(found, channels=left, _kept={})
-
-    def _least_share(self, left: Channels | None) -> float:
-        """Return the least share of its bandwidth that a channel has left."""
-        if left is None:
-            return 1.0
-        whole = channels(self.machine, self.routing).bandwidth
-        some = np.isfinite(whole)
-        return float((left.bandwidth[some] / whole[some]).min(initial=1.0))
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
@@ -417,7 +396,7 @@ class Model:
         seconds: list[float] = []
         for sums, times in phase.steps():
             message = sums.message(len(phase.job.node))
-            loads = self.loads(phase.job.demand(sums), left, message, settled=False)
+            loads = self.loads(phase.job.demand(sums), left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
             if len(seconds) % 8 == 0 and math.fsum(seconds) >= below:
                 break
@@ -467,13 +446,3 @@ class Model:
         assert slots.rows is not None
         slowest = float(self.injection[slots.rows].min())
         return histogram_s(len(slots), len(slots.counts), slowest, self.constants)
-
-
-def _serves(found: Loads, for_s: float, enough: float, settled: bool) -> bool:
-    """Return whether loads that need not take less than `for_s` do where it is `enough`.
-
-    Of loads that are not settled only the busiest channel matters: it may take what is
-    enough, or nothing less was to be had.
-    """
-    worst = float(found.seconds().max(initial=0.0))
-    return enough == for_s or (not settled and (for_s <= enough or not enough < worst <= for_s))

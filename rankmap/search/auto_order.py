@@ -150,7 +150,7 @@ def _by_time(
         "every_order": ranking.every,
         "finished": ranking.every or (mapping and not budget.ended),
     }
-    remark = f"chosen by predicted time: {_words(ranking, gain, model.routing)}"
+    remark = f"chosen by predicted time: {_words(ranking, gain)}"
     notes = getattr(wanted, "notes", ())
     row = best.placement.slot_of_rank
     name = ROW_MAJOR if gain is None else best.order
@@ -181,10 +181,9 @@ def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str,
     return {f"{order.strategy.removeprefix('auto: ')}, by J": order.slots}
 
 
-def _words(ranking: Ranking, gain: Gain | None, routing: str) -> str:
+def _words(ranking: Ranking, gain: Gain | None) -> str:
     """Say what was found, in one clause."""
-    default_s = _default(ranking).cost
-    default = time_text(default_s)
+    default = time_text(_default(ranking).cost)
     if ranking.alike:
         return f"no order makes a difference here ({default}), the default is kept"
     judged = f"all {ranking.judged} orders" if ranking.every else f"{ranking.judged} orders judged"
@@ -193,8 +192,7 @@ def _words(ranking: Ranking, gain: Gain | None, routing: str) -> str:
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     return (
-        f"{time_text(ranking.best.cost)} against {default} of the default order"
-        f"{gain.proviso(ranking.best.cost, default_s, routing)},"
+        f"{time_text(ranking.best.cost)} against {default} of the default order,"
         f" {gain.range_text} as fast{likely} ({judged}{unsure})"
     )
 

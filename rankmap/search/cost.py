@@ -165,7 +165,7 @@ class TimeCost:
         left, time, extra = model.left(slots), model.histogram(slots), 0.0
         sent: list[Exchange] = []
         for phase in model.phases(slots, placement.slots):
-            loads = model.loads(phase.total, left, phase.sent)
+            loads = model.loads(phase.total, left)
             time += sum(model.parts(phase, loads, left))
             for flows, times, step_loads in self._exchanges(phase, loads):
                 seconds = step_loads.seconds()
@@ -181,8 +181,7 @@ class TimeCost:
             yield phase.flows, 1.0, loads
             return
         for sums, times in phase.steps():
-            message = sums.message(len(phase.job.node))
-            step_loads = self.model.loads(phase.job.demand(sums), loads.channels, message)
+            step_loads = self.model.loads(phase.job.demand(sums), loads.channels)
             yield lambda sums=sums: sums, times, step_loads  # type: ignore[misc]
 
 

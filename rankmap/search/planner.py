@@ -340,7 +340,6 @@ def why(
     if not default.time_s:
         return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
-    times += gain.proviso(best.time_s, default.time_s, best.loads.routing)
     here = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
