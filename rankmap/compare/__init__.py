@@ -357,7 +357,7 @@ def _candidate_rows(
         return
     timeless = without_time(model.slots(default), model.routing)
     cost = HopCost(model) if timeless else TimeCost(model)
-    budget = Budget(LIMITS.judgements_of(wanted.count), math.inf)
+    budget = Budget(LIMITS.judgements, math.inf)
     ranking = search(cost, Space(wanted, choices, default, mapping=False, exact=True), budget)
     best: dict[str, Candidate] = {}
     for candidate in sorted(ranking.candidates, key=lambda candidate: candidate.cost):

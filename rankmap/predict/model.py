@@ -11,6 +11,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network import SINGLE_PATH, Channels, Demand, Loads, channels, loads, routings
+from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from rankmap.order import Order
@@ -204,10 +205,26 @@ class Model:
         sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
         if phase.steps is None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
+        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
+            sent = max(sent, bound_demand(self.machine, phase.total).seconds)
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         posted = messages_s(phase, self.constants, self.nics) + contact_s(phase, self.constants)
         return max(sent, inside) + posted
+
+    def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
+        """Return about the seconds where routers adapt, without dividing any bytes.
+
+        The geometric mean of what minimal paths take and of what no routing goes below: good
+        enough to say what is worth judging first, and for nothing else.
+        """
+        slots = self.slots(rows)
+        total = self.histogram(slots)
+        for phase in self.phases(slots, order):
+            floor = self._floor(phase)
+            links = loads(self.machine, phase.total, "minimal").seconds().max(initial=0.0)
+            total += max(floor, math.sqrt(floor * float(links)))
+        return total
 
     def phases(
         self, slots: Slots, order: Order | Ints | None = None, pattern: Pattern | None = None
@@ -398,7 +415,7 @@ class Model:
             message = sums.message(len(phase.job.node))
             loads = self.loads(phase.job.demand(sums), left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
-            if len(seconds) % 8 == 0 and math.fsum(seconds) >= below:
+            if math.fsum(seconds) >= below:
                 break
         return math.fsum(seconds)
 

@@ -132,7 +132,7 @@ def _by_time(
     def watch(moment: Moment) -> None:
         progress.step()
 
-    judgements = LIMITS.judgements_of(len(slots.counts))
+    judgements = LIMITS.judgements_of(len(slots.counts), model.routing == "adaptive")
     budget = Budget(judgements, limit if math.isfinite(limit) else None, watch)
     ranking = rank_orders(model, slots, budget, others, mapping)
     gain = _gain(model, slots, ranking)

@@ -30,6 +30,8 @@ class Limits:
     nodes : int
     least : int
         Judgements of the largest jobs.
+    divided : int
+        How many times fewer they are where routers adapt.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
     searched : int
@@ -63,6 +65,7 @@ class Limits:
     judgements: int = 1200
     nodes: int = 256
     least: int = 40
+    divided: int = 4
     pilots: int = 3
     searched: int = 4
     kept: int = 6
@@ -79,9 +82,17 @@ class Limits:
     stale: int = 30
     clearly: float = 1e-3
 
-    def judgements_of(self, nodes: int) -> int:
-        """Return how many placements of a job of so many nodes are judged at most."""
-        return max(self.least, self.judgements * self.nodes // max(self.nodes, nodes))
+    def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
+        """Return how many placements of a job of so many nodes are judged at most.
+
+        Parameters
+        ----------
+        nodes : int
+        adaptive : bool
+            Whether routers adapt.
+        """
+        whole = self.judgements // (self.divided if adaptive else 1)
+        return max(self.least, whole * self.nodes // max(self.nodes, nodes))
 
 
 LIMITS = Limits()

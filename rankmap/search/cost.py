@@ -154,6 +154,15 @@ class TimeCost:
         """Return the seconds; inf where they are certainly not below so many."""
         return self.model.time(placement.rows, placement.slots, below)
 
+    @property
+    def divides(self) -> bool:
+        """Whether a judgement divides bytes between paths, which takes long."""
+        return self.model.routing == "adaptive"
+
+    def guess(self, placement: Placement) -> float:
+        """Return about the seconds, to say what is worth judging first."""
+        return self.model.guess(placement.rows, placement.slots)
+
     def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
         """Return orders for graphs and for grids, which go by distances."""
         return searched_orders(pattern, slots)

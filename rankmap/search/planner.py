@@ -93,7 +93,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     deadline = request.job.get("deadline")
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
-    judgements = LIMITS.judgements_of(request.count)
+    judgements = LIMITS.judgements_of(request.count, model.routing == "adaptive")
     budget = Budget(judgements, deadline, request.job.get("progress"))
     timeless = without_time(model.slots(rows), model.routing)
     segments = None

@@ -1,10 +1,11 @@
 """The search: every node choice with every quick order, then orders searched for, then steps.
 
 One list of candidates for everybody: what all planners choose with their options, the families
-between packed and spread, and the orders of the ranks on each. Every one is judged by the cost
-that the answer is told by, so that none of them is ever better than the answer. Where a job is
-so large that there are more pairs than judgements, all orders are judged on a few node choices,
-and of the other pairs those first that promise most.
+between packed and spread, and the orders of the ranks on each. They are judged by the cost that
+the answer is told by, until they certainly are no better than the best so far. Where there are
+more pairs than judgements, all orders are judged on a few node choices, and of the other pairs
+those first that promise most; where routers adapt and a judgement is dear, all are judged in the
+order of a guess.
 
 With nodes that are given there is no other node to go to, and the same search orders the ranks.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -135,6 +136,8 @@ class Enumeration:
         self.costs: dict[bytes, float] = {}
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
+        self._plain: Candidate | None = None
+        self.guess = cost.guess if isinstance(cost, TimeCost) and cost.divides else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
         self.choices: list[_NodeChoice] = []
@@ -148,18 +151,18 @@ class Enumeration:
             for name, slots in self.space.others.items():
                 self._judge(choice, name, slots)
         for name, rows in self.space.choices:
-            key = self._key(rows)
-            if key not in every:
-                every[key] = choice = _NodeChoice(name, rows)
-                if self.first is not None:
-                    self._judge(choice, *self.first)
-                self._judge(choice, ROW_MAJOR, None)
+            every.setdefault(self._key(rows), _NodeChoice(name, rows))
         self.choices = list(every.values())
-        if self.ordered:
+        if self.guess is None:
+            for choice in self.choices:
+                self._judge_order(choice, ROW_MAJOR)
             self._judge_grids()
             self._judge_quick_orders()
-            if self.space.mapping:
-                self._judge_searched_orders()
+        else:
+            self._judge_grids()
+            self._judge_by_guess(self.guess)
+        if self.ordered and self.space.mapping:
+            self._judge_searched_orders()
         self._judge_every_list()
 
     def _judge_every_list(self) -> None:
@@ -229,20 +232,56 @@ class Enumeration:
     def _judge_quick_orders(self) -> None:
         """Judge the quick orders on all choices: all pairs, or those that promise most."""
         names = [name for name in self.orders if name != ROW_MAJOR]
-        if len(names) * len(self.choices) <= self.budget.left:
-            self._judge_pairs((choice, name) for choice in self._ranked() for name in names)
+        ranked = self._ranked()
+        if len(names) * len(ranked) <= self.budget.left:
+            for choice, name in itertools.product(ranked, names):
+                self._judge_order(choice, name)
             return
-        pilots = self._ranked()[: LIMITS.pilots]
-        self._judge_pairs((choice, name) for choice in pilots for name in names)
+        pilots = ranked[: LIMITS.pilots]
+        for choice, name in itertools.product(pilots, names):
+            self._judge_order(choice, name)
         gains = {name: min(p.costs.get(name, np.inf) / p.best for p in pilots) for name in names}
-        others = [choice for choice in self.choices if choice not in pilots]
-        pairs = [(choice, name) for choice in others for name in names]
+        pairs = list(itertools.product(ranked[LIMITS.pilots :], names))
         pairs.sort(key=lambda pair: pair[0].best * gains[pair[1]])
-        self._judge_pairs(pairs[: self.budget.left // 2])  # steps want judgements too
+        for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
+            self._judge_order(choice, name)
 
-    def _judge_pairs(self, pairs: Iterable[tuple[_NodeChoice, str]]) -> None:
-        for choice, name in pairs:
-            self._judge_order(choice, name, self.orders[name])
+    def _judge_by_guess(self, guess: Callable[[Placement], float]) -> None:
+        """Judge pairs of choices and orders, those first that are guessed to be the fastest.
+
+        A judgement takes so long where routers adapt that what is judged comes by what costs
+        next to nothing. All orders are guessed on the choices that are guessed to be the best,
+        and what they gain there is taken for what they gain elsewhere.
+        """
+        plain = {id(choice): guess(self._placed(choice, None)) for choice in self.choices}
+        ranked = sorted(self.choices, key=lambda choice: plain[id(choice)])
+        gains = {ROW_MAJOR: 1.0}
+        for choice in ranked[: LIMITS.pilots]:
+            for name, slots in self._ordered(choice):
+                share = guess(self._placed(choice, slots)) / (plain[id(choice)] or 1.0)
+                gains[name] = min(share, gains.get(name, np.inf))
+        if self.space.exact:
+            best = min(gains, key=gains.__getitem__)
+            for choice, name in itertools.product(ranked, dict.fromkeys([ROW_MAJOR, best])):
+                self._judge_order(choice, name)
+            return
+        pairs = list(itertools.product(ranked, gains))
+        pairs.sort(key=lambda pair: plain[id(pair[0])] * gains[pair[1]])
+        for choice, name in pairs[: self.budget.left // 2]:
+            self._judge_order(choice, name)
+
+    def _ordered(self, choice: _NodeChoice) -> Iterator[tuple[str, Ints | None]]:
+        """Yield the quick orders that fit a choice, but for rank r on slot r."""
+        for name, make in self.orders.items():
+            try:
+                slots = make(self.cost.model.slots(choice.rows))
+            except NidmapError:
+                continue
+            if name != ROW_MAJOR:
+                yield name, slots
+
+    def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
+        return Placement(choice.rows, self.slots.counts, slots)
 
     def _judge_searched_orders(self) -> None:
         """Judge orders that are searched for on the best distinct choices."""
@@ -265,12 +304,15 @@ class Enumeration:
             if make is not None:
                 yield make
 
-    def _judge_order(self, choice: _NodeChoice, name: str, make: Make) -> None:
+    def _judge_order(self, choice: _NodeChoice, name: str, make: Make | None = None) -> None:
         """Judge an order on a choice; nothing where it does not fit the pattern or the nodes."""
-        if name in choice.costs or not self.budget.left:
+        if name in choice.costs or not (self.budget.left or self.best is None):
             return
+        if self.first is not None:
+            self._judge(choice, *self.first)
+        make = make or self.orders.get(name)
         try:
-            slots = make(self.cost.model.slots(choice.rows))
+            slots = None if make is None else make(self.cost.model.slots(choice.rows))
         except NidmapError:
             return
         self._judge(choice, name, slots)
@@ -278,21 +320,24 @@ class Enumeration:
     def _judge(self, choice: _NodeChoice, order: str, slots: Ints | None) -> None:
         """Judge a placement, unless its like is known, and keep it among the candidates.
 
-        What certainly costs no less than the best so far counts as infinite; but with rank r on
-        slot r every choice is judged to its end, as tables show it.
+        What certainly costs no less than the best so far counts as infinite; with rank r on
+        slot r the best so far of these, so that the best of them is known.
         """
-        placement = Placement(choice.rows, self.slots.counts, slots).canonical()
+        placement = self._placed(choice, slots).canonical()
         if not self._allows(placement):
             return
         known = placement.key in self.costs
         if not known and not self.budget.spend(choice.name) and self.best is not None:
             return
         below = np.inf
-        if self.best is not None and order != ROW_MAJOR and not self.space.exact:
-            below = self.best.cost
+        if not self.space.exact:
+            rivals = self._plain if order == ROW_MAJOR else self.best
+            below = np.inf if rivals is None else rivals.cost
         choice.costs[order] = cost = self._cost_of(placement, below)
         candidate = Candidate(choice.name, order, placement, cost)
         self.candidates.append(candidate)
+        if order == ROW_MAJOR and (self._plain is None or cost < self._plain.cost):
+            self._plain = candidate
         self._keep(candidate)
 
     def _cost_of(self, placement: Placement, below: float = np.inf) -> float:
