@@ -16,7 +16,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.request import Choice, Request
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.quantities import size_text, time_text
 from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
@@ -29,7 +29,7 @@ from rankmap.joint.judge import State
 from rankmap.joint.node_sets import default
 from rankmap.joint.rank_orders import ready
 from rankmap.joint.search import Found, cheapest, cost, search
-from rankmap.joint.segments import Segments, whole_segments
+from rankmap.joint.segments import Segments, inside_one_block, whole_segments
 from rankmap.order import Order
 from rankmap.predict import Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
@@ -101,15 +101,16 @@ def auto(machine: Machine, request: Request) -> Choice:
     def worth(state: State) -> float:
         return cost(quick, state) if timeless else quick.time(state.rows, state.slots)
 
-    segments = None
+    segments, free = None, request.free
     if request.segment is None:
+        request = inside_one_block(quick, request, worth)
         found = look(quick, request, budget)
     else:
         segments = whole_segments(quick, request, worth)
         found = look(quick, segments.narrowed(request), budget)
         found = segments.only(found, worth, default(machine, request), base.strategy)
         assumed = (*assumed, segments.note)
-    answer = _Answer(asked, quick, found, budget, assumed, request, worth, timeless, segments)
+    answer = _Answer(asked, quick, found, budget, assumed, request, free, worth, timeless, segments)
     return answer.choice()
 
 
@@ -121,6 +122,8 @@ class _Answer:
     ----------
     worth : callable
         Returns the seconds of a state that the search has gone by, or J.
+    free : bool (n,)
+        Rows that may be chosen; the request may be for a part of them, as for one block.
     timeless : str
         Why no time can be told, so that J was gone by; '' where it can.
     """
@@ -131,6 +134,7 @@ class _Answer:
     budget: Budget
     assumed: tuple[str, ...]
     request: Request
+    free: Mask
     worth: Callable[[State], float]
     timeless: str = ""
     segments: Segments | None = None
@@ -208,7 +212,7 @@ class _Answer:
 
     def _allowed(self, state: State) -> bool:
         """Return whether a state keeps to the free nodes and the segments that were asked for."""
-        free = bool(self.request.free[state.rows].all())
+        free = bool(self.free[state.rows].all())
         return free and (self.segments is None or self.segments.hold(state))
 
     def _gain(self, state: State, base: State) -> Gain | None:
@@ -311,6 +315,7 @@ class _Answer:
                 "needed": needed,
             },
             "chosen": self._chosen(state),
+            "segment": None if self.segments is None else self.segments.size,
             "search": {
                 "from": state.name,
                 "starts": self.found.tried,

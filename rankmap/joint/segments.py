@@ -17,6 +17,8 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.planners.segments import Blocks, blocks_of, in_segments
 from placement.request import Request
+from placement.scheduler.constraints import has_blocks
+from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints
 from placement.support.quantities import unit_name
 from rankmap.joint.judge import State
@@ -25,7 +27,7 @@ from rankmap.pattern.training import Training
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 
-__all__ = ["Segments", "whole_segments"]
+__all__ = ["Segments", "inside_one_block", "whole_segments"]
 
 #: What is to stay inside a block, the most first.
 KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))
@@ -95,6 +97,46 @@ class Segments:
         starts = [one for one in found.starts if self.hold(one)]
         base = None if default is None else State(default, None, name)
         return replace(found, default=base, states=states, starts=starts)
+
+
+def inside_one_block(
+    asked: Predictor, request: Request, worth: Callable[[State], float]
+) -> Request:
+    """Return a request that asks for nodes of one block where Slurm starts no others.
+
+    Under topology/block that is a job without segments; it is the block of the planners'
+    choice, or Slurm's own, that is worth most.
+
+    Parameters
+    ----------
+    asked : Predictor
+    request : Request
+        Without segments.
+    worth : callable
+        Predicted time of a state, or its J: the less the better.
+
+    Raises
+    ------
+    PlanError
+        No block has so many free nodes, or not with the included ones.
+    """
+    machine = asked.machine
+    sizes = block_sizes(machine.switches) if machine.switches is not None else []
+    if not has_blocks(machine, request) or request.count > max(sizes):
+        return request
+    of = blocks_of(machine, request.count).of
+    whole = replace(request, segment=request.count)
+    try:
+        sets = [in_segments(machine, whole, planners.find(name)) for name in PLANNERS]
+    except PlanError as error:
+        raise PlanError(
+            f"Slurm would let the job wait: topology/block starts {request.count} nodes inside "
+            "one block alone, and none has them free",
+            f"--segment parts a job; {error.hint or error.message}",
+        ) from None
+    best = min((State(rows, None, "") for rows in sets), key=worth)
+    idle = request.free if request.idle is None else request.idle
+    return replace(request, free=request.free & (of == of[best.rows[0]]), idle=idle)
 
 
 def whole_segments(asked: Predictor, request: Request, worth: Callable[[State], float]) -> Segments:
