@@ -18,7 +18,7 @@ from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
 
-__all__ = ["counted", "overfull", "plan", "spans", "usual_strategy"]
+__all__ = ["counted", "describe", "overfull", "plan", "request_for", "spans", "usual_strategy"]
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
@@ -79,7 +79,7 @@ def plan(
         scheduler may take them.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
-        ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
+        ``bytes``, ``routing`` … (`rankmap.search.planner.auto`).
 
     Returns
     -------
@@ -110,19 +110,56 @@ def plan(
         )
     if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
-    free, must = _free(machine, count, candidates, include, exclude)
-    own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
-    request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own, segment)
-    if promised is not None:
-        request = replace(request, free=_without_promised(machine, request, promised), idle=free)
-    if name not in _KNOW_TREES:
-        request = _inside_one_tree(machine, request)
+    request = request_for(
+        machine, count, candidates=candidates, include=include, exclude=exclude,
+        per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed,
+        baseline=baseline, segment=segment, any_tree=name in _KNOW_TREES, promised=promised,
+    )  # fmt: skip
+    request = replace(request, job=job)
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
         choice = _choose(machine, request, name)
     _verify(machine, request, choice.rows, name)
-    return _describe(machine, request, choice, name)
+    return describe(machine, request, choice, name)
+
+
+def request_for(
+    machine: Machine,
+    count: int,
+    *,
+    candidates: Mask | None = None,
+    include: Iterable[int] = (),
+    exclude: Iterable[int] = (),
+    per_blade: int = 4,
+    contiguous: bool = False,
+    weights: Ints | None = None,
+    seed: int = 0,
+    baseline: Baseline | str = "",
+    segment: int | None = None,
+    any_tree: bool = False,
+    promised: Mask | None = None,
+) -> Request:
+    """Return what every planner is asked, of the same arguments as `plan`.
+
+    Parameters
+    ----------
+    any_tree : bool
+        Whether the planner chooses the tree of a topology.conf itself.
+
+    Raises
+    ------
+    PlanError, UsageError
+        As `plan`.
+    """
+    free, must = _free(machine, count, candidates, include, exclude)
+    own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
+    request = Request(
+        count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment
+    )
+    if promised is not None:
+        request = replace(request, free=_without_promised(machine, request, promised), idle=free)
+    return request if any_tree else _inside_one_tree(machine, request)
 
 
 def _choose(machine: Machine, request: Request, name: str) -> Choice:
@@ -260,7 +297,8 @@ def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> No
         )
 
 
-def _describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
+def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
+    """Return a choice as a plan, with what its nodes touch beside the baseline's."""
     from placement.lookup import nodes_of
 
     rows = choice.rows

@@ -1,4 +1,4 @@
-"""A plan written down, one function a format: lists, headers, launch lines, the affinity of pods.
+"""A plan written down, one function a format: lists, headers, launch lines.
 
 Every header, and the question that ``--check`` puts to Slurm, is made from
 one `Job`, so that what the nodes were chosen with is also what the job asks
@@ -28,7 +28,6 @@ _BATCH = {
     "torque": ("Torque", "pbs"),
     "cobalt": ("Cobalt", "aprun"),
     "alps": ("ALPS (aprun)", "aprun"),
-    "kubernetes": ("Kubernetes", "affinity"),
 }
 
 #: What takes the scripts of a format; others than these fit everywhere.
@@ -322,19 +321,3 @@ def _launch_inside(plan: Emission, scheduler: str) -> list[str]:
 
 def _aprun_line(plan: Emission, nids: str, program: str = "./app") -> str:
     return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} {program}"
-
-
-def affinity(plan: Emission) -> str:
-    """Return ``affinity`` for the ``spec`` of pods: required, by ``kubernetes.io/hostname``."""
-    lines = [f"# {line}" for line in plan.remarks]
-    lines += [
-        "affinity:",
-        "  nodeAffinity:",
-        "    requiredDuringSchedulingIgnoredDuringExecution:",
-        "      nodeSelectorTerms:",
-        "      - matchExpressions:",
-        "        - key: kubernetes.io/hostname",
-        "          operator: In",
-        f"          values: {dumps(list(plan.nodes))}",
-    ]
-    return "\n".join(lines) + "\n"

@@ -23,7 +23,6 @@ _PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
 #: What the schedulers are called whose own choice nobody has described.
 _UNKNOWN = {
     "alps": "ALPS", "pbs": "PBS", "cobalt": "Cobalt", "torque": "Torque", "flux": "Flux",
-    "kubernetes": "Kubernetes",
 }  # fmt: skip
 
 

@@ -172,7 +172,7 @@ def job_of(model: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        As `rankmap.joint.job.predictor` takes it.
+        As `rankmap.search.job.predictor` takes it.
     """
     given = {name: model.pop(name) for name in SENDING}
     return {name: value for name, value in given.items() if value is not None}
@@ -182,7 +182,7 @@ def predictor(
     machine: Machine, pattern: str, ppn: int | str | Sequence[int], model: dict[str, Any]
 ) -> Predictor:
     """Return the model that the options of `model_options` ask for."""
-    from rankmap.joint.job import predictor as predictor_of
+    from rankmap.search.job import predictor as predictor_of
 
     options = dict(model)
     fair = options.pop("fair")

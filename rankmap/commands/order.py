@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, machine_specs, quiet_option, say, write_output
+from placement.commands.common import among, quiet_option, say, write_output
 from placement.commands.sending import sending_options
 from placement.errors import LaunchError, UsageError
 from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
@@ -139,8 +139,6 @@ def order(
     hydra                        host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
-    mpijob                       host file with slots, as of Kubeflow's MPIJob
-    kubernetes                   JSON: each node with its ranks
     json       .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each
@@ -156,9 +154,9 @@ def order(
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
-    from rankmap.order_store import Wish, arrange_and_store
     from rankmap.pattern import parse_pattern
     from rankmap.predict.job_pattern import size_of
+    from rankmap.search.by_strategy import order_by_strategy
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"
@@ -167,8 +165,7 @@ def order(
     slots = job.slots(job.machine())
     asked = _add_relax(strategy) if relax else strategy
     sent = job_of(model)
-    wish = Wish(wanted, asked, sent, machine_specs=machine_specs(job.specs))
-    made = arrange_and_store(slots, wish)
+    made = order_by_strategy(slots, wanted, asked, sent)
     made, told = fit_format(made, chosen, way, mapping_limit, sent)
     fitted = parse_pattern(wanted).on(made.on)
     if binder:

@@ -20,8 +20,6 @@ from rankmap.launch.launch_folder import (
     Prepared,
     discard_launch,
     remove_at_end,
-    store_answers,
-    store_launch,
 )
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
@@ -79,7 +77,7 @@ class RunCommand:
     options : mapping of str to any
         The options of a launch, by their names.
     sent : mapping of str to any
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     """
 
     command: tuple[str, ...]
@@ -159,28 +157,23 @@ class RunCommand:
     def _plan(self) -> Iterator[dict[str, Any]]:
         """Plan and yield what the parent needs of it, a quick order first; in the child process.
 
-        An order that is kept is looked for before anything is thought out;
-        what is expected of an order is worked out when it could start.
+        What is expected of an order is worked out when it could start.
         """
         from rankmap.launch.expectation import UNKNOWN
 
         job, dropped = self.read_job(dry=False), ""
-        order = job.stored()
         given, asked = self.options, os.path.basename(self.command[0])
         auto = given["strategy"] == "auto" and given["order_file"] is None
-        if order is None and auto and given["patience"] and asked in _QUICK_LAUNCHERS:
+        if auto and given["patience"] and asked in _QUICK_LAUNCHERS:
             with contextlib.suppress(NidmapError):
                 quick = job.prepared(job.ordered(_QUICK))
-                self._store(quick)
                 yield {**self._for_parent(quick, UNTIMELY), "quick": True}
                 dropped = quick.path
         try:
-            order = order or job.ordered()
-            made = job.prepared(order)
+            made = job.prepared()
         except Exception:
             discard_launch(dropped)
             raise
-        self._store(made)
         yield {**self._for_parent(made, UNTIMELY), "dropped": dropped}
         try:
             words = job.expected(made.order).words
@@ -200,13 +193,6 @@ class RunCommand:
             "remarks": made.remarks,
             "words": self.order_words(made.order, expected),
         }
-
-    def _store(self, made: Prepared) -> None:
-        """Write down what is planned, for ``nidmap score --job``."""
-        from rankmap.launch.allocation import job_id
-
-        specs = machine_specs(self.job.specs, needed=False)
-        store_launch(made, job_id(os.environ), self.command, specs)
 
     def order_words(self, order: Order, expected: str) -> str:
         """Return which order is taken, by what it was chosen, and what is expected of it."""
@@ -356,7 +342,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
             return f"cannot verify: {error}"
         _say_safely(f"cannot verify: {error}")
         return ""
-    store_answers(found["path"], said)
     pairs = zip(said, plan, strict=True)
     wrong = [r for r, (one, two) in enumerate(pairs) if plain_host(one) != plain_host(two)]
     if wrong:
