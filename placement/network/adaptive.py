@@ -36,7 +36,7 @@ from placement.support.arrays import summed
 __all__ = ["Division", "channels", "divide", "hops", "loads", "notes"]
 
 #: Powers by which ways are weighed for the best division, one a step; steps of any other.
-POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 12
+POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 6
 
 #: Router pairs that are divided one by one, at most.
 FEW = 1024
@@ -49,7 +49,7 @@ FIRST, LONGER, SHORTER, LONGEST, MOST, SURE = 2.0, 1.5, 0.5, 8.0, 4.0, 12.0
 TINY = 1e-300
 
 #: Third groups that stand for all that a demand does not touch.
-THIRDS = 3
+THIRDS = 2
 
 FEW_GROUPS = "fewer than three groups: adaptive takes detours inside groups alone"
 
@@ -104,7 +104,11 @@ class Network:
         """Return the bytes on every channel by those in the tables of all groups."""
         ways, groups, units = self.ways, self.ways.groups, touched.routers.units
         inside = np.zeros(self.inside.shape)
-        np.add.at(inside, ways.home[touched.members], places.inside)
+        home = ways.home[touched.members]
+        if ways.count == groups.count:
+            inside[home] = places.inside
+        else:  # pieces of one group
+            np.add.at(inside, home, places.inside)
         between = np.zeros(self.between.shape)
         between[np.ix_(units, touched.members)] = places.out
         between[np.ix_(touched.members, units)] = places.back.T

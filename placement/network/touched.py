@@ -211,11 +211,13 @@ class TouchedGroups:
             self.weight = self.joins.copy()
             self.weight[:, count:] = (linked / len(thirds))[:, None]
             self.times[count:] = untouched.sum() / len(thirds)
-        self.detour = ways.detour[ways.home[units]]
         place = routers.places
         self.slots = np.arange(count)[:, None], place
         self.pairs = np.arange(count)[:, None, None], place[:, :, None], place[:, None, :]
-        self.near = self.detour[self.pairs]
+        self.ranks = np.arange(routers.width)[None, :, None]
+        detour = ways.detour[ways.home[units]]
+        self.near = detour[self.pairs]
+        self.around = (detour[self.slots] > 0).astype(np.float64)
 
     def load(self, total: Split, minimal: Split) -> Places:
         """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.
@@ -237,10 +239,15 @@ class TouchedGroups:
         whole = out[:, :count] + back[:, :count].T + between
         out[:, :count], back[:, :count] = whole, whole.T
         flow = product(product(self.to_touched.transpose(0, 2, 1), crossing), self.to_touched)
-        flow[self.slots] += product(away, self.to_all)
+        leaving, entering = product(away, self.to_all), product(home, self.to_all)
+        if total.inner.any():
+            kept = (total.inner - minimal.inner) * self.near
+            leaving += kept.sum(axis=2)[:, :, None] * self.around
+            entering += kept.sum(axis=1)[:, :, None] * self.around
+            flow[self.pairs] += minimal.inner - 2 * kept
+        flow[self.slots] += leaving
         to = flow.transpose(0, 2, 1)
-        to[self.slots] += product(home, self.to_all)
-        self._add_inner(flow, total.inner, minimal.inner)
+        to[self.slots] += entering
         inside = self.ways.groups.local.carry(self.shape, flow)
         return Places(inside, out, back)
 
@@ -249,43 +256,28 @@ class TouchedGroups:
         found: Floats = product(sent, self.joins) * self.weight[:, None, :]
         return found
 
-    def _add_inner(self, flow: Floats, total: Floats, minimal: Floats) -> None:
-        """Add what stays inside groups: on shortest paths, and over every other router."""
-        if not total.any():
-            return
-        count = len(self.each)
-        kept = np.zeros((count, *flow.shape[1:]))
-        kept[self.pairs] = (total - minimal) * self.near
-        over = kept.sum(axis=2)[:, :, None] + kept.sum(axis=1)[:, None, :] - 2 * kept
-        flow[:count] += over * (self.detour > 0)
-        flow[self.pairs] += minimal
-
     def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
         """Return what weights on channels make of minimal ways, and of the others."""
         count = len(self.each)
-        inside = self.ways.groups.local.priced(self.shape, weight.inside)
-        out, back = (
-            product(
-                inside[self.slots] if k == 0 else inside.transpose(0, 2, 1)[self.slots],
-                self.to_all.transpose(0, 2, 1),
-            )
-            for k in (0, 1)
+        local = self.ways.groups.local
+        leaving, entering, passing = local.priced_ends(
+            self.shape, weight.inside, self.slots, self.to_touched
         )
+        gates = self.to_all.transpose(0, 2, 1)
+        away, home = product(leaving, gates), product(entering, gates)
         across = (weight.out[:, :count] + weight.back[:, :count].T) / 2
-        own = inside[:count]
-        minimal = Weights(out[:, :, :count], back[:, :, :count], across, own[self.pairs])
-        joins = self.joins.T
+        direct = leaving[np.arange(count)[:, None, None], self.ranks, self.pairs[2]]
+        minimal = Weights(away[:, :, :count], home[:, :, :count], across, direct)
+        each, joins = self.each, self.joins.T
         both = product(weight.out * self.weight, joins)
         both += product(weight.back * self.weight, joins).T
-        passing = product(product(self.to_touched, inside), self.to_touched.transpose(0, 2, 1))
         both += np.tensordot(self.times, passing, 1)
-        each = self.each
-        paid = own * (self.detour > 0)
-        detour = paid.sum(axis=2)[:, :, None] + paid.sum(axis=1)[:, None, :] - 2 * paid
+        first = np.einsum("gsp,gsp->gs", leaving, self.around)[:, :, None]
+        second = np.einsum("gsp,gsp->gs", entering, self.around)[:, None, :]
         others = Weights(
-            product(out * self.weight[:, None, :], joins) * each[:, None, :],
-            product(back * self.weight[:, None, :], joins) * each.T[:, None, :],
+            product(away * self.weight[:, None, :], joins) * each[:, None, :],
+            product(home * self.weight[:, None, :], joins) * each.T[:, None, :],
             both * each,
-            detour[self.pairs] * self.near,
+            (first + second - 2 * direct) * self.near,
         )
         return minimal, others

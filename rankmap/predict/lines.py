@@ -35,7 +35,7 @@ __all__ = ["most_steps", "phases", "spread"]
 MOST_US, LEAST_STEPS = 3e5, 8
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
-US_A_CHANNEL = {"single": 1.0}
+US_A_CHANNEL = {"single": 1.0, "adaptive": 2.0}
 
 
 def phases(

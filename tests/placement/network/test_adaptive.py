@@ -209,7 +209,7 @@ def test_less_willing_routers_detour_less_and_take_longer(specification):
     shares = [found.minimal_share for found in every[1:]]
     seconds = [largest(machine, found.load) for found in every]
     assert shares == sorted(shares)
-    assert seconds == sorted(seconds)
+    assert (np.diff(seconds) >= -1e-9 * seconds[0]).all()
     np.testing.assert_allclose(every[-1].load, loads(machine, demand, "minimal").load, rtol=1e-4)
 
 
@@ -389,3 +389,24 @@ def test_no_demand_is_told_of_in_the_answer_to_another():
     alone = [loads(machine, one, "adaptive").notes for one in (hot, even)]
     assert alone[0] != alone[1]
     assert notes(machine) == ()
+
+
+@pytest.mark.parametrize(
+    "specification",
+    [
+        "dragonfly:groups=3,chassis=3,blades=4,nodes=1",
+        "slingshot:groups=3,switches=5,nodes=1",
+        "dragonfly+:groups=3,leaves=3,spines=2,nodes=1",
+    ],
+)
+def test_prices_from_and_to_some_positions_are_those_of_all(specification):
+    groups = group_ways_of(parse_spec(specification)).groups
+    draw, local, size = np.random.default_rng(0), groups.local, groups.width
+    price = draw.random((groups.count, size, size)) * (local.joined[groups.shape] > 0)
+    slots = np.arange(2)[:, None], draw.permuted(np.tile(np.arange(size), (2, 1)), axis=1)[:, :3]
+    gates = draw.random((groups.count, 4, size))
+    every = local.priced(groups.shape, price)
+    leaving, entering, passing = local.priced_ends(groups.shape, price, slots, gates)
+    np.testing.assert_allclose(leaving, every[slots])
+    np.testing.assert_allclose(entering, every.transpose(0, 2, 1)[slots])
+    np.testing.assert_allclose(passing, gates @ every @ gates.transpose(0, 2, 1))
