@@ -13,6 +13,7 @@ from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of, scheduler_choice
+from placement.scheduler.constraints import block_waits
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
@@ -301,7 +302,10 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
     from placement.lookup import nodes_of
 
     rows = choice.rows
+    segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
+    waits = block_waits(machine, replace(request, segment=segment), rows)
     facts = {
+        "waits": waits,
         "free": int(request.free.sum()),
         "touches": spans(machine, rows),
         "default": _default(machine, request),
@@ -314,7 +318,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
         strategy=strategy,
         why=f"{choice.why}; {where}" if choice.why else where,
         facts=facts,
-        warnings=choice.warnings,
+        warnings=(*choice.warnings, *([waits] if waits else [])),
         order=choice.order,
         written=choice.written,
         judged=choice.judged,

@@ -86,6 +86,7 @@ class PlanReport:
         """
         options, slurm, switches = self.options, self.offered.slurm, self.machine.switches
         blocks = switches is not None and switches.kind == "block"
+        segment = self.plan.facts["predicted"].get("segment") or options.segment or 0
         pinned = Job(
             count=options.count,
             slack=options.slack,
@@ -94,7 +95,7 @@ class PlanReport:
             constraint=options.constraint,
             reservation=options.reservation,
             nodelist=self.plan.nodes,
-            segment=(options.segment or 0) if blocks else 0,
+            segment=segment if blocks else 0,
             placement_set=options.placement_set or "",
             select=self._select(options.select) if options.select else (),
         )
@@ -191,6 +192,8 @@ class PlanReport:
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
         if self.options.form in SOFT:
             remarks.append(self.led_words())
+        elif self.plan.facts["waits"]:
+            remarks.append(self.plan.facts["waits"])
         if self.options.order_out is not None:
             remarks.append(
                 f"planned together with the order of the ranks in {self.options.order_out}"

@@ -98,7 +98,8 @@ GPUS = 4
 def _as_domains(network: Network) -> Network:
     """Return a tree whose leaves are domains of accelerators: fast links inside, NICs out of them.
 
-    The bandwidths are assumed. The NICs of a domain's nodes are one link, as wide as all of them.
+    The bandwidths are assumed. Each node's NICs are one cable out of its domain, which carries
+    what this node sends and receives there, and nothing of others (``own_cables``).
     """
     links = network.links
     assert links is not None
@@ -109,10 +110,10 @@ def _as_domains(network: Network) -> Network:
     note = (
         f"blocks are assumed to be NVLink domains, {inside:g} GB/s a node inside and {outside:g}"
         f" out of them ({GPUS} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
-        " (bandwidth.up0, bandwidth.up1) state them"
+        " (bandwidth.up0 and up1 of a node) state them"
     )
     marks = dict.fromkeys(("memory_mark", "process_mark"), "assumed")
-    speeds = {"memory": inside, "process": GPU_INSIDE, **marks}
+    speeds = {"memory": inside, "process": GPU_INSIDE, "own_cables": True, **marks}
     topology = network.topology
     topology = replace(
         topology,
@@ -122,7 +123,11 @@ def _as_domains(network: Network) -> Network:
     return replace(
         network,
         topology=topology,
-        links=replace(links, bandwidth=below[links.a] * outside),
+        links=replace(
+            links,
+            count=np.where(links.kind == 0, np.maximum(1, below[links.a]), 1).astype(np.int32),
+            bandwidth=below[links.a] * outside,
+        ),
         notes=(*network.notes, note),
     )
 

@@ -219,6 +219,12 @@ def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
     labels = [label[own] for label in forest.ancestor[1:]]
     up = [np.where(label >= 0, priced[forest.up[label]], 0.0) for label in labels]
     down = [np.where(label >= 0, priced[forest.down[label]], 0.0) for label in labels]
+    if forest.out is not None and forest.into is not None:  # at the nodes' own switches
+        for ends, cable in ((up, forest.out), (down, forest.into)):
+            ends[:] = [
+                np.where(label == own, priced[cable], end)
+                for label, end in zip(labels, ends, strict=True)
+            ]
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.network import SINGLE_PATH, channels, few_pairs, next_channel
-from placement.network.tree import joined_above
+from placement.network.tree import forest_of, joined_above
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
 
@@ -91,8 +91,11 @@ def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
     table, entered = next_channel(machine, routing, goal), channels(machine, routing).target
     message, at = np.arange(len(a)), machine.router[a, 0].astype(np.int64)
     steps = [(message[:0], message[:0])]
+    forest = forest_of(machine) if machine.topology.kind == "tree" else None
     while len(message):
         channel = table[at, column[message]].astype(np.int64)
+        if forest is not None and forest.out is not None and len(steps) == 1:
+            channel = np.where(channel >= 0, forest.out[a], channel)
         message, channel = message[channel >= 0], channel[channel >= 0]
         steps.append((message, channel))
         at = entered[channel].astype(np.int64)

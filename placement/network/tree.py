@@ -9,17 +9,18 @@ any graph (`placement.network.switches`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from placement.machine import Machine
 from placement.network import switches
-from placement.network.demand import Demand
+from placement.network.demand import Demand, Messages
 from placement.network.shortest_paths import no_path, refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
+from placement.support.arrays import rank_within, summed
 from placement.topologies import links, router_count
 
 __all__ = [
@@ -45,12 +46,17 @@ class Forest:
     depth : int64 (r,)
     up, down : int64 (r,)
         Channel to and from the switch above; -1 at a root.
+    out, into : int64 (n,) or None
+        Channel by which each node's bytes leave its switch, and come in, where every node has
+        a cable of its own (``own_cables``); -1 below a root. None elsewhere.
     """
 
     ancestor: Ints
     depth: Ints
     up: Ints
     down: Ints
+    out: Ints | None = None
+    into: Ints | None = None
 
 
 def routings(machine: Machine) -> tuple[str, ...]:
@@ -94,7 +100,31 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
         for load, way in ((climbing, forest.up), (descending, forest.down)):
             busy = np.flatnonzero(load)
             out[way[busy]] += load[busy]
+    if forest.out is not None and forest.into is not None:
+        leaf = machine.router[:, 0].astype(np.int64)
+        both = _beyond_switch(leaf, demand)
+        ways = (forest.up, forest.out), (forest.down, forest.into)
+        for amount, (way, own) in zip(both, ways, strict=True):
+            out[way[leaf[own >= 0]]] = 0.0
+            np.add.at(out, own[own >= 0], amount[own >= 0])
     return out
+
+
+def _beyond_switch(leaf: Ints, demand: Demand) -> tuple[Floats, Floats]:
+    """Return the bytes that each node sends to, and receives from, nodes of other switches."""
+    sent, received = np.zeros(len(leaf)), np.zeros(len(leaf))
+    for part in demand.nodewise:
+        if isinstance(part, Messages):
+            far = leaf[part.a] != leaf[part.b]
+            for total, end in ((sent, part.a), (received, part.b)):
+                total += summed(end[far], part.amount[far], len(leaf))
+            continue
+        whole = summed(part.line, part.ranks)[part.line]
+        _, unit = np.unique(part.line * demand.routers + leaf[part.row], return_inverse=True)
+        others = whole - summed(unit, part.ranks)[unit]
+        both = summed(part.row, part.amount * part.ranks * others, len(leaf))
+        sent, received = sent + both, received + both
+    return sent, received
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") -> Floats:
@@ -141,6 +171,8 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     for label, below in pairwise(above):
         inside = np.flatnonzero(below >= 0)
         out[label[inside], inside] = forest.down[below[inside]]
+    if forest.into is not None:
+        out = np.where(out == forest.down[at], forest.into[nodes], out)
     out[forest.ancestor[0][:, None] != above[0]] = -1
     return switches.stop_at_switches(machine, nodes, out)
 
@@ -172,19 +204,28 @@ def forest_of(machine: Machine) -> Forest | None:
 
 
 def _build_forest(machine: Machine) -> Forest | None:
-    both = channels(machine)
-    half = len(both) // 2
-    a, b = both.source[:half].astype(np.int64), both.target[:half].astype(np.int64)
+    found = links(machine)
+    half = int(found.count.sum())
+    a, b = found.a.astype(np.int64), found.b.astype(np.int64)
     count = router_count(machine)
     parent, depth = _parents(count, a, b)
     low = np.where(parent[a] == b, a, b)
-    if len(a) != int((parent >= 0).sum()):
+    own = bool(machine.topology.parameters.get("own_cables"))
+    if len(a) != int((parent >= 0).sum()) or (half > len(a) and not own):
         return None
     up, down = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
-    row = np.arange(half)
+    row = np.cumsum(found.count, dtype=np.int64) - found.count
     up[low] = np.where(low == a, row, row + half)
     down[low] = np.where(low == a, row + half, row)
-    return Forest(_ancestors(parent, depth), depth, up, down)
+    forest = Forest(_ancestors(parent, depth), depth, up, down)
+    if not own:
+        return forest
+    cables = np.ones(count, dtype=np.int64)
+    cables[low] = found.count
+    leaf = machine.router[:, 0].astype(np.int64)
+    cable = rank_within(leaf) % cables[leaf]
+    out, into = (np.where(way[leaf] >= 0, way[leaf] + cable, -1) for way in (up, down))
+    return replace(forest, out=out, into=into)
 
 
 def _parents(count: int, a: Ints, b: Ints) -> tuple[Ints, Ints]:

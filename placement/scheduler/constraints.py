@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import PlanError
+from placement.request import Baseline
 from placement.scheduler.baseline import scheduler_choice
 from placement.scheduler.switches import slurm_switches
 from placement.support.quantities import counted
@@ -20,10 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from placement.machine import Machine
-    from placement.request import Baseline, Plan
+    from placement.request import Plan, Request
     from placement.support.array_types import Ints, Ints32, Mask
 
-__all__ = ["Exclusion", "around", "best_exclusion", "leaf_count", "led_to", "looks_at_switches"]
+__all__ = [
+    "Exclusion", "around", "best_exclusion", "block_waits", "has_blocks", "leaf_count", "led_to",
+    "looks_at_switches",
+]  # fmt: skip
+
+#: Slurm's own choices under other plugins than topology/block.
+_OTHERS = ("slurm-none", "slurm-tree", "slurm-dragonfly")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +75,48 @@ def looks_at_switches(machine: Machine, own: Baseline, live: bool) -> bool:
         may run any plugin.
     """
     return own.strategy == "slurm-tree" or not (live or machine.switches is not None)
+
+
+def has_blocks(machine: Machine, request: Request) -> bool:
+    """Return whether the scheduler is a Slurm with topology/block."""
+    blocks = machine.switches is not None and machine.switches.kind == "block"
+    return blocks and request.baseline.strategy not in _OTHERS
+
+
+def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
+    """Return why Slurm lets a job wait that is pinned to some nodes; '' where it starts.
+
+    Under topology/block a job's nodes, or those of each of its segments, lie in one block.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+    rows : int64 (k,)
+
+    Examples
+    --------
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("tree:4x2")
+    >>> block_waits(machine, Request(2, machine.free), np.array([0, 4]))
+    ''
+    """
+    if not has_blocks(machine, request):
+        return ""
+    own = Baseline("slurm-block", "topology/block")
+    asked = replace(request, include=rows, baseline=own, segment=request.segment or None)
+    try:
+        scheduler_choice(machine, asked)
+    except PlanError:
+        if request.segment:
+            each = f"segments of {request.segment} lie in one block each"
+            return f"Slurm lets this job wait: under topology/block {each}"
+        return (
+            f"Slurm lets this job wait: under topology/block its {len(rows)} nodes have to lie in "
+            "one block that holds so many, or come in --segment"
+        )
+    return ""
 
 
 def led_to(machine: Machine, plan: Plan, own: Baseline, inside: Mask) -> Ints | None:

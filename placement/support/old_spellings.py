@@ -29,6 +29,7 @@ GONE: dict[str, str] = {
     "ab --control": "the interval says what the noise alone does",
     "ab --retries": "a launch that fails is begun anew twice",
     "ab --show": "the program's output is in the folder that --output-dir names",
+    "slurm install --job-submit": "--switches moves no job, it only makes it wait",
     "score --job": _JOB,
     "score --ask": _JOB,
     "score --order-dir": _JOB,

@@ -35,7 +35,7 @@ from rankmap.search.node_sets import default, node_choices
 from rankmap.search.rank_orders import ready
 from rankmap.search.ranking import ROW_MAJOR, Ranking
 from rankmap.search.search import Space, search
-from rankmap.search.segments import Segments, whole_segments
+from rankmap.search.segments import Segments, inside_one_block, whole_segments
 from rankmap.short_orders import fit_format
 
 __all__ = ["auto", "reason", "why"]
@@ -96,9 +96,9 @@ def auto(machine: Machine, request: Request) -> Choice:
     judgements = LIMITS.judgements_of(request.count, model.routing == "adaptive")
     budget = Budget(judgements, deadline, request.job.get("progress"))
     timeless = without_time(model.slots(rows), model.routing)
-    segments = None
-    if request.segment is not None:
-        segments = whole_segments(model, request)
+    within = inside_one_block if request.segment is None else whole_segments
+    segments = within(model, request)
+    if segments is not None and request.segment is not None:
         assumed = (*assumed, segments.note)
     cost = HopCost(model) if timeless else TimeCost(model)
     choices = node_choices(machine, request) if segments is None else segments.choices
@@ -273,6 +273,7 @@ class _Answer:
                 "needed": needed,
             },
             "chosen": self._chosen(),
+            "segment": self._segment,
             "search": {
                 "from": ranking.best.name,
                 "candidates": len(ranking.candidates),
@@ -282,6 +283,11 @@ class _Answer:
             },
             "rests_on": list(best.notes),
         }
+
+    @property
+    def _segment(self) -> int | None:
+        """Nodes of a segment where segments were asked for."""
+        return None if self.request.segment is None or not self.segments else self.segments.size
 
     def _chosen(self) -> dict[str, Any]:
         """Return what the plan was chosen by, as the orders' ``optimised`` has it."""

@@ -145,7 +145,9 @@ class PricedSteps:
         machine = cost.model.machine
         spare = int(request.free.sum()) - request.count
         self.works = request.count > 1 and (swaps or spare > 0)
-        single = machine.router.shape[1] == 1 and machine.topology.kind != "fattree"
+        topology = machine.topology
+        by_node = topology.kind == "fattree" or topology.parameters.get("own_cables")
+        single = machine.router.shape[1] == 1 and not by_node
         self.alike = machine.router[:, 0].astype(np.int64) if single else np.arange(len(machine))
 
     def descend(self, start: Candidate) -> Candidate | None:

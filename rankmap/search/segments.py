@@ -16,6 +16,8 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.planners.segments import Blocks, blocks_of, in_segments
 from placement.request import Request
+from placement.scheduler.constraints import has_blocks
+from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints
 from placement.support.quantities import unit_name
 from rankmap.pattern.training import Training
@@ -24,7 +26,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 
-__all__ = ["Segments", "whole_segments"]
+__all__ = ["Segments", "inside_one_block", "whole_segments"]
 
 #: What is to stay inside a block, the most first.
 KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))
@@ -80,6 +82,43 @@ class Segments:
         np.minimum.at(low, self.replica, of_rank)
         np.maximum.at(high, self.replica, of_rank)
         return bool((low == high)[high >= 0].all())
+
+
+def inside_one_block(model: Predictor, request: Request) -> Segments | None:
+    """Return what planners choose inside one block where Slurm starts nothing else.
+
+    Under topology/block that is a job without segments: all of it is one.
+
+    Parameters
+    ----------
+    model : Predictor
+    request : Request
+        Without segments.
+
+    Returns
+    -------
+    Segments or None
+        None where the nodes may lie anywhere: under other plugins, and for more than the
+        largest block holds.
+
+    Raises
+    ------
+    PlanError
+        No block has so many free nodes, or not with the included ones.
+    """
+    switches = model.machine.switches
+    if switches is None or not has_blocks(model.machine, request):
+        return None
+    if request.count > max(block_sizes(switches)):
+        return None
+    try:
+        return _in_segments(model, replace(request, segment=request.count), request.count)
+    except PlanError as error:
+        raise PlanError(
+            f"Slurm would let the job wait: topology/block starts {request.count} nodes inside "
+            "one block alone, and none has them free",
+            f"--segment parts a job; {error.hint or error.message}",
+        ) from None
 
 
 def whole_segments(model: Predictor, request: Request) -> Segments:

@@ -113,7 +113,7 @@ def test_switches_are_asked_for_only_where_slurm_looks_at_them(slurm, tmp_path, 
     slurm.free()
     slurm.drain(["nid00001", "nid00005"])
     words[words.index("14")] = "16"
-    assert run([*words, "--format", "switches", "-o", str(script)]) == 0
+    assert run([*words, "--format", "switches", "--check", "-o", str(script)]) == 0
     assert "own choice (5 leaf switches now) has 4" in capfd.readouterr().err
     assert "#SBATCH --switches=4@00:05:00\n" in script.read_text()
     number = slurm.run(["sbatch", "--parsable", str(script)]).stdout.strip()

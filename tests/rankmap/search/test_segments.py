@@ -111,8 +111,8 @@ def test_figures_laid_over_state_the_links_of_blocks(tmp_path):
     figures.write_text(
         "overlay = true\n[bandwidth]\n"
         'up0 = { value = 1800.0, mark = "measured", source = "us" }\n'
-        'up1 = { value = 600.0, mark = "measured", source = "us" }\n'
+        'up1 = { value = 100.0, mark = "measured", source = "us" }\n'
     )
     machine = load_machine(str(conf), str(figures))
     assert machine.topology.bandwidth["up0"] == 1800
-    assert machine.links.bandwidth.tolist() == [600.0] * 4
+    assert machine.links.bandwidth.tolist() == [600.0] * 4  # six nodes of 100

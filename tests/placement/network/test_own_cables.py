@@ -1,0 +1,84 @@
+"""Domains of accelerators, each of whose nodes has a cable of its own out of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.load import load_machine
+from placement.network import Demand, channels, loads
+from placement.network.path_costs import path_costs
+from placement.network.routes import routes
+from placement.network.tree import forest_of
+from rankmap.predict import Predictor
+
+SIZES = (4, 2, 4, 3)
+CONF = (
+    "BlockName=a Nodes=n[00-03]\nBlockName=b Nodes=n[04-05]\n"
+    "BlockName=c Nodes=n[06-09]\nBlockName=d Nodes=n[10-12]\nBlockSizes=4,8\n"
+)
+BLOCK = np.repeat(np.arange(4), SIZES)
+GB = 1e9
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    path = tmp_path_factory.mktemp("blocks") / "topology.conf"
+    path.write_text(CONF)
+    return load_machine(str(path))
+
+
+AMOUNTS = st.lists(st.integers(0, 3), min_size=169, max_size=169)
+
+
+def demand_of(machine, table):
+    a, b = np.nonzero(table)
+    return Demand.pairs(machine, a, b, table[a, b].astype(float))
+
+
+def busiest_own(table):
+    """Return what each node sends out of its block, and receives from outside, pair by pair."""
+    far = BLOCK[:, None] != BLOCK[None, :]
+    return (table * far).sum(axis=1), (table * far).sum(axis=0)
+
+
+@given(AMOUNTS)
+def test_a_cable_carries_what_its_node_sends_out_of_its_block_alone(machine, amounts):
+    table = np.array(amounts).reshape(13, 13)
+    found = loads(machine, demand_of(machine, table))
+    forest = forest_of(machine)
+    sent, received = busiest_own(table)
+    assert np.array_equal(found.load[forest.out], sent)
+    assert np.array_equal(found.load[forest.into], received)
+    assert set(channels(machine).bandwidth[forest.out].tolist()) == {200.0}
+
+
+@given(st.lists(st.integers(0, 12), min_size=2, max_size=8, unique=True), st.integers(1, 3))
+def test_an_all_to_all_is_the_sum_of_its_pairs(machine, rows, ranks):
+    table = np.zeros((13, 13))
+    table[np.ix_(rows, rows)] = ranks * ranks
+    table[np.arange(13), np.arange(13)] = 0
+    every = loads(machine, Demand.complete(machine, np.array(rows), ranks, 1.0)).load
+    assert np.allclose(every, loads(machine, demand_of(machine, table)).load)
+
+
+@given(AMOUNTS)
+def test_routes_and_prices_know_the_cables(machine, amounts):
+    table = np.array(amounts, dtype=float).reshape(13, 13)
+    table[np.arange(13), np.arange(13)] = 0
+    load = loads(machine, demand_of(machine, table)).load
+    used, share = routes(machine, np.arange(13), "single")
+    by_routes = np.zeros(len(load))
+    by_routes[used] = np.einsum("ab,abc->c", table, share)
+    assert np.allclose(by_routes, load)
+    price = np.arange(1.0, len(load) + 1)
+    cost = path_costs(machine, price)(np.arange(13)[:, None], np.arange(13)[None, :])
+    assert np.isclose((table * cost).sum(), (price * load).sum())
+
+
+@pytest.mark.parametrize(
+    ("rows", "us"), [([0, 1, 2, 3], 8 / 3.6), ([0, 1, 4, 5], 40), ([0, 4, 6, 10], 40)]
+)
+def test_bytes_out_of_a_block_take_their_nodes_own_bandwidth(machine, rows, us):
+    ring = Predictor(machine, "ring", 1, 8e6, latency=0, process=float("inf"))
+    assert ring.time(np.array(rows)) == pytest.approx(us * 1e-6)
