@@ -12,6 +12,7 @@ _DUMPS = (
     *("ibnetdiscover", "ibnetdiscover-ports"),
 )
 
+_NOW = "web serve shows what is now, or with --from what sinfo and squeue printed to files"
 _JOB = "nidmap run --verify asks the ranks where they are, nidmap web serve shows a job's nodes"
 
 #: A command, or what of it has left, as it was typed -> what to use instead.
@@ -29,6 +30,8 @@ GONE: dict[str, str] = {
     "ab --control": "the interval says what the noise alone does",
     "ab --retries": "a launch that fails is begun anew twice",
     "ab --show": "the program's output is in the folder that --output-dir names",
+    "web record": _NOW,
+    "web serve --replay": _NOW,
     "score --job": _JOB,
     "score --ask": _JOB,
     "score --order-dir": _JOB,
