@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from placement.plan import plan
     from rankmap.compare import compare
     from rankmap.grid.dims import dims
-    from rankmap.joint.by_strategy import order
     from rankmap.predict import predict
     from rankmap.runtime import cart_create, reorder
+    from rankmap.search.by_strategy import order
 
 __all__ = [
     "cart_create",
@@ -55,7 +55,7 @@ _API = {
     "__version__": ("placement", "__version__"),
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
-    "order": ("rankmap.joint.by_strategy", "order"),
+    "order": ("rankmap.search.by_strategy", "order"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),
@@ -94,7 +94,7 @@ _COMMANDS = {
 }
 
 #: What else a later room brings to an earlier one, which may not import it.
-_STRATEGIES = {"auto": "rankmap.joint.planner:auto"}
+_STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "predict --against": "workloads.minicray.against",
     "names of order": "rankmap.orders:names",

@@ -22,9 +22,6 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("NIDMAP_HYPOTHESIS", "ci"))
 
-# What an earlier run has leased is none of these tests' business.
-os.environ["NIDMAP_LEASES"] = ""
-
 # A shell starts background commands with SIGINT ignored, and children inherit that:
 # the tests of Ctrl-C must not depend on how the tests themselves were started.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -92,6 +92,10 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["holes"]:
         holes = summary["holes"].items()
         rows.append(("holes", ", ".join(counted(count, level) for level, count in holes)))
+    rails = summary["attachments"]
+    if rails["most"] > 1:
+        text = f"up to {rails['most']} a node, on {rails['routers']} of the routers"
+        rows.append(("rails", f"{text}; a node's place is that of its first"))
     rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
     rows += [("inside one", text) for text in summary["inside"]]
     if summary["switches"]:

@@ -37,6 +37,9 @@ _TAKERS = {
     "pbs": ("pbs", "torque", "alps"),
 }
 
+#: How long a job waits for few leaf switches; Slurm's own limit where no site raises it.
+WAIT = "00:05:00"
+
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.
 JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": "PBS_NODEFILE"}
 
@@ -60,7 +63,7 @@ class Job:
     exclude : NodeList
         Nodes that it must not have.
     switches : int
-        At most so many leaf switches, for ten minutes' wait; 0: any number.
+        At most so many leaf switches, for five minutes' wait; 0: any number.
     contiguous : bool
         One run of consecutive nodes.
     segment : int
@@ -102,7 +105,7 @@ def slurm_options(job: Job) -> list[str]:
         "nodelist": job.nodelist.fold() or None,
         "exclude": job.exclude.fold(sort=True) or None,
         "segment": job.segment or None,
-        "switches": f"{job.switches}@00:10:00" if job.switches else None,
+        "switches": f"{job.switches}@{WAIT}" if job.switches else None,
     }
     given = {name: str(value) for name, value in values.items() if value is not None}
     options = [f"--{name}={_quote_word(value)}" for name, value in given.items()]
@@ -225,7 +228,7 @@ def sbatch(plan: Emission) -> str:
     """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
 
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
-    ``switches`` as few leaf switches as the plan uses, for ten minutes' wait.
+    ``switches`` as few leaf switches as the plan uses, for five minutes' wait.
     """
     return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 
@@ -281,20 +284,23 @@ def _launch_inside(plan: Emission, scheduler: str) -> list[str]:
     choose, job = inside_job(plan.choosing, scheduler), plan.job
     lines = [f"# the job gets {job.count + job.slack} nodes and uses {job.count}: chosen inside it"]
     if scheduler == "slurm":
+        lines.append(': "${1:?name the program behind the script: sbatch FILE ./app}"')
         ranks = f"--nodes={job.count} --ntasks={job.ranks} --ntasks-per-node={job.ppn or 1}"
-        launch = f'srun {ranks} --nodelist="$nodes" ./app'
+        launch = f'srun {ranks} --nodelist="$nodes" "$@"'
         return [*lines, f"nodes=$({choose}) || exit", launch]
+    lines.append(': "${APP:?name the program: qsub -v APP=./app FILE}"')
     if plan.scheduler == "alps":
-        return [*lines, f"nids=$({choose} --format nids) || exit", _aprun_line(plan, '"$nids"')]
+        line = _aprun_line(plan, '"$nids"', "$APP")
+        return [*lines, f"nids=$({choose} --format nids) || exit", line]
     # PALS takes each host once; Hydra and Open MPI count a host's lines as its slots.
     form, ppn = ("lines", f" --ppn {job.ppn or 1}") if plan.scheduler == "pbs" else ("hostfile", "")
     return [
         *lines,
         "hosts=$(mktemp) || exit",
         f'{choose} --format {form} > "$hosts" || exit',
-        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" ./app',
+        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" $APP',
     ]
 
 
-def _aprun_line(plan: Emission, nids: str) -> str:
-    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} ./app"
+def _aprun_line(plan: Emission, nids: str, program: str = "./app") -> str:
+    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} {program}"

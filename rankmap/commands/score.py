@@ -51,8 +51,8 @@ def score(
     nidmap score -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert --json
     """
     from rankmap.emit.text import BrokenOrderError
-    from rankmap.joint.by_strategy import order_by_strategy
     from rankmap.pattern import parse_pattern
+    from rankmap.search.by_strategy import order_by_strategy
 
     if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")

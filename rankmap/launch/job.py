@@ -74,7 +74,7 @@ class RunRequest:
     machine_specs : tuple of str
         The machine as ``-m`` takes it.
     job : mapping of str to anything
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     seconds : float
         Of processor time that choosing an order may take.
     mapping_limit : str or None
@@ -210,7 +210,7 @@ class Job:
             return replace(made, pattern=given.pattern or made.pattern)
         if strategy:
             return arrange(self.slots, given.pattern, strategy)
-        from rankmap.joint.by_strategy import order_by_strategy
+        from rankmap.search.by_strategy import order_by_strategy
 
         return order_by_strategy(
             self.slots, given.pattern, given.strategy, given.job, given.seconds

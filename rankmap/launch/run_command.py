@@ -60,6 +60,9 @@ _AUTO = 0.6
 #: or where the job does not run without its answer.
 VERIFYING = 60.0
 
+#: What is said of the order file that a dry run's command names.
+NO_FILE = "a dry run leaves no order file: --order-dir DIR keeps one"
+
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
@@ -74,7 +77,7 @@ class RunCommand:
     options : mapping of str to any
         The options of a launch, by their names.
     sent : mapping of str to any
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     """
 
     command: tuple[str, ...]
@@ -83,14 +86,18 @@ class RunCommand:
     sent: Mapping[str, Any]
 
     def show(self, as_json: bool, strict: bool) -> int:
-        """Print the command that a run would start; the order file is written."""
+        """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
         launch, unclear, lines = Launch(self.command), "", []
         known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
         try:
             job, made, expected = self.prepare()
             order, words = made.order, self.order_words(made.order, expected.words)
-            lines = [words, *made.remarks, *job.asked_remarks(), f"the order file is {made.path}"]
-            known.update(order_file=made.path, strategy=order.strategy)
+            kept = self.options["order_dir"] is not None
+            where = f"the order file is {made.path}" if kept else NO_FILE
+            lines = [words, *made.remarks, *job.asked_remarks(), where]
+            known.update(order_file=made.path if kept else None, strategy=order.strategy)
+            if not kept:
+                discard_launch(made.path)
             known.update(optimised=order.optimised, gain=expected.gain)
             launch = made.launch
         except (Exception, SystemExit) as error:

@@ -13,14 +13,14 @@ import numpy as np
 from placement.errors import NidmapError, UsageError, error_text
 from placement.machine import Machine
 from placement.support.array_types import Ints
-from rankmap.joint.by_strategy import order_by_strategy
-from rankmap.joint.job import predictor
 from rankmap.order import Order
 from rankmap.order_file import read_order_file
 from rankmap.orders import arrange
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.permutation import inverse
 from rankmap.score import cost
+from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.job import predictor
 from rankmap.slots import Slots, slots_of
 
 __all__ = ["Reranked", "rerank"]
@@ -70,14 +70,14 @@ def rerank(
     machine : str, Machine or None
         A machine spec; None: ``$NIDMAP_MACHINE``.
     strategy : str
-        '' for the best there is, as `rankmap.joint.by_strategy` finds it, and the
+        '' for the best there is, as `rankmap.search.by_strategy` finds it, and the
         old order where that is not better.
     seconds : float
         Of processor time that choosing the best may take.
     order_file : (str, str or None) or None
         A file with the order, and its format where its name does not state it.
     job : mapping or None
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
 
     Returns
     -------

@@ -80,7 +80,13 @@ def test_show_as_json(nidmap, dump):
         "gbs_total": 2 * 16 * 15 * 15.75,
     }
     assert found["routers"] == 192
-    assert found["attachments"] == {"class": "injection", "links": 768, "gbs": 10.0}
+    assert found["attachments"] == {
+        "class": "injection",
+        "links": 768,
+        "most": 1,
+        "routers": 192,
+        "gbs": 10.0,
+    }
 
 
 @pytest.mark.parametrize("site", site_names())
@@ -224,3 +230,25 @@ def test_examples_of_the_help_are_real_commands(nidmap):
         code, out, _ = nidmap("machine", command, "--help")
         assert code == 0
         assert "nidmap machine" in out
+
+
+def test_show_rails_and_each_rate(nidmap, tmp_path):
+    rails = tmp_path / "rails.txt"
+    lines = []
+    for rail, rate in enumerate(("4xEDR", "4xHDR")):
+        for leaf in range(2):
+            here = f"{rail}{leaf}"
+            lines.append(f'Switch\t36 "S-00000000000000{here}"\t\t# "rail{here}" base port 0')
+            lines += [
+                f'[{k}]\t"H-0000000000001{rail}{leaf}{k}"[1](1) \t\t# "n{leaf}{k} mlx5_{rail}" '
+                "lid 7 4xEDR"
+                for k in range(1, 4)
+            ]
+            ports = f'[{9 + 2 * rail + leaf}]\t\t# "spine" lid 9 {rate}'
+            lines.append(f'[9]\t"S-00000000000000ff"{ports}')
+    rails.write_text("\n".join((*lines, "")))
+    code, out, _ = nidmap("machine", "show", "-m", str(rails))
+    assert code == 0
+    assert "leaves     2 of 2\n" in out
+    assert "rails      up to 2 a node, on 4 of the routers; a node's place is that of its" in out
+    assert " 12.5-25 " in out

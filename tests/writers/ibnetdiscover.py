@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.readers.ibnetdiscover import RATES, WIDTHS
@@ -166,28 +168,9 @@ def cables_of(machine: Machine, name: str) -> tuple[list[Cable], list[tuple[Plug
 
 def _switch_cables(machine: Machine) -> Iterator[tuple[int, int, Rate]]:
     """Yield every cable between switches, bundles taken apart."""
-    found, figures = links(machine), machine.topology.bandwidth
-    columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
-    for a, b, kind, count, gbs in zip(*(c.tolist() for c in columns), strict=True):
-        for words in _shares(count, gbs, figures.get(found.kinds[kind], 0.0)):
-            yield a, b, words
-
-
-def _shares(count: int, total: float, usual: float) -> list[Rate]:
-    """Return the rates of a bundle's cables: all alike where that adds up, else of two kinds.
-
-    A bundle keeps the sum of its cables only; where they differ, as many as
-    possible run at the rate that is `usual` between these switches.
-    """
-    alike = _words(total / count)
-    if alike != _UNKNOWN or math.isnan(total):
-        return [alike] * count
-    for rate in sorted(_WORDS, key=lambda r: (not math.isclose(r, usual), r)):
-        for many in range(count - 1, 0, -1):
-            other = _words((total - many * rate) / (count - many))
-            if other != _UNKNOWN:
-                return [_WORDS[rate]] * many + [other] * (count - many)
-    return [_UNKNOWN] * count
+    found = links(machine)
+    ends = (np.repeat(end, found.count).tolist() for end in (found.a, found.b))
+    yield from zip(*ends, map(_words, found.rates().tolist()), strict=True)
 
 
 @functools.cache

@@ -127,7 +127,9 @@ class _Made(NamedTuple):
 def prepared_arms(
     base: RunCommand, orders: Sequence[str], dry: bool
 ) -> Iterator[tuple[list[ProgramArm], dict[str, Any]]]:
-    """Prepare all launches; inside, their order files are there, as behind it where it is dry.
+    """Prepare all launches; inside, their order files are there.
+
+    Behind it, too, where it is dry and ``--order-dir`` names a place for them.
 
     Yields the arms, the default first, and what the samples' header says of
     them: of nodes those in the order in which the launcher fills them.
@@ -157,7 +159,7 @@ def prepared_arms(
             made.append(_Made(name, command, job, job.prepared()))
         yield _compared_arms(base.command, made)
     finally:
-        for one in made if not dry else ():
+        for one in made if not dry or base.options["order_dir"] is None else ():
             discard_launch(one.prepared.path)
 
 

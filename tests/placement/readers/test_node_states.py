@@ -109,7 +109,7 @@ def test_what_is_in_a_node_is_read():
         ("MIXED+DRAIN", "draining"),
         ("ALLOCATED+COMPLETING", "completing"),
         ("DOWN*+DRAIN", "down"),
-        ("IDLE*", "down"),
+        ("IDLE*", "not_responding"),
         ("IDLE+CLOUD+POWERED_DOWN", "idle"),
         ("IDLE+RESERVED", "reserved"),
         ("idle~", "idle"),

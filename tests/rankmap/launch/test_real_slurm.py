@@ -141,7 +141,8 @@ def test_run_takes_nodes_and_ranks_a_node_as_given(slurm):
 @needs_slurm
 def test_a_dry_runs_command_line_works_when_pasted(slurm):
     script = (
-        f"line=$({NIDMAP} run --grid 4x4 --strategy hilbert --dry-run -- srun -n 16 {WHERE})"
+        f"line=$({NIDMAP} run --grid 4x4 --strategy hilbert --dry-run --order-dir ."
+        f" -- srun -n 16 {WHERE})"
         ' && eval "$line"'
     )
     out, said = in_job(slurm, script, "--ntasks-per-node=4")

@@ -207,7 +207,7 @@ def test_a_budget_that_is_used_up_keeps_what_there_is(slurm, ab):
 
 
 def test_a_dry_run_prints_what_a_shell_can_run(slurm, ab):
-    code, out, _ = ab("--blocks", "2", "--dry-run", "--output-dir", "out")
+    code, out, _ = ab("--blocks", "2", "--dry-run", "--order-dir", ".", "--output-dir", "out")
     lines = out.splitlines()
     assert (code, len(lines), slurm.launches()) == (0, 6, [])
     os.mkdir("out")
@@ -216,7 +216,9 @@ def test_a_dry_run_prints_what_a_shell_can_run(slurm, ab):
     assert sorted(slurm.launches()) == ["default"] * 3 + ["ordered"] * 3
     assert sum("NIDMAP_LAUNCH=" in line for line in lines) == 3
     assert shlex.split(lines[0])[-1].startswith("2>out/block-000-")
+    before = sorted(os.listdir())
     _, out, _ = ab("--blocks", "2", "--dry-run", "--json")
+    assert sorted(os.listdir()) == before
     assert [one["block"] for one in json.loads(out)["launches"]] == [0, 0, 1, 1, 2, 2]
 
 

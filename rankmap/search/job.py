@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import replace
 from typing import Any
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
-from placement.network import channels
-from placement.support.array_types import Ints
-from rankmap.joint import work
-from rankmap.joint.budget import TUNING
-from rankmap.pattern.structured import Lines, name_pattern
+from rankmap.pattern.structured import name_pattern
 from rankmap.predict import Predictor
-from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
-from rankmap.slots import parse_counts
 
-__all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]
-
-#: Routings that are too slow to search with, and the one that stands in for them.
-SLOW = {"adaptive": "minimal"}
+__all__ = ["ASSUMED", "KEYS", "predictor"]
 
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says another)"
@@ -90,38 +79,6 @@ def predictor(
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"
     return made, () if pattern else (ASSUMED.format(each),)
-
-
-def stand_in(asked: Predictor, rows: Ints) -> Predictor:
-    """Return the predictor to search with: where that takes too long, one that stands in for it.
-
-    Routing `adaptive` is searched as `minimal`, and of the steps of an
-    all-to-all so many are looked at as there is time for, none rank by rank. Where the library
-    chooses to go step by step and that is slow, the links alone are looked
-    at, with everything posted at once.
-
-    Parameters
-    ----------
-    asked : Predictor
-    rows : int64 (n,)
-        Any nodes that the job could have.
-    """
-    quick = copy(asked)
-    quick.follows = False
-    if asked.routing in SLOW:
-        found = channels(asked.machine, SLOW[asked.routing])
-        quick.routing, quick._all = SLOW[asked.routing], None
-        quick.channels = replace(found, bandwidth=found.bandwidth * asked.constants.payload)
-    us, most = work.judging(quick, rows), TUNING.stand_in * TUNING.budget
-    if asked.algorithm == "library" and isinstance(asked.pattern, Lines) and us > most:
-        quick.algorithm = ALGORITHMS[0]
-        quick.constants = replace(asked.constants, process_gbs=None)
-        return quick
-    if asked.algorithm != ALGORITHMS[0] and us > most:
-        steps = int(parse_counts(asked.ppn, len(rows)).sum())
-        quick.steps = max(TUNING.least_steps, int(most / us * steps))
-    same = (quick.routing, quick.steps) == (asked.routing, asked.steps)
-    return asked if same and not asked.following else quick
 
 
 def _background(

@@ -8,7 +8,6 @@ that, it is the largest of tp with ep, and tp alone, that one does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +18,9 @@ from placement.planners.segments import Blocks, blocks_of, in_segments
 from placement.request import Request
 from placement.support.array_types import Ints
 from placement.support.quantities import unit_name
-from rankmap.joint.judge import State
-from rankmap.joint.search import Found
 from rankmap.pattern.training import Training
+from rankmap.permutation import inverse
+from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 
@@ -40,22 +39,20 @@ class Segments:
 
     Attributes
     ----------
-    start : State
-        The nodes; with replicas each of them on segments of its own.
+    choices : tuple of (str, int64 (n,))
+        What planners choose in whole segments: a name and the nodes.
     size : int
         Nodes of a segment.
     blocks : Blocks
-    ppn : int
     replica : int64 (ranks,) or None
         Replica of each rank; None where any ranks may share a segment.
     axes : tuple of str
         What makes a replica.
     """
 
-    start: State
+    choices: tuple[tuple[str, Ints], ...]
     size: int
     blocks: Blocks
-    ppn: int
     replica: Ints | None = None
     axes: tuple[str, ...] = ()
 
@@ -65,48 +62,34 @@ class Segments:
         kept = f", {', '.join(self.axes)} inside one" if self.axes else ""
         return f"segments of {self.size}: none is split over a {unit_name(self.blocks.word)}{kept}"
 
-    def hold(self, state: State) -> bool:
-        """Return whether a state has whole segments, and every replica in one block."""
-        of = self.blocks.of[state.rows]
-        if (of < 0).any() or bool((np.bincount(of) % self.size).any()):
+    @property
+    def slots(self) -> Ints | None:
+        """Slot of each rank where replica follows replica; None where any ranks may share one."""
+        return None if self.replica is None else inverse(np.argsort(self.replica, kind="stable"))
+
+    def hold(self, placement: Placement) -> bool:
+        """Return whether a placement has whole segments, and every replica in one block."""
+        block = self.blocks.of[placement.rows]
+        if (block < 0).any() or bool((np.bincount(block) % self.size).any()):
             return False
         if self.replica is None:
             return True
-        slots = np.arange(len(self.replica)) if state.slots is None else state.slots
-        block = of[slots // self.ppn]
+        of_rank = block[placement.node]
         low = np.full(int(self.replica.max()) + 1, len(self.blocks.of), dtype=np.int64)
         high = np.full(len(low), -1, dtype=np.int64)
-        np.minimum.at(low, self.replica, block)
-        np.maximum.at(high, self.replica, block)
+        np.minimum.at(low, self.replica, of_rank)
+        np.maximum.at(high, self.replica, of_rank)
         return bool((low == high)[high >= 0].all())
 
-    def narrowed(self, request: Request) -> Request:
-        """Return the request with no other node to go to."""
-        free = np.zeros(len(request.free), dtype=bool)
-        free[self.start.rows] = True
-        return replace(request, free=free, segment=None)
 
-    def only(
-        self, found: Found, worth: Callable[[State], float], default: Ints | None, name: str
-    ) -> Found:
-        """Return what was found without the states that do not hold, and the scheduler's own."""
-        states = [one for one in (*found.states, self.start) if self.hold(one)]
-        states.sort(key=worth)
-        starts = [one for one in found.starts if self.hold(one)]
-        base = None if default is None else State(default, None, name)
-        return replace(found, default=base, states=states, starts=starts)
-
-
-def whole_segments(asked: Predictor, request: Request, worth: Callable[[State], float]) -> Segments:
-    """Return nodes in whole segments, the best of some planners' choices.
+def whole_segments(model: Predictor, request: Request) -> Segments:
+    """Return what planners choose in whole segments.
 
     Parameters
     ----------
-    asked : Predictor
+    model : Predictor
     request : Request
         With the nodes of a segment; 0 for those of a replica.
-    worth : callable
-        Predicted time of a state, or its J: the less the better.
 
     Raises
     ------
@@ -115,44 +98,37 @@ def whole_segments(asked: Predictor, request: Request, worth: Callable[[State], 
     UsageError
         0 without a training pattern, or with nodes of different rank counts.
     """
-    on = asked.slots(request.rows()[: request.count])
+    slots = model.slots(request.rows()[: request.count])
     if request.segment:
-        return _best(asked, request, worth, on.ppn or 1, request.segment)
-    pattern = fit_pattern(asked.pattern, on)
-    if not isinstance(pattern, Training) or on.ppn is None:
+        return _in_segments(model, request, request.segment)
+    pattern = fit_pattern(model.pattern, slots)
+    if not isinstance(pattern, Training) or slots.ppn is None:
         raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
-    refused = None
+    refused: PlanError | None = None
     for axes in KEPT:
         replica = pattern.replicas(axes)
         ranks = int(np.bincount(replica).max())
-        size = math.lcm(ranks, on.ppn) // on.ppn
+        size = math.lcm(ranks, slots.ppn) // slots.ppn
         try:
-            inside = replace(request, segment=size)
-            return _best(asked, inside, worth, on.ppn, size, replica, axes)
+            return _in_segments(model, replace(request, segment=size), size, replica, axes)
         except PlanError as error:
             refused = refused or error
     assert refused is not None
     raise refused
 
 
-def _best(
-    asked: Predictor,
+def _in_segments(
+    model: Predictor,
     request: Request,
-    worth: Callable[[State], float],
-    ppn: int,
     size: int,
     replica: Ints | None = None,
     axes: tuple[str, ...] = (),
 ) -> Segments:
-    """Return the planners' nodes in segments of a size that are worth most."""
-    slots = None
-    if replica is not None:
-        slots = np.empty(len(replica), dtype=np.int64)
-        slots[np.argsort(replica, kind="stable")] = np.arange(len(replica))
-    states = []
-    for name in PLANNERS:  # the first one says why there are none
-        rows = in_segments(asked.machine, request, planners.find(name))
-        states.append(State(rows, slots, f"{name}, segments"))
-    best = min(states, key=worth)
+    """Return the planners' nodes in segments of a size."""
+    machine = model.machine
+    choices = tuple(  # the first one says why there are none
+        (f"{name} in segments", in_segments(machine, request, planners.find(name)))
+        for name in PLANNERS
+    )
     size = min(size, request.count)
-    return Segments(best, size, blocks_of(asked.machine, size), ppn, replica, axes)
+    return Segments(choices, size, blocks_of(machine, size), replica, axes)

@@ -9,10 +9,10 @@ from typing import Any
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
-from rankmap.joint.auto_order import auto_order
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import Pattern
+from rankmap.search.auto_order import auto_order
 from rankmap.slots import Slots, slots_of
 
 __all__ = ["AUTO", "order", "order_by_strategy"]
@@ -47,7 +47,7 @@ def order(
         time where the machine states bandwidths, else by J: the order's remark says which.
     **job
         What else ``auto`` is told of what the job sends: bytes, routing …
-        (see `rankmap.joint.job.predictor`).
+        (see `rankmap.search.job.predictor`).
 
     Returns
     -------

@@ -12,10 +12,9 @@ from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
-from rankmap.joint.auto_order import auto_order
-from rankmap.joint.budget import TUNING
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
+from rankmap.search.auto_order import auto_order
 from rankmap.slots import slots_of
 from tests.effort import examples
 
@@ -32,15 +31,6 @@ SPECS = [
 ]
 
 PATTERNS = ["alltoall", "ring", "stencil:auto", "sort"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def little_work():
-    """Search less: what is promised here does not depend on how long is searched."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TUNING, "budget", 4e5)
-        patch.setattr(TUNING, "stale", 10)
-        yield
 
 
 @cache
@@ -207,7 +197,7 @@ def test_other_jobs_are_kept_away_from():
     assert beside.facts["predicted"]["background"][0]["job"] == "a"
 
 
-def test_a_slow_routing_judges_what_another_one_finds():
+def test_an_adaptive_routing_is_searched_as_it_is():
     machine = machine_of(SPECS[0])
     free = np.random.default_rng(5).random(len(machine)) < 0.5
     found = plan(machine, 12, pattern="fft:3x4", candidates=free, routing="adaptive")
@@ -235,7 +225,7 @@ def test_progress_is_told_from_nothing_to_all():
     shares = [moment.share for moment in told]
     assert shares[0] == 0.0
     assert shares == sorted(shares)
-    assert shares[-1] > 0.4
+    assert 0.1 < shares[-1] < 1.0
     assert all(isinstance(moment.text, str) and moment.text for moment in told)
     best = [moment.best_s for moment in told]
     assert best[0] == np.inf
@@ -259,13 +249,3 @@ def test_who_watches_can_stop_the_search_and_has_the_best_so_far(after):
     assert figures["time_s"] <= min(figures["default_time_s"], told[-1].best_s)
     assert not figures["search"]["finished"]
     assert any("the search was stopped" in note for note in found.warnings)
-
-
-def test_the_next_fastest_is_taken_where_the_fastest_may_lose_more_than_it_gains():
-    machine = parse_spec("dragonfly:groups=3,chassis=2,blades=3,nodes=2,global=4")
-    free = np.isin(np.arange(36), [0, 1, 2, 3, 11, 13, 15, 18, 19, 20, 21, 25, 31, 32, 35])
-    job = {"pattern": "training:tp=3,dp=3", "ppn": 3, "latency": 0, "routing": "adaptive"}
-    found = plan(machine, 3, strategy="auto", candidates=free, **job)
-    predicted = found.facts["predicted"]
-    assert predicted["time_s"] < predicted["default_time_s"] * (1 - TUNING.clearly)
-    assert predicted["gain"]["low"] * predicted["gain"]["likely"] >= 1

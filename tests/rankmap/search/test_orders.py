@@ -13,12 +13,11 @@ from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
-from rankmap.joint.budget import TUNING
-from rankmap.joint.node_sets import grid_on_boxes
-from rankmap.joint.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
+from rankmap.search.node_sets import grid_on_boxes
+from rankmap.search.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
 from rankmap.slots import Slots
 
 JOBS = [
@@ -71,15 +70,14 @@ def timed(asked, rows, order):
 
 
 @pytest.mark.parametrize(("spec", "count", "ppn", "pattern", "share"), JOBS)
-def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share, monkeypatch):
-    monkeypatch.setattr(TUNING, "budget", 1e6)
+def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share):
     machine = parse_spec(spec)
     free = free_of(machine, share)
     asked = Predictor(machine, pattern, ppn, latency=0)
     found = plan(machine, count, strategy="auto", candidates=free, predictor=asked, deadline=60)
     every = best_of_all(asked, free, count)
     assert len(every) > 20
-    assert found.facts["predicted"]["time_s"] <= min(every.values()) * 1.002
+    assert found.facts["predicted"]["time_s"] <= min(every.values()) * 1.001
 
 
 @given(data=st.data(), share=st.sampled_from([0.8, 0.95, 1.0]))

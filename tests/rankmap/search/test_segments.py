@@ -11,8 +11,8 @@ import nidmap
 from placement.errors import PlanError, UsageError
 from placement.load import load_machine
 from placement.machine import Machine
-from rankmap.joint.segments import KEPT
 from rankmap.pattern import parse_pattern
+from rankmap.search.segments import KEPT
 
 BLOCKS = """
 BlockName=b1 Nodes=n[00-05]

@@ -1,7 +1,7 @@
 """Many free nodes: steps are chosen by what the binding links are fed by.
 
 Each round puts a price on every link, high on those that are nearly the
-busiest (the gradient of `rankmap.joint.judge.norm`). Every place then has a
+busiest (the gradient of `rankmap.search.cost.norm`). Every place then has a
 bill, what its traffic pays for the links it takes, and every free node what
 it would pay there. The places with the largest savings change nodes, many at
 once; the predictor judges what comes of it, and if it is no better, fewer do.
@@ -10,21 +10,31 @@ once; the predictor judges what comes of it, and if it is no better, fewer do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from placement.network import Loads
 from placement.network.path_costs import PathCosts, path_costs
-from placement.support.array_types import Floats, Ints, Mask
+from placement.request import Request
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import ragged_ranges
-from rankmap.joint.budget import TUNING
-from rankmap.joint.judge import POWER, Exchange, Judge, Score, Sent, State, move_nodes
+from rankmap.placement import Placement
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.cost import POWER, Exchange, Judged, TimeCost
+from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
 Bills: TypeAlias = "_Listed | _Alike"
 
-__all__ = ["PricedSteps"]
+__all__ = ["PricedSteps", "move_nodes"]
+
+#: What stands behind the name of nodes that steps have changed.
+STEPPED = ", then steps"
+
+#: A step has to win more than rounding.
+ROUNDING = 1e-6
 
 
 class _Listed:
@@ -102,95 +112,95 @@ class _Alike:
 
 
 class PricedSteps:
-    """Descends from one state after another.
+    """Descends from one placement after another.
 
     Parameters
     ----------
-    judge : Judge
-    free : bool (n,)
-        Rows of the machine that may be chosen.
-    must : int64 (k,)
-        Rows that must be chosen.
+    cost : TimeCost
+    request : Request
+        Which rows may, and which must, be chosen.
     swaps : bool
         Whether exchanging two places can change anything.
-    rng : numpy.random.Generator
-    spend : callable
-        Is told the us of each judgement; False ends a descent.
+    budget : Budget
+    allows : callable
+        Returns whether a placement may be an answer.
 
     Attributes
     ----------
     works : bool
-        False once the network has turned out to have no prices.
+        False once the network has turned out to have no prices, or no link to bind.
     """
 
     def __init__(
         self,
-        judge: Judge,
-        free: Mask,
-        must: Ints,
+        cost: TimeCost,
+        request: Request,
         swaps: bool,
-        rng: np.random.Generator,
-        spend: Callable[[float], bool],
+        budget: Budget,
+        allows: Callable[[Placement], bool],
     ) -> None:
-        self.judge, self.free, self.must, self.swaps = judge, free, must, swaps
-        self.rng, self.spend = rng, spend
-        self.works = True
-        machine = judge.asked.machine
+        self.cost, self.swaps, self.budget, self.allows = cost, swaps, budget, allows
+        self.free, self.must = request.free, request.include
+        self.rng = np.random.default_rng(request.seed)
+        machine = cost.model.machine
+        spare = int(request.free.sum()) - request.count
+        self.works = request.count > 1 and (swaps or spare > 0)
         single = machine.router.shape[1] == 1 and machine.topology.kind != "fattree"
         self.alike = machine.router[:, 0].astype(np.int64) if single else np.arange(len(machine))
 
-    def descend(self, state: State) -> tuple[State, Score | None]:
-        """Return a state that no step tried makes better, and what it is worth."""
-        rows = state.rows.copy()
-        us = self.judge.us
-        self.spend(us)
-        score, found = self.judge.score(rows, state.slots)
-        most, still, turn = max(1, len(rows) // 4), 0, 0
-        while still < TUNING.patience and self.works and self.spend(2 * us):  # what bills take
-            billed = list(self._billed(found))
-            if not billed:
+    def descend(self, start: Candidate) -> Candidate | None:
+        """Return a candidate that no step tried makes better; None where nothing may be tried."""
+        if not self.works or not self.budget.spend(start.nodes):
+            return None
+        placement = start.placement
+        judged = self.cost.judge(placement)
+        most, still, turn = max(1, len(placement.rows) // 4), 0, 0
+        while still < LIMITS.patience and self.budget.left:
+            bills = list(self._bills(judged))
+            if not bills:
+                self.works = self.works and bool(turn)
                 break
             step = self._exchanged if self.swaps and turn % 2 else self._replaced
             turn += 1
-            better = self._tried(state, rows, score, list(step(billed, rows, most)))
+            better = self._try_moves(placement, judged, list(step(bills, placement.rows, most)))
             if better is None:
                 still, most = still + 1, max(1, most // 2)
                 continue
-            rows, score, found, width = better
-            still, most = 0, max(1, min(2 * width, len(rows) // 4))
-        return State(rows, state.slots, state.name), score
+            placement, judged, width = better
+            still, most = 0, max(1, min(2 * width, len(placement.rows) // 4))
+        return replace(start, placement=placement, cost=judged.time, nodes=_stepped(start.nodes))
 
-    def _tried(
-        self, state: State, rows: Ints, score: Score, moves: Moves
-    ) -> tuple[Ints, Score, list[Sent], int] | None:
+    def _try_moves(
+        self, placement: Placement, judged: Judged, moves: Moves
+    ) -> tuple[Placement, Judged, int] | None:
         """Return what is better after the first many, fewer, one of the moves; None if nothing is.
 
         A move is (place, row) for a free row, or (place, -1 - other place).
         """
-        for few in _fewer(moves):
-            if not self.spend(self.judge.us):
+        for some in _fewer(moves):
+            after = placement.on_nodes(move_nodes(placement.rows, some))
+            if not self.allows(after):
+                continue
+            if not self.budget.spend():
                 return None
-            after = move_nodes(rows, few)
-            found, sent = self.judge.score(after, state.slots)
-            if found.soft < score.soft * (1 - TUNING.won):
-                return after, found, sent, len(few)
+            new = self.cost.judge(after)
+            if new.soft < judged.soft * (1 - ROUNDING):
+                return after, new, len(some)
         return None
 
-    def idle(self, state: State) -> bool:
-        """Return whether no link binds in a state: then other nodes change nothing."""
-        sent = self.judge.score(state.rows, state.slots)[1]
-        return not any(_binding(loads) for _, loads in sent)
-
-    def cheapest(self, state: State, count: int) -> Ints:
-        """Return free rows that would pay least in a state, the cheapest first, at most so many."""
-        billed = list(self._billed(self.judge.score(state.rows, state.slots)[1]))
-        if not billed:
-            return self._spare(state.rows)[:count]
-        places = np.argsort(-_sum(one.now(state.rows) for one in billed), kind="stable")[
-            : TUNING.payers
-        ]
-        nodes, bills = self._offers(billed, state.rows, places, count)
-        return nodes[np.argsort(bills.min(axis=0), kind="stable")[:count]]
+    def disturb(self, placement: Placement) -> Placement:
+        """Return a copy of a placement after a few moves drawn by lot."""
+        rows, rng = placement.rows.copy(), self.rng
+        stays = np.isin(rows, self.must)
+        spare = rng.permutation(self._spare(rows)).tolist()
+        for _ in range(int(rng.integers(1, 4 + len(rows) // 32))):
+            place, other = rng.integers(len(rows), size=2).tolist()
+            if spare and not stays[place] and (not self.swaps or rng.random() < 0.5):
+                rows[place] = spare.pop()
+            else:
+                rows[[place, other]] = rows[[other, place]]
+                stays[[place, other]] = stays[[other, place]]
+        return placement.on_nodes(rows)
 
     def _spare(self, rows: Ints) -> Ints:
         spare = self.free.copy()
@@ -203,29 +213,30 @@ class PricedSteps:
         """Return free nodes, some drawn by lot where they are many, and bills of places there."""
         nodes = self._spare(rows)
         figures = _figures(billed, len(places), len(rows))
-        room = min(len(nodes), max(2 * most, int(TUNING.figures / figures)))
+        room = min(len(nodes), max(2 * most, int(LIMITS.figures / figures)))
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
         return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
 
-    def _billed(self, found: list[Sent]) -> Iterator[Bills]:
+    def _bills(self, judged: Judged) -> Iterator[Bills]:
         """Yield the exchanges that links bind, with prices."""
-        for one, loads in found:
+        for exchange in judged.exchanges:
+            loads = exchange.loads
             most = _binding(loads)
             if not most:
                 continue
             price = _prices(loads.seconds() / most, loads)
-            cost = path_costs(self.judge.asked.machine, price)
-            if cost is None:
+            costs = path_costs(self.cost.model.machine, price)
+            if costs is None:
                 self.works = False
                 return
-            yield _Listed(cost, one) if self.swaps else _Alike(cost, one, self.alike)
+            yield _Listed(costs, exchange) if self.swaps else _Alike(costs, exchange, self.alike)
 
     def _replaced(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""
         now = _sum(one.now(rows) for one in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
-        while most > 1 and 2 * most * _figures(billed, most, len(rows)) > TUNING.step_figures:
+        while most > 1 and 2 * most * _figures(billed, most, len(rows)) > 8 * LIMITS.figures:
             most //= 2
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
@@ -237,7 +248,7 @@ class PricedSteps:
         now = _sum(one.now(rows) for one in billed)
         every = np.arange(len(rows))
         figures = _figures(billed, len(rows), len(rows))
-        few = max(1, min(most, len(rows), int(TUNING.figures / figures)))
+        few = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
         places = np.argsort(-now, kind="stable")[:few]
         gone = _sum(one.bills(rows, places, rows) for one in billed)  # [place, node of other]
         come = _sum(one.bills(rows, every, rows[places]) for one in billed)  # [other, node]
@@ -263,11 +274,38 @@ def _sum(parts: Iterator[Floats]) -> Floats:
     return np.asarray(sum(parts))
 
 
+def move_nodes(rows: Ints, moves: Moves) -> Ints:
+    """Return the nodes of all places after some moves.
+
+    Parameters
+    ----------
+    rows : int64 (n,)
+    moves : list of (int, int)
+        A place and its new node, or -1 - another place to exchange nodes with.
+
+    Examples
+    --------
+    >>> move_nodes(np.array([7, 8, 9]), [(0, 4), (1, -1 - 2)]).tolist()
+    [4, 9, 8]
+    """
+    after = rows.copy()
+    for place, to in moves:
+        if to >= 0:
+            after[place] = to
+        else:
+            after[place], after[-1 - to] = after[-1 - to], after[place]
+    return after
+
+
+def _stepped(nodes: str) -> str:
+    return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
+
+
 def _binding(loads: Loads) -> float:
     """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
     most = float(loads.seconds().max(initial=0.0))
     ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
-    return most if most >= float(max(ends)) * (1 - TUNING.won) else 0.0
+    return most if most >= float(max(ends)) * (1 - ROUNDING) else 0.0
 
 
 def _prices(share: Floats, loads: Loads) -> Floats:
@@ -305,4 +343,4 @@ def _fewer(moves: Moves) -> Iterator[Moves]:
     while width:
         yield moves[:width]
         width //= 4
-    yield from ([one] for one in moves[1 : TUNING.singles])
+    yield from ([one] for one in moves[1 : LIMITS.singles])

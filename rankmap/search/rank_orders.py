@@ -14,8 +14,6 @@ from placement.errors import NidmapError
 from placement.support.array_types import Ints
 from rankmap import orders
 from rankmap.grid.lines import stretches
-from rankmap.joint import work
-from rankmap.joint.budget import TUNING
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, from_edges
 from rankmap.pattern.structured import Lines
@@ -24,6 +22,7 @@ from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.summing import join_sums
 from rankmap.score.distance import job_distance
+from rankmap.search.budget import LIMITS
 from rankmap.slots import Slots
 
 Make = Callable[[Slots], Ints | None]
@@ -138,10 +137,8 @@ def pieces(cells: Ints, ppn: int) -> Ints | None:
     return np.concatenate([own, shared], axis=1).ravel()
 
 
-def searched_orders(
-    pattern: Pattern, slots: Slots, dearest: float = TUNING.dearest
-) -> dict[str, tuple[float, Make]]:
-    """Return how to make each order that is searched for, with the us that it takes, about.
+def searched_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
+    """Return how to make each order that is searched for.
 
     Graphs and matrices are mapped; a pattern on a grid is too regular to gain
     by that, and the mapper's kernels may have to be compiled first.
@@ -151,28 +148,20 @@ def searched_orders(
     pattern : Pattern
         Fitted to the slots.
     slots : Slots
-    dearest : float
-        us that one may take.
     """
     if isinstance(pattern, Graph):
-        us = work.graph(len(slots), len(pattern.indices) // 2)
-        effort = "" if us <= dearest else f":effort={dearest / us:.2g}"
-        return {"graph": (min(us, dearest), _by_name(f"graph{effort}", pattern))}
-    torus = slots.machine is not None and slots.machine.topology.kind == "torus"
-    us = work.boxes(len(slots), isinstance(pattern, Lines), torus)
-    if pattern.dims is None or us > dearest:
+        return {"graph": _by_name("graph", pattern)}
+    if pattern.dims is None or len(slots) > LIMITS.most_ranks:
         return {}
-    return {"boxes": (us, _by_name("boxes", pattern))}
+    return {"boxes": _by_name("boxes", pattern)}
 
 
-def node_by_node(
-    asked: Predictor, slots: Slots, grouping: Ints | None
-) -> tuple[Make, float] | None:
-    """Return how to map what nodes exchange on nodes, and the us that it takes, about.
+def node_by_node(model: Predictor, slots: Slots, grouping: Ints | None) -> Make | None:
+    """Return how to map what nodes exchange on nodes.
 
     Parameters
     ----------
-    asked : Predictor
+    model : Predictor
     slots : Slots
     grouping : int64 (ranks,) or None
         Slot of each rank in an order that says which ranks share a node;
@@ -180,7 +169,7 @@ def node_by_node(
 
     Returns
     -------
-    (callable, float) or None
+    callable or None
         None where nodes differ in their ranks, or exchange too much or
         nothing.
     """
@@ -190,9 +179,9 @@ def node_by_node(
     if ppn is None:
         return None
     together = np.arange(len(slots)) if grouping is None else grouping
-    sums = join_sums([one.flows() for one in asked.phases(slots, together)], nodes)
+    sums = join_sums([phase.flows() for phase in model.phases(slots, together)], nodes)
     graph = from_edges(nodes, sums.source, sums.target, sums.weight)
-    if not 0 < len(graph.indices) <= 2 * TUNING.most_edges:
+    if not 0 < len(graph.indices) <= 2 * LIMITS.most_edges:
         return None
 
     def make(on: Slots) -> Ints:
@@ -200,7 +189,7 @@ def node_by_node(
         place = map_ranks(graph, ones, job_distance(Slots(on.names, ones, on.machine, on.rows)))
         return np.asarray(place[together // ppn] * ppn + together % ppn)
 
-    return make, work.graph_by_node(nodes, len(graph.indices) // 2)
+    return make
 
 
 def _by_name(name: str, pattern: Pattern) -> Make:
@@ -233,7 +222,7 @@ def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
     >>> name, slots.reshape(6, 6)[:2].tolist()
     ('bricks 2x2', [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]])
     """
-    for shape in brick_shapes(dims, ppn)[: TUNING.bricks]:
+    for shape in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         name = f"bricks {'x'.join(map(str, shape))}"
         brick, many, place = _cut(dims, shape)
         row = np.ravel_multi_index(tuple(brick.T), many)

@@ -25,32 +25,48 @@ from placement.machine import Machine
 from placement.plan import counted
 from placement.planners._units import nested_units
 from placement.request import Request
+from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints
-from rankmap.joint.budget import TUNING
-from rankmap.joint.rank_orders import brick_shapes, brick_slots
+from rankmap.search.budget import LIMITS
+from rankmap.search.rank_orders import brick_shapes, brick_slots
 
 Shape = tuple[int, ...]
 
-__all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "planner_sets"]
+__all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "node_choices"]
 
 
 def default(machine: Machine, request: Request) -> Ints | None:
     """Return what the scheduler would take by itself; None where it would take nothing."""
     try:
-        return planners.find(request.baseline.strategy)(machine, request)
+        return scheduler_choice(machine, request)
     except PlanError:
         return None
 
 
-def planner_sets(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
-    """Yield the name and the nodes of every planner that applies."""
-    wanted = [(name, request) for name in planners.BUNDLED]
-    wanted += [("blades", replace(request, per_blade=most)) for most in (2, 1)]
-    for name, changed in wanted:
+def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
+    """Yield the name and the nodes of every planner with its options, and of every family.
+
+    Examples
+    --------
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
+    >>> [name for name, _ in node_choices(m, Request(count=4, free=m.free))][:3]
+    ['blades', 'blades --per-blade 3', 'blades --per-blade 2']
+    """
+    every = [(name, name, request) for name in planners.names() if name not in planners.PREDICTING]
+    every[1:1] = [
+        (f"blades --per-blade {most}", "blades", replace(request, per_blade=most))
+        for most in range(request.per_blade - 1, 0, -1)
+    ]
+    for title, name, wanted in every:
         try:
-            yield name, planners.find(name)(machine, changed)
+            yield title, planners.find(name)(machine, wanted)
         except (PlanError, UsageError):
             continue  # does not apply to this machine, or has too few nodes of its kind
+    yield from (
+        boxes(machine, request) if machine.topology.kind == "torus" else levels(machine, request)
+    )
 
 
 def levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
@@ -89,9 +105,9 @@ def _counts(room: Ints, count: int, least: int) -> list[int]:
     high = min(len(room), count)
     if high < low:
         return []
-    if high - low < TUNING.counts:
+    if high - low < LIMITS.counts:
         return list(range(low, high + 1))
-    return list(dict.fromkeys(np.geomspace(low, high, TUNING.counts).round().astype(int).tolist()))
+    return list(dict.fromkeys(np.geomspace(low, high, LIMITS.counts).round().astype(int).tolist()))
 
 
 def _spread(machine: Machine, request: Request, rows: Ints) -> Ints:
@@ -147,15 +163,15 @@ def grid_on_boxes(
             continue
         seen.add(rows.tobytes())
         yield f"box {'x'.join(map(str, way.sides))}", rows, brick_slots(dims, way.brick)
-        if len(seen) == TUNING.shapes:
+        if len(seen) == LIMITS.shapes:
             return
 
 
 def _ways(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
     """Yield the ways in which a grid can lie on a torus of routers with so many nodes."""
-    for brick in brick_shapes(dims, ppn)[: TUNING.bricks]:
+    for brick in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
-        for inner in brick_shapes(grid, nodes)[: TUNING.inner]:
+        for inner in brick_shapes(grid, nodes)[: LIMITS.inner]:
             routers = tuple(g // i for g, i in zip(grid, inner, strict=True))
             choices = [range(len(extents)) if extent > 1 else (-1,) for extent in routers]
             for axes in itertools.product(*choices):
@@ -253,7 +269,7 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
         order = np.lexsort((middle, ~must))[: request.count]
         yield f"box {'x'.join(map(str, shape))}", np.sort(rows[inside][order])
         found += 1
-        if found == TUNING.shapes:
+        if found == LIMITS.shapes:
             return
 
 
@@ -273,7 +289,7 @@ def _shapes(machine: Machine, extents: Ints, grid: Ints, count: int) -> list[tup
             for side, whole, rate in zip(shape, extents, gbs, strict=True)
         ]
         best[shape] = max(rings) * (1 + 0.1 * math.prod(shape) * a_router / count)
-    return sorted(best, key=lambda shape: (best[shape], shape))[: 6 * TUNING.shapes]
+    return sorted(best, key=lambda shape: (best[shape], shape))[: 6 * LIMITS.shapes]
 
 
 def _sides_to_try(extent: int) -> list[int]:
