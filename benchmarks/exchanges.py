@@ -82,9 +82,9 @@ def exchanges(ranks, seed=0):
         Exchange("permutation", "matrix", 1, "", [[(a, b, 8 * LONG) for a, b in shuffled]]),
         Exchange("transposition", "matrix", 1, "", [[(a, b, 8 * LONG) for a, b in turned]]),
         Exchange("sparse matrix", "matrix", 1, "", [few]),
-        Exchange("allgather", "allgather", LONG, "mpich", call="Allgather"),
-        Exchange("bcast", "bcast", 8 * LONG, "mpich", call="Bcast"),
-        Exchange("allreduce", "allreduce", 8 * LONG, "mpich", call="Allreduce"),
+        Exchange("allgather", "allgather", LONG, "library", call="Allgather"),
+        Exchange("bcast", "bcast", 8 * LONG, "library", call="Bcast"),
+        Exchange("allreduce", "allreduce", 8 * LONG, "library", call="Allreduce"),
     ]
 
 

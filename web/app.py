@@ -18,7 +18,7 @@ import msgspec
 import quart
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import NidmapError, printable
 from web import requests
 from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
 from web.export import export, file_name
@@ -172,17 +172,6 @@ async def _slowdowns(service: Service, _: None) -> bytes:
     return await service.slowdowns()
 
 
-async def _sample(service: Service, wanted: requests.Recorded) -> bytes:
-    recording = service.settings.recording
-    if recording is None or wanted.at >= len(recording.samples):
-        raise UsageError(f"no sample {wanted.at} is replayed", "nidmap web serve --replay FILE")
-
-    def encode_sample() -> bytes:
-        return msgspec.json.encode(recording.snapshot(wanted.at).document(service.machine))
-
-    return await asyncio.to_thread(encode_sample)
-
-
 async def _metrics(service: Service, _: None) -> quart.Response:
     judged = msgspec.json.decode(await service.slowdowns())
     text = metrics(service.machine, service.live.snapshot, judged["jobs"])
@@ -269,9 +258,6 @@ _PATHS = (
     Path("GET", "/api/v1/slowdowns", _slowdowns, None,
          "The jobs, the slowest against its best placement first.",
          "schema pattern jobs taken stale"),
-    Path("GET", "/api/v1/recorded", _sample, requests.Recorded,
-         "States and jobs as of one sample of the recording that is replayed.",
-         "schema version source taken stale error state jobs"),
     Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
          "All that is known of some nodes.", "nodes"),
     Path("GET", "/api/v1/hops", _figure, requests.Hops, "Links from one node to all.", "from hops"),

@@ -1,4 +1,4 @@
-"""``nidmap web serve``, ``nidmap web export`` and ``nidmap web record``."""
+"""``nidmap web serve`` and ``nidmap web export``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ def web() -> None:
     "--refresh", "every", type=click.FloatRange(1), default=30.0, show_default=True,
     help="Seconds between two queries of Slurm, for all viewers together.",
 )  # fmt: skip
-@click.option("--replay", metavar="FILE", help="Replay a file of nidmap web record.")
 @click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for each."
@@ -83,17 +82,13 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     nidmap web serve -m daint.xtprocadmin --from squeue.json --port 0
     nidmap web serve -m shaheen2 --socket ~/nidmap.sock
     nidmap web serve -m shaheen2 --host login1.example.org --show-users
-    nidmap web serve -m shaheen2 --replay day.recording
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
-    secret, replay, sources = options["secret"], options["replay"], options["sources"]
+    secret, sources = options["secret"], options["sources"]
     if secret and options["no_token"]:
         raise UsageError("--token and --no-token exclude one another")
-    if replay and sources:
-        raise UsageError("--replay goes alone: a recording has states and jobs", "leave out --from")
     machine = _machine(specs)
-    origins = () if replay else _sources(machine, sources)
-    from web import recording
+    origins = _sources(machine, sources)
     from web.guard import Guard, own_names, token_in
     from web.server import bind_socket, bound_socket, run
     from web.service import Service, Settings
@@ -111,7 +106,6 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
         settings = Settings(
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
-            recording=recording.read(machine, replay, options["users"]) if replay else None,
             **{name: options[name] for name in ("users", "every", "plans", "seconds", "streams")},
         )
         service = Service(machine, origins, guard, settings)
@@ -168,41 +162,6 @@ def export(
     raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
-
-
-@web.command()
-@machine_option
-@_users
-@_from
-@click.option(
-    "--every", type=click.FloatRange(1), default=60.0, show_default=True,
-    help="Seconds between two samples.",
-)  # fmt: skip
-@click.option("--hours", type=click.FloatRange(0), default=24.0, show_default=True)
-@click.option("-o", "--output", required=True, metavar="FILE", help="A new file.")
-def record(
-    specs: tuple[str, ...], users: bool, sources: tuple[str, ...], every: float, hours: float,
-    output: str,
-) -> None:  # fmt: skip
-    """Sample states and jobs into a small file, until Ctrl-C or for a day.
-
-    A sample is written where something has changed. nidmap web serve --replay
-    plays the file with a slider.
-
-    \b
-    nidmap web record -m shaheen2 --every 300 -o day.recording
-    nidmap web record -m shaheen2 --from squeue.json --hours 0 -o now.recording
-    """
-    from web import recording
-    from web.snapshot import ask
-
-    machine = _machine(specs)
-    origins = _sources(machine, sources)
-    lines = recording.record(
-        machine, lambda: ask(machine, origins, users), output, every, 3600 * hours
-    )
-    for line in lines:
-        say(line)
 
 
 #: Addresses that stand for all of the host's, in the forms that --host takes.

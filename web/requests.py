@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 __all__ = [
     "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Finish", "Hops", "Mark", "Nodes",
-    "Order", "Plan", "Recorded", "Resolve", "View", "decode_body",
+    "Order", "Plan", "Resolve", "View", "decode_body",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -66,12 +66,6 @@ class Hops(Struct, rename={"from_": "from"}):
     routing: Annotated[Word, Meta(
         description="One of the machine's routings; its default where none is given.")
     ] = ""  # fmt: skip
-
-
-class Recorded(Struct):
-    """A sample of what is replayed."""
-
-    at: Annotated[int, Meta(ge=0, le=1_000_000, description="Its number, from 0.")]
 
 
 class Resolve(Struct, forbid_unknown_fields=True):

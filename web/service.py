@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from placement.machine import Machine
-    from web.recording import Recording
     from web.workers import Told
 
     #: The machine's columns, and the layout's views by id.
@@ -61,8 +60,6 @@ class Settings:
         Show users' names.
     taken : float or None
         Unix time of the machine's own states.
-    recording : Recording or None
-        What is replayed; its last sample is what there is now.
     every : float
         Seconds between two questions to the sources.
     plans : int or None
@@ -78,7 +75,6 @@ class Settings:
     prefix: str = "/"
     users: bool = False
     taken: float | None = None
-    recording: Recording | None = None
     every: float = 30.0
     plans: int | None = None
     waiting: int = 8
@@ -112,10 +108,7 @@ class Service:
         self.long = Lane(machine, settings.plans or few, settings.waiting, settings.seconds)
         self.short = Lane(machine, few + 1, 64, min(_QUICK, settings.seconds))
         self._asking = Lane(machine, 1, 0, _SLURM)
-        if settings.recording is not None:
-            first = settings.recording.snapshot(len(settings.recording.samples) - 1)
-        else:
-            first = of_dump(machine, None if sources else settings.taken)
+        first = of_dump(machine, None if sources else settings.taken)
         self.live = Live(machine, sources, self._ask, settings.every, first)
         self.streams = Streams(self.live, settings.streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
@@ -178,12 +171,10 @@ class Service:
         return await asyncio.shield(self._drawing)
 
     def _draw(self) -> _Drawn:
-        recording = self.settings.recording
         columns = machine_columns(self.machine) | {
             "show_users": self.settings.users,
             "live": bool(self.live.sources),
             "refresh": self.live.every if self.live.sources else 0,
-            "recording": [sample.taken for sample in recording.samples] if recording else [],
             "version": __version__,
             "limits": {"body": BODY, "text": TEXT, "marks": 32},
         }

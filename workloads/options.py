@@ -36,7 +36,6 @@ __all__ = [
     "Sizes",
     "Words",
     "bench_callback",
-    "level_option",
     "named_machine",
     "setting",
 ]  # fmt: skip
@@ -165,10 +164,6 @@ def setting(
     return click.option(
         *names.split(), type=known, default=default, show_default=True, help=words, **more
     )
-
-
-#: How sure intervals are to be.
-level_option = setting("--level", click.FloatRange(0.5, 0.999), 0.95, "Coverage of each interval.")
 
 
 def named_machine(specs: tuple[str, ...]) -> Machine | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from contextlib import contextmanager
@@ -50,19 +49,6 @@ SUFFIXES = {
 }
 
 
-def _resource(text: str) -> str:
-    """Return the name of a PBS resource as it stands.
-
-    Examples
-    --------
-    >>> _resource("tier0")
-    'tier0'
-    """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", text, re.ASCII):
-        raise click.BadParameter(f"{text!r} is not a name of a PBS resource")
-    return text
-
-
 def _segment(text: str) -> int:
     """Return the nodes of a segment; ``auto`` is 0.
 
@@ -94,18 +80,6 @@ def _segment(text: str) -> int:
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
 @click.option("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
-@click.option(
-    "--placement-set",
-    metavar="RES",
-    type=_resource,
-    help="With pbs: ask for any placement set of RES (place=group=RES) instead of these nodes.",
-)
-@click.option(
-    "--select",
-    metavar="RES",
-    type=_resource,
-    help="With pbs: ask for so many nodes of each value of RES instead of these nodes.",
-)
 @click.option("--slack", type=click.IntRange(0), default=0, help="Extra nodes to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option(
@@ -213,14 +187,6 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         )
     if options.contiguous and not options.strategy.startswith("slurm-"):
         raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
-    if options.placement_set is not None and options.form != "pbs":
-        raise UsageError("--placement-set goes with --format pbs")
-    if options.select is not None and (options.form != "pbs" or options.slack):
-        raise UsageError("--select goes with --format pbs, and without --slack")
-    if options.select is not None and options.placement_set is not None:
-        raise UsageError("--placement-set and --select exclude each other")
-    if options.placement_set is not None and options.segment is not None:
-        raise UsageError("--placement-set and --segment exclude each other", "PBS has no segments")
     if options.slack and options.segment is not None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):

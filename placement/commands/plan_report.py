@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import SimpleNamespace
@@ -16,7 +15,6 @@ from placement.commands.common import absolute_specs, say, warn
 from placement.commands.sending import SENDING
 from placement.emit import emit
 from placement.emit.formats import Emission, Job
-from placement.errors import UsageError
 from placement.lookup import nodes_of
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
@@ -96,8 +94,6 @@ class PlanReport:
             reservation=options.reservation,
             nodelist=self.plan.nodes,
             segment=segment if blocks else 0,
-            placement_set=options.placement_set or "",
-            select=self._select(options.select) if options.select else (),
         )
         if options.form not in SOFT:
             return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
@@ -130,25 +126,6 @@ class PlanReport:
         by_itself = wanted if led is None else leaf_count(self.machine, led)
         known = self.own.strategy == "slurm-tree"
         return 0 if known and led is not None and by_itself <= wanted else wanted, by_itself
-
-    def _select(self, resource: str) -> tuple[tuple[str, int], ...]:
-        """Return how many of the plan's nodes have each value of a vnode resource of PBS.
-
-        Raises
-        ------
-        UsageError
-            A node of which no value is known.
-        """
-        features = self.machine.features[self.plan.rows].tolist()
-        found: Counter[str] = Counter()
-        for name, text in zip(self.plan.nodes, features, strict=True):
-            own = [word for word in text.split(",") if word.startswith(f"{resource}=")]
-            if not own:
-                raise UsageError(
-                    f"{name} has no {resource} that is known", "-m FILE of pbsnodes -a says it"
-                )
-            found[own[0]] += 1
-        return tuple(found.items())
 
     def _without_list(self, pinned: Job) -> Job:
         """Return a job of several segments that has the plan's nodes because it has no others.

@@ -57,7 +57,7 @@ SENDING: dict[str, tuple[Any, str, str]] = {
         "Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:."),
     "routing": (str, "R", "minimal, adaptive … as it applies."),
     "algorithm": (str, "A",
-        "A collective's: library (the default: as its MPI does), pairwise, ring, openmpi …"),
+        "A collective's: library (the default: as its MPI does), pairwise, bruck, openmpi …"),
     "latency": (float, "US",
         "Of a short message; 0 switches off all that does not grow with the bytes."),
     "memory": (float, "GBS",

@@ -68,12 +68,6 @@ class Job:
         One run of consecutive nodes.
     segment : int
         Nodes of each segment, under topology/block; 0: no segments.
-    placement_set : str
-        PBS's vnode resource whose value all nodes share, such as ``tier0``, instead of
-        the very nodes; '' for these.
-    select : tuple of (str, int)
-        PBS's vnode resource with a value (``tier0=g3``), and how many nodes have to have
-        it, instead of the very nodes; () for these.
     """
 
     count: int
@@ -87,8 +81,6 @@ class Job:
     switches: int = 0
     contiguous: bool = False
     segment: int = 0
-    placement_set: str = ""
-    select: tuple[tuple[str, int], ...] = ()
 
     @property
     def ranks(self) -> int:
@@ -128,7 +120,7 @@ def _quote_word(value: str) -> str:
 
 
 def pbs_options(job: Job, batch: str) -> list[str]:
-    """Return the options of qsub for a job pinned to its nodes, or to a placement set.
+    """Return the options of qsub for a job pinned to its nodes.
 
     Parameters
     ----------
@@ -139,34 +131,25 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     Raises
     ------
     UsageError
-        A constraint or a reservation, which are Slurm's and no option of qsub; a placement
-        set for Torque, which has none.
+        A constraint or a reservation, which are Slurm's and no option of qsub.
 
     Examples
     --------
     >>> job = Job(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
     >>> pbs_options(job, "torque")
     ['-q big', '-l nodes=n1:ppn=4+n2:ppn=4']
-    >>> pbs_options(Job(2, ppn=4, placement_set="tier0"), "pbs")
-    ['-l select=2:mpiprocs=4', '-l place=scatter:excl:group=tier0']
+    >>> pbs_options(job, "pbs")[1:]
+    ['-l select=1:host=n1:mpiprocs=4+1:host=n2:mpiprocs=4', '-l place=scatter:excl']
     """
     for name in ("constraint", "reservation"):
         if getattr(job, name) is not None:
             raise UsageError(f"a PBS header cannot say --{name}", "use --format sbatch")
     queue = [f"-q {_quote_word(job.partition)}"] if job.partition else []
-    if job.placement_set and batch in ("torque", "alps"):
-        raise UsageError(f"{batch} has no placement sets", "leave --placement-set out")
-    if job.select and batch in ("torque", "alps"):
-        raise UsageError(f"{batch} selects no vnodes", "leave --select out")
     if batch in ("torque", "alps"):
         ppn = f":ppn={job.ppn}" if job.ppn else ""
         return [*queue, "-l nodes=" + "+".join(f"{name}{ppn}" for name in job.nodelist)]
     ranks = f":mpiprocs={job.ppn}" if job.ppn else ""
-    if job.placement_set:
-        select = f"-l select={job.count + job.slack}{ranks}"
-        return [*queue, select, f"-l place=scatter:excl:group={_quote_word(job.placement_set)}"]
-    hosts = [(f"host={name}", 1) for name in job.nodelist]
-    chunks = "+".join(f"{n}:{having}{ranks}" for having, n in job.select or hosts)
+    chunks = "+".join(f"1:host={name}{ranks}" for name in job.nodelist)
     return [*queue, f"-l select={chunks}", "-l place=scatter:excl"]
 
 

@@ -12,6 +12,7 @@ _DUMPS = (
     *("ibnetdiscover", "ibnetdiscover-ports"),
 )
 
+_NOW = "web serve shows what is now, or with --from what sinfo and squeue printed to files"
 _JOB = "nidmap run --verify asks the ranks where they are, nidmap web serve shows a job's nodes"
 
 #: A command, or what of it has left, as it was typed -> what to use instead.
@@ -30,9 +31,27 @@ GONE: dict[str, str] = {
     "ab --retries": "a launch that fails is begun anew twice",
     "ab --show": "the program's output is in the folder that --output-dir names",
     "slurm install --job-submit": "--switches moves no job, it only makes it wait",
+    "bench sort --target": "each rank gets as many items as it brought",
+    "bench sort --key-bits": "random keys have 56 bits, as the paper's",
+    "bench isx --max-key": "keys are below 2^28",
+    "bench isx --width": "weak_iso has buckets of 8192 keys",
+    "bench isx --bucketing": "by shift where the width is a power of two, else by division",
+    "bench stencil --partners": "two ranks of each level are timed",
+    "bench stencil --chunk": "the size of a transfer is tuned",
+    "bench fft --basis": "every axis is periodic; scipy.fft has sines and cosines",
+    "bench fft --precision": "data are in double precision",
+    "bench fft --direction": "a pair of transforms is timed, each direction is a phase of its own",
+    "bench fft --pieces": "the number of exchanges goes by the size",
+    "bench fft --library": "the fastest library that is installed is taken",
+    "bench fft --level": "--scaling breaks the fit at the first level with points on both sides",
+    "web record": _NOW,
+    "web serve --replay": _NOW,
     "score --job": _JOB,
     "score --ask": _JOB,
     "score --order-dir": _JOB,
+    "plan --placement-set": "--format pbs names the hosts of the plan",
+    "plan --select": "--format pbs names the hosts of the plan",
+    "ab --level": "intervals are those of 95 %",
     "plan --format affinity": "nodelist, lines and json name the nodes for any scheduler",
     "order --format mpijob": "hydra, openmpi and json name the node of each rank",
     "order --format kubernetes": "json has the nodes and the slot of each rank",

@@ -38,8 +38,8 @@ __all__ = [
     "Step",
     "algorithms_of",
     "backwards",
-    "one_by_one",
     "parts",
+    "usual_algorithm",
 ]
 
 #: The module that has the algorithms of each family.
@@ -52,6 +52,19 @@ FAMILIES = {
     "allgather": "gathering",
     "reducescatter": "reduction",
     "barrier": "barrier",
+}
+
+#: What libraries usually take: for a short buffer, for a long one, and the bytes from which it
+#: is long, in all and a rank. Of an allgather and a reducescatter the blocks of all ranks count.
+USUAL = {
+    "bcast": ("binomial", "scatter-ring", 12_289, 0),
+    "reduce": ("binomial", "rabenseifner", 2_049, 8),
+    "allreduce": ("doubling", "rabenseifner", 9, 8),
+    "gather": ("binomial", "binomial", 0, 0),
+    "scatter": ("binomial", "binomial", 0, 0),
+    "allgather": ("bruck", "ring", 81_920, 0),
+    "reducescatter": ("halving", "pairwise", 524_288, 0),
+    "barrier": ("dissemination", "dissemination", 0, 0),
 }
 
 #: Families with a root.
@@ -99,10 +112,6 @@ class Part(NamedTuple):
         how many; empty where each stands for itself alone.
     even : bool
         Whether steps are so much alike that some of many may stand for all.
-    numbers : int64 (blocks,) or None
-        The number of each block in the buffer, where they are sent in another order.
-    row : Step or None
-        All messages, where each step is one of them.
     """
 
     name: str
@@ -113,17 +122,6 @@ class Part(NamedTuple):
     combine: bool = False
     alike: tuple[tuple[int, int], ...] = ()
     even: bool = False
-    numbers: Ints | None = None
-    row: Step | None = None
-
-
-def one_by_one(name: str, row: Step, block: float, combine: bool = False) -> Part:
-    """Return messages of whole buffers that are sent one after the other."""
-
-    def step(k: int) -> Step:
-        return Step(row.source[k : k + 1], row.target[k : k + 1])
-
-    return Part(name, len(row.source), step, block, combine=combine, row=row)
 
 
 def backwards(part: Part, name: str, combine: bool = False) -> Part:
@@ -133,8 +131,7 @@ def backwards(part: Part, name: str, combine: bool = False) -> Part:
         source, target, first, blocks = part.step(part.steps - 1 - k)
         return Step(target, source, first, blocks)
 
-    row = part.row and Step(part.row.target[::-1], part.row.source[::-1])
-    return part._replace(name=name, step=step, combine=combine, row=row)
+    return part._replace(name=name, step=step, combine=combine)
 
 
 def algorithms_of(family: str) -> dict[str, Algorithm]:
@@ -143,7 +140,7 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
     Examples
     --------
     >>> list(algorithms_of("allgather"))
-    ['doubling', 'ring', 'bruck', 'neighbor']
+    ['bruck', 'ring']
     """
     module = import_module(f"rankmap.collectives.{FAMILIES[family]}")
     found: dict[str, Algorithm] = getattr(module, family.upper())
@@ -175,3 +172,25 @@ def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> li
     if ranks < 2:
         return []
     return algorithms_of(family)[algorithm](ranks, root, size)
+
+
+def usual_algorithm(family: str, size: float, ranks: int) -> str:
+    """Return the algorithm that libraries usually take (R. Thakur et al., 2005).
+
+    Parameters
+    ----------
+    family, ranks
+        See `parts`.
+    size : float
+        ``--bytes``.
+
+    Examples
+    --------
+    >>> usual_algorithm("bcast", 1000, 64), usual_algorithm("bcast", 1e6, 64)
+    ('binomial', 'scatter-ring')
+    >>> usual_algorithm("allgather", 100, 65), usual_algorithm("allreduce", 1e6, 65)
+    ('bruck', 'rabenseifner')
+    """
+    short, long, least, a_rank = USUAL[family]
+    whole = size * ranks if family in ("allgather", "reducescatter") else size
+    return long if whole >= max(least, a_rank * ranks) else short

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from rankmap.collectives import Algorithm, Part, Step, one_by_one, trees
+from rankmap.collectives import Part, Step, trees
 
 __all__ = ["BARRIER"]
 
@@ -40,24 +38,4 @@ def _doubling(ranks: int, root: int, size: float) -> list[Part]:
     ]
 
 
-def _up_and_down(levels: Callable[[int], list[trees.Level]]) -> Algorithm:
-    """Return a tree that reports to rank 0, which lets everyone go."""
-    return lambda ranks, root, size: [
-        trees.upwards("up", levels(ranks), ranks, 0, 0.0),
-        trees.downwards("down", levels(ranks), ranks, 0, 0.0)._replace(combine=True),
-    ]
-
-
-def _double_ring(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a token that goes around twice."""
-    rank = np.tile(np.arange(ranks), 2)
-    return [one_by_one("double ring", Step(rank, (rank + 1) % ranks), 0.0, combine=True)]
-
-
-BARRIER = {
-    "dissemination": _dissemination,
-    "doubling": _doubling,
-    "tree": _up_and_down(trees.binomial),
-    "linear": _up_and_down(trees.linear),
-    "double-ring": _double_ring,
-}
+BARRIER = {"dissemination": _dissemination, "doubling": _doubling}

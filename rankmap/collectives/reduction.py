@@ -6,15 +6,11 @@ Algorithms of 2^k ranks go down to a power of two first, and back at the end:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from placement.support.array_types import Ints
-from rankmap.collectives import Algorithm, Part, Step, backwards, gathering, trees
+from rankmap.collectives import Part, Step, backwards
 from rankmap.collectives.broadcast import BCAST
-
-Levels = Callable[[int], list[trees.Level]]
 
 __all__ = ["ALLREDUCE", "REDUCE", "REDUCESCATTER"]
 
@@ -29,20 +25,6 @@ def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
         halving,
         backwards(halving, "allgather"),
         *on.unfold(block, on.power),
-    ]
-
-
-def _two_rings(ranks: int, root: int, size: float) -> list[Part]:
-    """Return two turns around the ring: one combines, one hands out."""
-    block = size / ranks
-    return _ring(ranks, 0, block) + gathering.ring(ranks, 0, block)
-
-
-def _up_and_down(up: Levels, down: Levels) -> Algorithm:
-    """Return a reduction to rank 0 along one tree, and a broadcast along another."""
-    return lambda ranks, root, size: [
-        trees.upwards("reduce", up(ranks), ranks, 0, size),
-        trees.downwards("bcast", down(ranks), ranks, 0, size),
     ]
 
 
@@ -131,22 +113,6 @@ def _kept_block(place: Ints, k: int, power: int) -> Ints:
     return first
 
 
-def _to_root(broadcast: Algorithm) -> Algorithm:
-    """Return the reduction that is a broadcast backwards."""
-    return lambda ranks, root, size: [
-        backwards(part, part.name, combine=True) for part in broadcast(ranks, root, size)
-    ]
-
-
-def _in_order_binary(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a reduction in rank order, which ends at the last rank and goes on to the root."""
-    tree = trees.upwards("tree", trees.in_order_binary(ranks), ranks, 0, size)
-    if root == ranks - 1:
-        return [tree]
-    on = Step(np.array([ranks - 1]), np.array([root]))
-    return [tree, Part("to the root", 1, lambda k: on, size)]
-
-
 def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and a gather of the blocks to the root."""
     on = _Folded(ranks, odd=False)
@@ -192,54 +158,6 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
     return found
 
 
-def _double_blocks(ranks: int, root: int, block: float) -> list[Part]:
-    """Return recursive doubling of all blocks but those of the own half.
-
-    Ranks that are not a power of two take recursive halving.
-    """
-    if ranks & (ranks - 1):
-        return _halve_blocks(ranks, root, block)
-    rank = np.arange(ranks)
-
-    def step(k: int) -> Step:
-        first = ((rank >> k) + 1 << k) % ranks
-        return Step(rank, rank ^ (1 << k), first, ranks - (1 << k))
-
-    rounds = ranks.bit_length() - 1
-    return [Part("doubling", rounds, step, block, ranks, combine=True)]
-
-
-def _butterfly(ranks: int, root: int, block: float) -> list[Part]:
-    """Return recursive halving with the nearest partner first; blocks then go to their ranks.
-
-    On a power of two the blocks are sorted beforehand so that each ends at its rank.
-    """
-    on = _Folded(ranks)
-    rounds = on.power.bit_length() - 1
-    place = np.arange(on.power)
-    mirrored = _kept_block(place, rounds, on.power)
-
-    def step(k: int) -> Step:
-        half = on.power >> (k + 1)
-        low = _kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
-        first = on.start(low)
-        return Step(on.rank(place), on.rank(place ^ (1 << k)), first, on.start(low + half) - first)
-
-    if not on.beyond:
-        return [Part("halving", rounds, step, block, ranks, True, numbers=mirrored)]
-    own = on.rank(mirrored)  # whose block a place has, and that of its neighbour
-    away = own != on.rank(place)
-    both = mirrored < on.beyond
-    source = np.concatenate([on.rank(place)[away], on.rank(place)[both]])
-    target = np.concatenate([own[away], own[both] - 1])
-    last = Step(source, target, target)
-    return [
-        *on.fold(block, ranks),
-        Part("halving", rounds, step, block, ranks, combine=True),
-        Part("exchange", 1, lambda k: last, block, ranks),
-    ]
-
-
 def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
     """Return everyone sending rank r + k its block in step k."""
     rank = np.arange(ranks)
@@ -251,49 +169,12 @@ def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("pairwise", ranks - 1, step, block, ranks, combine=True, even=True)]
 
 
-def _ring(ranks: int, root: int, block: float) -> list[Part]:
-    """Return a block being combined on its way around, ending at its own rank."""
-    rank = np.arange(ranks)
-
-    def step(k: int) -> Step:
-        return Step(rank, (rank + 1) % ranks, (rank - 1 - k) % ranks)
-
-    alike = ((0, ranks - 1),)
-    return [Part("reduce ring", ranks - 1, step, block, ranks, combine=True, alike=alike)]
+def _up_the_tree(ranks: int, root: int, size: float) -> list[Part]:
+    """Return the broadcast along a binomial tree, backwards."""
+    tree = BCAST["binomial"](ranks, root, size)
+    return [backwards(part, part.name, combine=True) for part in tree]
 
 
-def _reduced_and_scattered(ranks: int, root: int, block: float) -> list[Part]:
-    """Return a binomial reduction of all blocks to rank 0, which scatters them."""
-    tree = trees.upwards("tree", trees.binomial(ranks), ranks, 0, block)
-    whole = tree.step
-
-    def step(k: int) -> Step:
-        return whole(k)._replace(blocks=ranks)
-
-    up = tree._replace(step=step, blocks=ranks)
-    return [up, *gathering.SCATTER["linear"](ranks, 0, block)]
-
-
-ALLREDUCE = {
-    "doubling": _doubling,
-    "rabenseifner": _rabenseifner_all,
-    "ring": _two_rings,
-    "reduce-bcast": _up_and_down(trees.binomial, trees.knomial),  # as Open MPI mostly has it
-    "linear": _up_and_down(trees.linear, trees.linear),
-}
-REDUCE = {
-    "binomial": _to_root(BCAST["binomial"]),
-    "binary": _to_root(BCAST["binary"]),
-    "in-order-binary": _in_order_binary,
-    "linear": _to_root(BCAST["linear"]),
-    "chain": _to_root(BCAST["chain"]),
-    "rabenseifner": _rabenseifner,
-}
-REDUCESCATTER = {
-    "halving": _halve_blocks,
-    "pairwise": _pairwise,
-    "doubling": _double_blocks,
-    "butterfly": _butterfly,
-    "ring": _ring,
-    "reduce-scatter": _reduced_and_scattered,
-}
+ALLREDUCE = {"doubling": _doubling, "rabenseifner": _rabenseifner_all}
+REDUCE = {"binomial": _up_the_tree, "rabenseifner": _rabenseifner}
+REDUCESCATTER = {"halving": _halve_blocks, "pairwise": _pairwise}

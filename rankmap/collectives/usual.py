@@ -27,7 +27,7 @@ from rankmap.collectives import parts
 __all__ = ["EVERY_PAIR", "messages"]
 
 #: Families and algorithms of `rankmap.collectives` whose messages these kinds have: a barrier by
-#: doubling sends between the same ranks as an allreduce, a broadcast along a chain as a scan.
+#: doubling sends between the same ranks as an allreduce.
 _USUAL = {
     "bcast": ("bcast", "binomial"),
     "reduce": ("reduce", "binomial"),
@@ -35,11 +35,10 @@ _USUAL = {
     "scatter": ("scatter", "linear"),
     "allgather": ("allgather", "ring"),
     "allreduce": ("barrier", "doubling"),
-    "scan": ("bcast", "chain"),
-    "exscan": ("bcast", "chain"),
 }
 
-#: The kinds in which each rank sends to each other.
+#: The kinds that go along a chain of ranks, and those in which each rank sends to each other.
+CHAINS = ("scan", "exscan")
 EVERY_PAIR = ("alltoall", "reduce_scatter")
 
 
@@ -68,6 +67,9 @@ def messages(kind: str, size: int, root: int) -> Ints:
         source, target = np.divmod(np.arange(size * size), size)
         pairs = np.stack([source, target, np.ones_like(source)])
         return pairs[:, source != target]
+    if kind in CHAINS:
+        rank = np.arange(size - 1)
+        return np.stack([rank, rank + 1, np.ones_like(rank)])
     sent = [np.empty((3, 0), dtype=np.int64)]
     for part in parts(*_USUAL[kind], size, max(root, 0), 1.0) if kind in _USUAL else ():
         for k, times in part.alike or ((k, 1) for k in range(part.steps)):

@@ -64,7 +64,7 @@ def predict(
     nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
     nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
-    nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm ring
+    nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm doubling
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
     nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """

@@ -1,8 +1,8 @@
 """Collectives by name: ``bcast``, ``allreduce:…`` and so on, as MPI programs call them.
 
 Who sends to whom is the algorithm's matter, and that goes by bytes and ranks: predictions
-take what the machine's library does (`rankmap.predict.collectives`). Where there are only
-edges, for J and for orders, they are those of MPICH's algorithm for 1 MB.
+take the usual algorithm for theirs (`rankmap.predict.collectives`). Where there are only
+edges, for J and for orders, they are those of 1 MB.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
-from rankmap.collectives import FAMILIES, ROOTED, mpich, parts
+from rankmap.collectives import FAMILIES, ROOTED, parts, usual_algorithm
 from rankmap.pattern import Edges, Pattern, pattern
 
 __all__ = ["Collective"]
@@ -66,13 +66,13 @@ class Collective(Pattern):
         return replace(self, dims=(ranks,))
 
     def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
-        """Yield the messages of MPICH's algorithm for 1 MB as edges; see `Pattern.edges`.
+        """Yield the messages of the usual algorithm for 1 MB as edges; see `Pattern.edges`.
 
         A pair may come several times. A reduce-scatter takes recursive halving, not pair by
         pair, which would be every pair of ranks; a barrier's messages weigh 1 each.
         """
         ranks = self.known_ranks()
-        how = mpich.choose(self.name, USUAL_BYTES, ranks)
+        how = usual_algorithm(self.name, USUAL_BYTES, ranks)
         how = "halving" if how == "pairwise" else how
         for part in parts(self.name, how, ranks, self.root, 1.0):
             for k, times in part.alike or ((k, 1) for k in range(part.steps)):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from placement.errors import UsageError, printable
-from rankmap.collectives import algorithms_of, mpich, openmpi
+from rankmap.collectives import algorithms_of, alltoall, usual_algorithm
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
@@ -18,27 +17,24 @@ __all__ = [
     "algorithm_of",
     "algorithms",
     "asked_library",
-    "chooser",
     "library_of",
 ]
 
 #: Ways to do an all-to-all; collectives have their own (`rankmap.collectives`), and every other
 #: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
-#: says which MPI it has, ``at-once`` for an all-to-all and MPICH's choice for a collective.
+#: says which MPI it has, ``at-once`` for an all-to-all. A collective takes the usual one.
 ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
 
 
 class Library(NamedTuple):
-    """How a library chooses its algorithms.
+    """How a library chooses the algorithm of an all-to-all.
 
     Attributes
     ----------
+    key : str
+        Of `rankmap.collectives.alltoall.RULES`.
     name : str
         With the version whose rules these are.
-    choose : callable
-        Returns the algorithm of a call (``alltoall``, ``alltoallv`` or a family of
-        `rankmap.collectives`), so many bytes as the call counts them, its buffer or what one
-        rank sends to one other, and so many ranks.
     source : str
 
     Examples
@@ -48,22 +44,26 @@ class Library(NamedTuple):
     ['bruck', 'at-once', 'pairwise']
     """
 
+    key: str
     name: str
-    choose: Callable[[str, float, int], str]
     source: str
+
+    def choose(self, call: str, size: float, ranks: int) -> str:
+        """Return the algorithm (`rankmap.collectives.alltoall.choose`)."""
+        return alltoall.choose(self.key, call, size, ranks)
 
 
 #: By the library's family.
 LIBRARIES = {
     "mpich": Library(
+        "mpich",
         "MPICH 4.2",
-        mpich.choose,
         "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
         " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
     ),
     "openmpi": Library(
+        "openmpi",
         "Open MPI 5.0",
-        openmpi.choose,
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
     ),
 }
@@ -98,13 +98,6 @@ def asked_library(algorithm: str, mpi: str) -> Library | None:
     return library_of(mpi) if algorithm == "library" and mpi else None
 
 
-def chooser(algorithm: str, mpi: str) -> Library | None:
-    """Return the library that chooses, MPICH where nothing says; None where one was named."""
-    if algorithm == "library" and not mpi:
-        return LIBRARIES["mpich"]
-    return asked_library(algorithm, mpi)
-
-
 def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     """Return the algorithm by which a pattern's messages are sent.
 
@@ -112,8 +105,8 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     ----------
     pattern : Pattern
     wanted : str
-        One of `ALGORITHMS` or of a collective's own, or a library's key; '' for
-        ``at-once``, and of a collective for ``library``.
+        One of `ALGORITHMS` or of a collective's own, or of an all-to-all a library's key;
+        '' for ``at-once``, and of a collective for ``library``.
 
     Raises
     ------
@@ -127,7 +120,7 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     'bruck'
     """
     if isinstance(pattern, Collective):
-        known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:], *LIBRARIES)
+        known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:])
         return _require_known(wanted or "library", known, f"for {pattern.name}")
     if isinstance(pattern, Lines):
         return _require_known(
@@ -171,14 +164,12 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
     >>> from rankmap.pattern import parse_pattern
     >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
     ['at-once', 'bruck']
-    >>> bcast = parse_pattern("bcast").fit(64)
-    >>> algorithms(bcast, "library", 1e6, ""), algorithms(bcast, "openmpi", 1e6, "")
-    (['scatter-ring'], ['knomial'])
+    >>> algorithms(parse_pattern("bcast").fit(64), "library", 1e6, "")
+    ['scatter-ring']
     """
     if isinstance(pattern, Collective):
-        library = chooser(algorithm, mpi)
-        ranks = pattern.ranks or 0
-        return [library.choose(pattern.name, size, ranks) if library else algorithm]
+        usual = algorithm == "library"
+        return [usual_algorithm(pattern.name, size, pattern.ranks or 0) if usual else algorithm]
     dims = pattern.dims or ()
     library = asked_library(algorithm, mpi)
     if library is None:

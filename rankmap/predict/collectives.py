@@ -18,9 +18,6 @@ from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 __all__ = ["phases"]
 
-#: Of messages that are sent one by one so many are looked at, at least.
-LEAST_LOOKS = 64
-
 
 def phases(
     pattern: Collective, job: Job, size: float, algorithm: str, steps: int | None
@@ -54,22 +51,10 @@ class _Sums:
         self.posted = 0.0
         self.inside: Floats = np.zeros(len(job.rows))
         self.steps: list[tuple[Summed, float]] = []
-        if part.row is not None:
-            self._add_row(part.row, most)
-            return
         for k, times in _looks(part, most):
             step = part.step(k)
             self._count(step, times)
             self._look(step, times)
-
-    def _add_row(self, row: Step, most: int | None) -> None:
-        """Add messages that are sent one by one; what stays inside a node needs no look."""
-        self._count(row, 1.0)
-        node = self.job.node
-        there = np.flatnonzero(node[row.source] != node[row.target])
-        at, times = spread(len(there), max(most or len(there), LEAST_LOOKS))
-        for k, many in zip(at, times, strict=True):
-            self._look(self.part.step(int(there[k - 1])), many)
 
     def _count(self, step: Step, times: float) -> None:
         """Add what a step's ranks send, and what stays inside nodes."""
@@ -110,7 +95,7 @@ class _Sums:
             a_pair=sum(times * found.a_pair() for found, times in self.steps),
             sent=float(self.sent.max(initial=0.0)),
             shown=len(self.steps) if sampled else 0,
-            sends=self._sends if part.row is None else None,
+            sends=self._sends,
             peers=lambda: float(self.contacts.max(initial=0.0)),
         )
 

@@ -34,6 +34,7 @@ import numpy as np
 
 from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
+from rankmap.collectives import USUAL
 from rankmap.order import Order
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
@@ -391,8 +392,9 @@ def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[di
         other = {"algorithm": ALGORITHMS[0] if asked.mpi else "pairwise"}
         yield "algorithm", "whether the library posts its all-to-alls at once", [other]
     elif not asked.mpi:
-        question = "whether the library is MPICH's kin or Open MPI"
-        yield "algorithm", question, [{"algorithm": "openmpi"}]
+        names = dict.fromkeys(USUAL[asked.pattern.name][:2])
+        question = f"which algorithm the library takes: {' or '.join(names)}"
+        yield "algorithm", question, [{"algorithm": name} for name in names]
 
 
 class _Times:

@@ -18,7 +18,7 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
-from rankmap.predict.algorithms import asked_library, chooser
+from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Job, Phase
@@ -263,8 +263,8 @@ def _algorithm_notes(asked: Model, pattern: Pattern) -> Iterator[str]:
             f"{size} from rank to rank go {_algorithms(asked, pattern)}, as {library.name}"
             " sends them (--algorithm says another way)"
         )
-    if isinstance(pattern, Collective) and asked.algorithm == "library" and not asked.mpi:
-        yield "the machine states no MPI: MPICH's choice of the algorithm is assumed (--algorithm)"
+    if isinstance(pattern, Collective) and asked.algorithm == "library":
+        yield f"libraries usually take {_algorithms(asked, pattern)} (--algorithm says another)"
 
 
 def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
@@ -291,9 +291,5 @@ def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any)
 
 
 def _how(asked: Model, pattern: Pattern) -> str:
-    """Return which algorithm a collective is done by and who chose it; '' for other patterns."""
-    if not isinstance(pattern, Collective):
-        return ""
-    library = chooser(asked.algorithm, asked.mpi)
-    name = _algorithms(asked, pattern)
-    return f" ({name})" if library is None else f" ({library.name} takes {name})"
+    """Return which algorithm a collective is done by; '' for other patterns."""
+    return f" ({_algorithms(asked, pattern)})" if isinstance(pattern, Collective) else ""

@@ -261,57 +261,6 @@ def test_a_machine_with_holes_names_the_nearest_nodes(tool):
     assert "run from" not in err
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_nodes_are_selected_by_a_vnode_resource(tool, tmp_path, as_json):
-    nodes = {
-        f"n{k}": {"Mom": f"n{k}", "state": "free", "tier0": f"r-g{k // 3}", "ncpus": "64"}
-        for k in range(6)
-    }
-    given = {
-        name: [(key, v) if key in ("Mom", "state") else (f"resources_available.{key}", v)
-               for key, v in fields.items()]
-        for name, fields in nodes.items()
-    }  # fmt: skip
-    path = tmp_path / "pbsnodes"
-    if as_json:
-        listed = {
-            name: {"state": "free", "resources_available": {"tier0": one["tier0"], "ncpus": 64}}
-            for name, one in nodes.items()
-        }
-        path.write_text(json.dumps({"pbs_version": "2022", "nodes": listed}))
-    else:
-        lines = [f"     {key} = {v}\n" for name in given for key, v in given[name]]
-        path.write_text("".join(
-            f"{name}\n" + "".join(lines[4 * k : 4 * k + 4]) for k, name in enumerate(given)
-        ))  # fmt: skip
-    command = f"plan -m {path} -N 5 --ppn 4 --strategy nid-order --format pbs --select tier0"
-    code, out, _ = tool(command)
-    assert code == 0
-    chunks = "3:tier0=r-g0:mpiprocs=4+2:tier0=r-g1:mpiprocs=4"
-    assert f"#PBS -l select={chunks}\n#PBS -l place=scatter:excl\n" in out
-
-
-def test_a_placement_set_is_asked_for_instead_of_hosts(tool):
-    code, out, _ = tool("plan -m polaris -N 8 --ppn 4 --format pbs --placement-set tier0")
-    assert code == 0
-    options = [line for line in out.splitlines() if line.startswith("#PBS")]
-    assert options == [
-        "#PBS -l select=8:mpiprocs=4",
-        "#PBS -l place=scatter:excl:group=tier0",
-    ]
-    code, _, err = tool("plan -m polaris -N 8 --select tier0 --format pbs")
-    assert (code, "has no tier0 that is known; -m FILE of pbsnodes -a" in err) == (2, True)
-    for wrong in ("--select t", "--format pbs --select t --placement-set t"):
-        assert tool(f"plan -m polaris -N 8 {wrong}")[0] == 2
-    code, _, err = tool("plan -m polaris -N 8 --placement-set tier0")
-    assert (code, "goes with --format pbs" in err) == (2, True)
-    code, _, err = tool("plan -m titan -N 8 --format pbs --placement-set tier0")
-    assert (code, "no placement sets" in err) == (2, True)
-    for wrong in ("--placement-set ''", "--placement-set 'a b'", "--placement-set t --segment 4"):
-        code, out, err = tool(f"plan -m polaris -N 8 --format pbs {wrong}")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-
-
 def test_segments_of_no_replica_are_refused_by_name(tool):
     code, _, err = tool("plan -m tree:18x4 -N 36 --segment auto")
     assert (code, err) == (2, "nidmap: --segment auto needs --pattern training:…\n")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gzip
 import io
 import json
 import os
@@ -260,17 +259,6 @@ def live_file(data, folder):
     ask(machine, (str(path),)).document(machine)
 
 
-def recording(data, folder):
-    """Read a recording of states as ``nidmap web serve --replay FILE`` does."""
-    from web.recording import read
-
-    path = Path(folder, "recording")
-    path.write_bytes(data if data[:2] == b"\x1f\x8b" else gzip.compress(data, 1))
-    machine = machine_once()
-    found = read(machine, str(path))
-    found.snapshot(len(found.samples) - 1).document(machine)
-
-
 machine_once = cache(lambda: nidmap.load_machine(MACHINE))
 
 # --- seeds ----------------------------------------------------------------------------
@@ -319,18 +307,7 @@ JOBS = {"jobs": [
      "user_name": "u", "partition": "p"},
     {"job_id": {"number": 8}, "job_state": "RUNNING", "nodes": "nid00009"},
 ]}  # fmt: skip
-STATES = [
-    {"schema": "nidmap.states/1", "machine": MACHINE, "nodes": 128},
-    {"taken": 1.7e9, "states": {"idle": "0-99", "down": "100-127"}, "planned": "3,5-6",
-     "jobs": [{"id": "7", "rows": "8-15", "name": "a"}]},
-]  # fmt: skip
 SPARSE = {"row": [0, 1, 3], "col": [1, 0, 2], "data": [5, 6, 7], "shape": [4, 4]}
-
-
-def samples():
-    """Return a recording of states, as text and as its file."""
-    text = b"\n".join(json.dumps(one).encode() for one in STATES)
-    return [text, gzip.compress(text, 1, mtime=0)]
 
 
 def arrays():
@@ -397,7 +374,6 @@ def targets():
         "question": Target([bytes(range(n)) for n in range(1, 9)], sensible),
         "page": Target(requests(), request),
         "live": Target([json.dumps(JOBS).encode(), *LISTS, *dumps()[-9:]], raises(live_file)),
-        "recording": Target(samples(), raises(recording)),
     }  # fmt: skip
     for kind, texts in TABLES.items():
         pattern = "sends:FILE" if kind == "sends" else "matrix:FILE"

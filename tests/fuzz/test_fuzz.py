@@ -6,9 +6,7 @@ import sys
 
 import pytest
 
-import nidmap
 from placement.commands import run
-from placement.errors import ParseError
 from rankmap.pattern import parse_pattern
 from tests.fuzz import targets
 from tests.fuzz.__main__ import turn
@@ -113,16 +111,3 @@ def test_a_grid_that_no_machine_has_memory_for_is_refused(capsys):
     assert run([*argv, "--strategy", "row-major"]) == 2
     assert "has 12884901882 ranks, but there are 16 slots" in capsys.readouterr().err
     assert parse_pattern("transposition:2x3").ranks == 6
-
-
-@pytest.mark.parametrize("raw", [b'{"schema": "\xff"}', b"\x1f\x8b\x08\0\0\0\0\0\0\xffnonsense"])
-def test_a_damaged_recording_of_states_is_refused(raw, tmp_path):
-    import gzip
-
-    pytest.importorskip("msgspec")
-    from web.recording import read
-
-    path = tmp_path / "day"
-    path.write_bytes(raw if raw[:1] == b"\x1f" else gzip.compress(raw))
-    with pytest.raises(ParseError):
-        read(nidmap.load_machine("torus:4x4"), str(path))

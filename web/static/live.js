@@ -80,7 +80,6 @@ export class Live {
     if (this.lost) return [`server not reached${age ? `; data of ${age} ago` : ""}`, "stale"];
     if (this.stale) return [`${this.source === "file" ? "the file cannot be read" : "Slurm does not answer"}; ${age ? `data of ${age} ago` : "no states yet"}`, "stale"];
     if (this.source === "slurm") return [`${this.live ? "live " : ""}from Slurm, ${age} ago`, this.live ? "live" : "file"];
-    if (this.source === "recording") return ["a recording, not live", "file"];
     if (this.source === "dump") return [age ? `from the machine's dump of ${age} ago` : "not live: states as described", "file"];
     return [`from a file of ${age} ago`, "file"];
   }

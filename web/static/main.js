@@ -17,7 +17,6 @@ import { Machine, Snapshot } from "./machine.js";
 import { marksPanel } from "./markspanel.js";
 import { showNode } from "./nodecard.js";
 import { PlanView, withoutPlans } from "./plans.js";
-import { replay } from "./replay.js";
 import { saveBox } from "./savebox.js";
 import { searchBox } from "./searchbox.js";
 import { MapStage } from "./stage.js";
@@ -72,7 +71,6 @@ function start(app, state, data) {
   wireTheme(app);
   wireQuestions(app);
   wireUrl(app, data);
-  replay(app);
   follow(app, state);
 }
 

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     #: By (launch, block, arm): the seconds of the repetitions of each visit that count.
     Table = dict[tuple[str, int, str], list[list[float]]]
 
-__all__ = ["analyse", "comparison_key", "credited_phase", "paired_ratios", "pool_runs"]
+__all__ = ["LEVEL", "analyse", "comparison_key", "credited_phase", "paired_ratios", "pool_runs"]
+
+#: How often the intervals hold the truth, over all looks together.
+LEVEL = 0.95
 
 #: Phases that are compared, the one that an order can be credited with first.
 _PHASES = ("communication", "total")
@@ -62,9 +65,7 @@ def pool_runs(runs: Sequence[Run]) -> tuple[dict[str, Any], list[dict[str, Any]]
     return first.header, [row for run in runs for row in run.rows]
 
 
-def analyse(
-    header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], *, level: float = 0.95
-) -> dict[str, Any]:
+def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what samples say: times of each arm, comparisons with the first, verdicts.
 
     Parameters
@@ -75,8 +76,6 @@ def analyse(
         might have stopped: `workloads.ab.statistics`).
     rows : iterable of mapping
         Samples: launch, block, visit, arm, repetition, warmup, phase, max.
-    level : float
-        Coverage of each interval by itself; over all looks together.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def analyse(
     kept = list(rows)
     first, *others = header["arms"]
     visits = int(header.get("visits") or 1)
-    nominal = nominal_level(tuple(header.get("looks") or ()), level)
+    nominal = nominal_level(tuple(header.get("looks") or ()), LEVEL)
     comparisons, times = [], []
     for phase in [name for name in _PHASES if any(r["phase"] == name for r in kept)] or _PHASES:
         table = _visits(kept, phase)
@@ -102,7 +101,7 @@ def analyse(
     for entry in comparisons:
         entry["verdict"] = _verdict(entry, entry["phase"] in unsound)
     return {
-        "level": level,
+        "level": LEVEL,
         "launches": len({row["launch"] for row in kept}),
         "trusted": not unsound,
         "arms": [entry for entry in times if entry["samples"]],

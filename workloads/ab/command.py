@@ -18,7 +18,7 @@ from placement.commands.common import say, to_json, write_output
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
 from rankmap.commands.order import launch_options, run_command
 from workloads.launched import Launches, current_launch
-from workloads.options import Duration, level_option, setting
+from workloads.options import Duration, setting
 from workloads.progress import Progress
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ GRACE = 10.0
 @click.option("--budget", type=Duration(), metavar="SECONDS",
               help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
 @setting("--seed", click.IntRange(min=0), 0, "For the turns.")
-@level_option
 @click.option("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
 @click.option("-o", "--output", metavar="FILE",
               help="The samples: .csv, .parquet, .json; .svg or .png: a picture of them.",
@@ -137,7 +136,7 @@ def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
     header, rows = pool_runs([read_run(path) for path in paths])
     if options["output"]:
         save(options["output"], header, rows)
-    show_result(SCHEMA, header, rows, options["level"], options["as_json"])
+    show_result(SCHEMA, header, rows, options["as_json"])
     return 0
 
 
@@ -168,14 +167,14 @@ def _measure(
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
     env, launches = job_environment(os.environ), Launches(GRACE)
-    measurement = Measurement(arms, turns, timer, journal, folder, env, options["level"], launches)
+    measurement = Measurement(arms, turns, timer, journal, folder, env, launches)
     for one in arms:
         if one.words:
             say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
     measurement.run()
     if journal.rows:
         header = {**journal.header, "ended": measurement.ended}
-        show_result(SCHEMA, header, journal.rows, options["level"], options["as_json"])
+        show_result(SCHEMA, header, journal.rows, options["as_json"])
     say(f"nidmap: samples are in {printable(path)}, the program's output is in {printable(folder)}")
     return measurement.exit_code
 
@@ -245,8 +244,6 @@ class Measurement:
         Where the program's output goes.
     env : mapping of str to str
         The environment of all launches.
-    level : float
-        Of the intervals by which it is decided.
     launches : Launches
     ended : str
         ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``.
@@ -262,7 +259,6 @@ class Measurement:
     journal: Journal
     folder: str
     env: Mapping[str, str]
-    level: float
     launches: Launches
     ended: str = "complete"
     exit_code: int = 0
@@ -383,6 +379,6 @@ class Measurement:
         counted = turn.block + 1 - header["warmup"]
         if turn.warmup or counted not in header["looks"][:-1]:
             return False
-        found: dict[str, Any] = analyse(header, self.journal.rows, level=self.level)
+        found: dict[str, Any] = analyse(header, self.journal.rows)
         own = [entry for entry in found["comparisons"] if not entry["control"]]
         return bool(found["trusted"]) and all(entry["shown"] for entry in own)

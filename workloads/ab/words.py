@@ -22,7 +22,6 @@ def show_result(
     schema: str,
     header: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
-    level: float,
     as_json: bool,
 ) -> None:
     """Print what samples say, as JSON or for a person.
@@ -31,11 +30,11 @@ def show_result(
     ----------
     schema : str
         Of the JSON.
-    header, rows, level
+    header, rows
         See `workloads.ab.analysis.analyse`.
     as_json : bool
     """
-    found = analyse(header, rows, level=level)
+    found = analyse(header, rows)
     if not as_json:
         return write_output(text(header, found), None)
     document = {"schema": schema, **header, **found, "arms": header["arms"], "times": found["arms"]}

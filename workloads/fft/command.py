@@ -10,7 +10,6 @@ import click
 
 from placement.commands.common import machine_option, say
 from placement.commands.tables import align_columns
-from placement.errors import UsageError
 from placement.support.quantities import time_text
 from workloads.options import Common, Words, bench_callback, named_machine, setting
 from workloads.places import doubling
@@ -40,14 +39,7 @@ _WAYS = ("auto", "alltoall", "vector", "alltoallw", "shared")
     "slab, pencil, or rows and columns of the process grid: 8x16.",
     metavar="GRID",
 )
-@click.option(
-    "--basis",
-    default="",
-    metavar="LETTERS",
-    help="FFF, SFF, SSF or SSS; C for cosine in place of sine. Default: all F.",
-)
 @setting("--kind", ["c2c", "r2c"], "c2c", "Complex or real data.")
-@setting("--precision", ["double", "single"], "double", "Of the data.")
 @setting(
     "--transpose ways",
     Words(_WAYS, every=_WAYS[1:4]),
@@ -55,25 +47,16 @@ _WAYS = ("auto", "alltoall", "vector", "alltoallw", "shared")
     "alltoall (rearranged locally), vector, alltoallw, shared, auto; several by commas; all.",
     metavar="WAYS",
 )
-@setting("--direction", ["both", "forward", "backward"], "both", "What is timed.")
-@click.option(
-    "--pieces", type=click.IntRange(min=0), default=0, help="Exchanges a direction; 0: by size."
-)
-@click.option("--library", default="", help="Local FFTs: ducc0, scipy, numpy. Default: the best.")
 @click.option(
     "--scaling", is_flag=True, help="Also on 1, 2, 4 … of the ranks, and fit T = C p^-gamma."
 )
 @machine_option
-@click.option(
-    "--level", default="", help="With --scaling and -m: break the fit at this level, e.g. chassis."
-)
 @bench_callback
 def fft(
     common: Common,
     ways: tuple[str, ...],
     scaling: bool,
     specs: tuple[str, ...],
-    level: str,
     **options: Any,
 ) -> int:
     """Time FFTs in two and three dimensions on slabs and pencils.
@@ -85,33 +68,29 @@ def fft(
     \b
     nidmap bench fft -n 4 --shape 256
     nidmap bench fft -n 4 --shape 128x96x64 --grid pencil --kind r2c --transpose all
-    srun -n 2048 nidmap bench fft --shape 2048 --grid 32x64 --scaling -m shaheen2 --level chassis
+    srun -n 2048 nidmap bench fft --shape 2048 --grid 32x64 --scaling -m shaheen2
     """
     given = {**options, "transpose": list(ways), "scaling": scaling}
     with Session(common, "fft", given) as session:
-        ends = decide_on_root(session.comm, lambda: _ends(specs, session, scaling, level))
+        ends = decide_on_root(session.comm, lambda: _ends(specs, session, scaling))
         most = session.comm.Get_size()
         for ranks, way in product(doubling(most) if scaling else [most], ways):
             if not session.over():
                 _case(session, ranks, way, options)
     if session.root:
-        fits = {way: _fit_way(session, way, ends, level) for way in ways if scaling}
+        fits = {way: _fit_way(session, way, ends) for way in ways if scaling}
         if session.finished:
-            _say_library(options["library"])
+            _say_library()
         _show(session, {way: fit for way, fit in fits.items() if fit})
     return session.exit_code
 
 
-def _ends(specs: tuple[str, ...], session: Session, scaling: bool, level: str) -> dict[str, int]:
+def _ends(specs: tuple[str, ...], session: Session, scaling: bool) -> dict[str, int]:
     """Return the ranks at which the levels of the machine end; none without a machine."""
     from workloads.fft.scaling import levels
 
     machine = named_machine(specs) if scaling else None
-    ends = levels(machine, int(session.journal.header.get("ppn", 1))) if machine else {}
-    if level and level not in ends:
-        known = ", ".join(ends) or "none without --scaling and -m"
-        raise UsageError(f"no level {level!r}", f"there are {known}")
-    return ends
+    return levels(machine, int(session.journal.header.get("ppn", 1))) if machine else {}
 
 
 def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> None:
@@ -127,7 +106,7 @@ def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> No
             "n": "x".join(map(str, extents(options["shape"]))),
             "cut": options["grid"] if options["grid"] in ("slab", "pencil") else "grid",
             "grid": "x".join(map(str, made.transform.grid)) if made else "",
-            **{name: options[name] for name in ("basis", "kind", "precision", "direction")},
+            "kind": options["kind"],
             "transpose": way,
             "ranks": ranks,
         }
@@ -138,16 +117,16 @@ def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> No
         part.Free()
 
 
-def _say_library(chosen: str) -> None:
+def _say_library() -> None:
     """Say which local FFTs were taken, where there are faster ones."""
     from workloads.fft.local import library
 
-    used = chosen or library()
+    used = library()
     if used != "ducc0":
         say(f"nidmap: local FFTs by {used}; ducc0 is faster: pip install 'nidmap[fft]'")
 
 
-def _fit_way(session: Session, way: str, ends: dict[str, int], level: str) -> Scaling | None:
+def _fit_way(session: Session, way: str, ends: dict[str, int]) -> Scaling | None:
     """Return the fit of one way's times; None where there are too few."""
     from workloads.fft.scaling import fit_gamma
 
@@ -155,7 +134,7 @@ def _fit_way(session: Session, way: str, ends: dict[str, int], level: str) -> Sc
     ranks = [result.labels["ranks"] for result in found]
     if len(set(ranks)) < 2:
         return None
-    name = level or _level_between(ranks, ends)
+    name = _level_between(ranks, ends)
     return fit_gamma(ranks, [r.median() for r in found], break_at=ends.get(name), level=name)
 
 

@@ -2,7 +2,7 @@
 
 They are ducc0's, else scipy's, else numpy's. ducc0 (extra ``[fft]``) writes
 into the caller's array and is the fastest of the three by a factor; scipy
-makes a copy on the way; numpy knows no sines and cosines.
+makes a copy on the way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import UsageError
 from placement.support.array_types import Array
 from workloads.fft.plan import Field
 from workloads.words import check_word
@@ -73,11 +72,6 @@ class Kernel:
         """Transform half a spectrum along an axis to real data of the extent of `out`."""
         out[...] = self.fft.irfft(x, out.shape[axis], axis=axis, norm=_WORDS[2 - norm])
 
-    def wall(self, x: Array, axis: int, letter: str, forward: bool, norm: int, out: Array) -> None:
-        """Transform real data along an axis to sines ("S") or cosines ("C"), or back."""
-        run = getattr(self.fft, ("" if forward else "i") + ("dst" if letter == "S" else "dct"))
-        out[...] = run(x, type=2, axis=axis, norm=_WORDS[norm if forward else 2 - norm])
-
 
 class _Ducc(Kernel):
     """The transforms of ducc0."""
@@ -96,10 +90,6 @@ class _Ducc(Kernel):
         size = out.shape[axis]
         self.fft.c2r(x, axes=(axis,), lastsize=size, forward=False, inorm=norm, out=out)
 
-    def wall(self, x: Array, axis: int, letter: str, forward: bool, norm: int, out: Array) -> None:
-        run = self.fft.dst if letter == "S" else self.fft.dct
-        run(x, type=2 if forward else 3, axes=(axis,), inorm=norm, out=out)
-
 
 def library() -> str:
     """Return the best library that is installed: ``ducc0``, ``scipy`` or ``numpy``."""
@@ -107,20 +97,18 @@ def library() -> str:
 
 
 @lru_cache(maxsize=8)
-def kernel(name: str = "", letters: str = "") -> Kernel:
+def kernel(name: str = "") -> Kernel:
     """Return the local transforms of a library.
 
     Parameters
     ----------
     name : str
         ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is installed.
-    letters : str
-        The basis that it must know.
 
     Raises
     ------
     UsageError
-        No such library, or one without sines and cosines.
+        No such library.
     ModuleNotFoundError
         It is not installed.
 
@@ -133,9 +121,6 @@ def kernel(name: str = "", letters: str = "") -> Kernel:
     """
     chosen = name or library()
     check_word("library", chosen, LIBRARIES)
-    if chosen == "numpy" and set(letters) - {"F"}:
-        hint = "pip install 'nidmap[fft]'"
-        raise UsageError("sine and cosine transforms need ducc0 or scipy", hint)
     return _Ducc(chosen) if chosen == "ducc0" else Kernel(chosen)
 
 
@@ -182,14 +167,14 @@ class Local:
         """Return the axes in order, those that one call can do put together.
 
         The one of which half a spectrum is kept comes first: what was real
-        before it is complex behind it. An exponential axis of one element is
+        before it is complex behind it. An axis of one element is
         left out: nothing happens along it.
         """
         field = self._field
         steps: list[tuple[int, ...]] = []
         together = False
         for axis in sorted(axes, key=lambda axis: axis != field.half):
-            complex_ = field.letters[axis] == "F" and axis != field.half
+            complex_ = axis != field.half
             if complex_ and field.shape[axis] == 1:
                 continue
             if complex_ and together:
@@ -202,15 +187,7 @@ class Local:
     def _transform(self, x: Array, out: Array, step: tuple[int, ...], forward: bool) -> None:
         """Do what one call of the library can do."""
         kernel, norm = self._kernel, self._forward if forward else self._backward
-        letter = self._field.letters[step[0]]
-        if letter != "F":
-            kernel.wall(_as_real(x), step[0], letter, forward, norm, _as_real(out))
-        elif self._field.half in step:
+        if self._field.half in step:
             (kernel.r2c if forward else kernel.c2r)(x, step[0], norm, out)
         else:
             kernel.c2c(x, step, forward, norm, out)
-
-
-def _as_real(x: Array) -> Array:
-    """Return complex data as real ones with an axis more; real data as they are."""
-    return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x

@@ -64,13 +64,9 @@ class Transform:
     shape : sequence of int
         Global extents, two or three; any sizes, also smaller than the number
         of ranks. FFTK's 2-D fields are (N_x, 1, N_z).
-    basis : str
-        A letter an axis: ``F`` exponential, ``S`` sine, ``C`` cosine, the
-        latter two for the first axes; '' for all F. See `workloads.fft.plan`.
     dtype : dtype
         Of the field in space: complex128, complex64, float64 or float32. A
-        real field's spectrum keeps N/2 + 1 elements of the last F axis, and
-        is real where there is none (SSS).
+        real field's spectrum keeps N/2 + 1 elements of the last axis.
     grid : str or (int, int)
         ``slab``, ``pencil``, or rows and columns; see
         `workloads.fft.plan.process_grid`.
@@ -81,7 +77,7 @@ class Transform:
     norm : str
         ``backward``: forward is the plain sum of the paper's eq. 1 and
         backward divides; ``forward``: the other way round; ``ortho``.
-        What each divides by is what scipy's fftn, dst and dct do.
+        What each divides by is what scipy's fftn does.
     pieces : int
         Pieces that an array is worked on in; 0: by size. 1 sends a direction
         in the fewest messages and takes more memory.
@@ -107,7 +103,7 @@ class Transform:
     Raises
     ------
     UsageError, NidmapError
-        On every rank alike: a shape, basis or grid that does not fit, more
+        On every rank alike: a shape or grid that does not fit, more
         than the nodes' memory, a library that is missing, arguments that
         differ between ranks.
 
@@ -126,7 +122,6 @@ class Transform:
         comm: Comm,
         shape: Sequence[int],
         *,
-        basis: str = "",
         dtype: DTypeLike = "complex128",
         grid: str | Sequence[int] = "slab",
         method: str = "auto",
@@ -142,20 +137,19 @@ class Transform:
             check_word("norm", norm, NORMS)
             if not isinstance(pieces, int) or pieces < 0:
                 raise UsageError(f"{printable(str(pieces))} is not a number of pieces")
-            field = field_of(_extents(shape), basis, kind.kind == "f")
+            field = field_of(_extents(shape), kind.kind == "f")
             self.grid = process_grid(grid, comm.Get_size(), field)
-            functions = kernel(library, field.letters)
-        asked = {"shape": tuple(shape), "basis": field.letters, "dtype": kind.name}
+            functions = kernel(library)
+        asked = {"shape": tuple(shape), "dtype": kind.name}
         same(comm, **asked, grid=self.grid, method=method, norm=norm, pieces=pieces)
         self.comm, self.dtype, self.library = comm, kind, functions.name
-        self.spectrum_dtype = kind if field.real_spectrum else np.dtype(_SPECTRA[kind.char])
+        self.spectrum_dtype = np.dtype(_SPECTRA[kind.char])
         self.phases = Phases()
         item = self.spectrum_dtype.itemsize
         packed = method == "alltoall" or (method == "auto" and not one_node(comm))
         self._layout = layout = Layout(field, self.grid, comm.Get_rank(), item, pieces, packed)
         self._checked = checked
         self._roomy: WeakValueDictionary[int, Array] = WeakValueDictionary()
-        self.basis = "".join(field.outside(tuple(field.letters)))
         self.shape, self.spectrum_shape = field.outside(field.shape), field.outside(field.spectrum)
         self.local_shape = field.outside(layout.local)
         self.local_spectrum_shape = field.outside(layout.local_spectrum)

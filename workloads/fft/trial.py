@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import NidmapError
 from placement.support.array_types import Array
 from workloads.fft.plan import field_of, process_grid
 from workloads.fft.transform import Transform
@@ -21,12 +21,7 @@ __all__ = ["FFT", "extents", "message_bytes", "pattern", "trial"]
 #: Elements of the spectrum that `FFT.verify` computes by their sums.
 _MODES = 4
 
-_TYPES = {
-    ("c2c", "double"): "complex128",
-    ("c2c", "single"): "complex64",
-    ("r2c", "double"): "float64",
-    ("r2c", "single"): "float32",
-}
+_TYPES = {"c2c": "complex128", "r2c": "float64"}
 
 
 def extents(text: str) -> tuple[int, ...]:
@@ -41,9 +36,7 @@ def extents(text: str) -> tuple[int, ...]:
     return sizes * 3 if len(sizes) == 1 else sizes
 
 
-def pattern(
-    ranks: int, shape: str = "128x128x128", grid: str = "slab", kind: str = "c2c", basis: str = ""
-) -> str:
+def pattern(ranks: int, shape: str = "128x128x128", grid: str = "slab", kind: str = "c2c") -> str:
     """Return who talks to whom, as `rankmap.pattern` names it.
 
     Examples
@@ -51,13 +44,11 @@ def pattern(
     >>> pattern(64), pattern(64, grid="pencil")
     ('fft:64', 'fft:8x8')
     """
-    rows, columns = process_grid(grid, ranks, field_of(extents(shape), basis, kind == "r2c"))
+    rows, columns = process_grid(grid, ranks, field_of(extents(shape), kind == "r2c"))
     return f"fft:{ranks}" if 1 in (rows, columns) else f"fft:{rows}x{columns}"
 
 
-def message_bytes(
-    pattern: str, shape: str = "128x128x128", kind: str = "c2c", precision: str = "double", **_: Any
-) -> float:
+def message_bytes(pattern: str, shape: str = "128x128x128", kind: str = "c2c", **_: Any) -> float:
     """Return the bytes that a pair of ranks of one row (or column) exchange in one direction.
 
     Examples
@@ -66,7 +57,7 @@ def message_bytes(
     (262144.0, 524288.0)
     """
     sizes = [int(word) for word in pattern.partition(":")[2].split("x")]
-    item = np.dtype(_TYPES[kind, precision]).itemsize
+    item = np.dtype(_TYPES[kind]).itemsize
     local = math.prod(extents(shape)) * item / math.prod(sizes)
     return local / max(sizes)
 
@@ -83,10 +74,9 @@ class FFT:
         Its rank order is the order of the process grid, row by row.
     shape : str
         ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
-    basis, grid, pieces, library
+    grid, pieces
         See `workloads.fft.Transform`.
     kind : {"c2c", "r2c"}
-    precision : {"double", "single"}
     transpose : str
         `Transform`'s ``method``.
     direction : {"both", "forward", "backward"}
@@ -108,32 +98,25 @@ class FFT:
         comm: Comm,
         *,
         shape: str = "128x128x128",
-        basis: str = "",
         kind: str = "c2c",
-        precision: str = "double",
         grid: str = "slab",
         transpose: str = "auto",
         pieces: int = 0,
-        library: str = "",
         direction: str = "both",
         seed: int = 0,
     ) -> None:
         with together(comm):
-            if (kind, precision) not in _TYPES:
-                what = f"no FFT {printable(kind)} in {printable(precision)} precision"
-                raise UsageError(what, "c2c or r2c, double or single")
+            check_word("kind of data", kind, tuple(_TYPES))
             check_word("direction", direction, ("both", "forward", "backward"))
             sizes = extents(shape)
         self._direction, self._seed = direction, seed
         self.transform = transform = Transform(
             comm,
             sizes,
-            basis=basis,
-            dtype=_TYPES[kind, precision],
+            dtype=_TYPES[kind],
             grid=grid,
             method=transpose,
             pieces=pieces,
-            library=library,
             checked=False,
         )
         with together(comm):
@@ -186,7 +169,7 @@ class FFT:
             On all ranks alike.
         """
         transform = self.transform
-        small = 1e-4 if self._values.real.dtype == np.float32 else 1e-10
+        small = 1e-10
         rng = np.random.default_rng(self._seed)  # the same elements on all ranks
         modes = [rng.integers(transform.spectrum_shape).tolist() for _ in range(_MODES)]
         waves = [_waves(transform, mode) for mode in modes]
@@ -226,14 +209,7 @@ trial = FFT
 def _waves(transform: Transform, mode: Sequence[int]) -> list[Array]:
     """Return what each axis's local elements are weighted with in one element of the spectrum."""
     waves: list[Array] = []
-    for k, extent, part, letter in zip(
-        mode, transform.shape, transform.slices, transform.basis, strict=True
-    ):
+    for k, extent, part in zip(mode, transform.shape, transform.slices, strict=True):
         x = np.arange(part.start, part.stop)
-        if letter == "F":
-            waves.append(np.exp(-2j * np.pi * ((k * x) % extent) / extent))
-        elif letter == "S":
-            waves.append(2 * np.sin(np.pi * (k + 1) * (2 * x + 1) / (2 * extent)))
-        else:
-            waves.append(2 * np.cos(np.pi * k * (2 * x + 1) / (2 * extent)))
+        waves.append(np.exp(-2j * np.pi * ((k * x) % extent) / extent))
     return waves

@@ -150,14 +150,6 @@ def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
 )
 @setting("--keys", Number(), "2^20", "Keys over all ranks (strong) or a rank.")
 @setting("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
-@setting("--max-key", Number(), "2^28", "Keys are below it (strong, weak).")
-@setting("--width", Number(), "8192", "Width of a bucket (weak_iso).")
-@setting(
-    "--bucketing",
-    ["auto", "shift", "division"],
-    "auto",
-    "auto: by shift where the width is a power of two.",
-)
 @setting(
     "--exchange schemes",
     Words(_SCHEMES),

@@ -86,7 +86,6 @@ def problem(
     dtype: str = "i4",
     max_key: int = 1 << 28,
     width: int = 8192,
-    bucketing: str = "auto",
 ) -> Problem:
     """Return a problem, checked.
 
@@ -102,8 +101,6 @@ def problem(
         strong and weak: keys are below it.
     width : int
         weak_iso: the width of a bucket; keys are below ``ranks * width``.
-    bucketing : {"auto", "shift", "division"}
-        auto: by shift where the width is a power of two.
 
     Raises
     ------
@@ -117,7 +114,6 @@ def problem(
     24576
     """
     check_word("mode", mode, ("strong", "weak", "weak_iso"))
-    check_word("bucketing", bucketing, ("auto", "shift", "division"))
     check_word("type of keys", dtype, ("i4", "u8"))
     if mode == "weak_iso":
         max_key = ranks * width
@@ -130,12 +126,7 @@ def problem(
             f"between {ranks} and {most}",
         )
     power = width & (width - 1) == 0
-    if bucketing == "shift" and not power:
-        raise UsageError(
-            f"a shift needs buckets whose width is a power of two, not {width}",
-            "use division, or such a --max-key and number of ranks",
-        )
-    shift = width.bit_length() - 1 if power and bucketing != "division" else None
+    shift = width.bit_length() - 1 if power else None
     total = keys if mode == "strong" else keys * ranks
     return Problem(mode, ranks, total, dtype, max_key, width, shift)
 

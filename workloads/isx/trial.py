@@ -45,7 +45,7 @@ class Isx:
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
-    mode, keys, dtype, max_key, width, bucketing
+    mode, keys, dtype
         See `workloads.isx.problem.problem`.
     exchange : str
         One of `SCHEMES`.
@@ -75,20 +75,15 @@ class Isx:
         mode: str = "weak",
         keys: int = 1 << 20,
         dtype: str = "i4",
-        max_key: int = 1 << 28,
-        width: int = 8192,
-        bucketing: str = "auto",
         exchange: str = "alltoallv",
         sided: str = "two",
         seed: int = 0,
     ) -> None:
-        how: dict[str, Any] = {"dtype": dtype, "max_key": max_key, "width": width}
-        how["bucketing"] = bucketing
-        same(comm, mode=mode, keys=keys, **how, exchange=exchange, sided=sided, seed=seed)
+        same(comm, mode=mode, keys=keys, dtype=dtype, exchange=exchange, sided=sided, seed=seed)
         self.comm, self.exchange, self.sided = comm, exchange, sided
         self.ranks, self.seed = Ranks(comm), seed
         with together(comm):
-            self.problem = problem(mode, self.ranks.size, keys, **how)
+            self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
             check_word("exchange", exchange, SCHEMES)
             check_word("number of sides", sided, SIDES)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)

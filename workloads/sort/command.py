@@ -15,7 +15,6 @@ from workloads.session import Result, Session
 __all__ = ["sort"]
 
 _DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
-_TARGETS = ("brought", "even", "ramp", "first")
 _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 
 
@@ -27,10 +26,8 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
     "Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
 @setting("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
-@setting("--key-bits", click.IntRange(1, 128), 56, "Keys are below 2 to this power.")
 @setting("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
 @setting("--payload", Bytes(whole=True), 0, "Bytes carried beside each key.")
-@setting("--target", _TARGETS, "brought", "How many items each rank gets.")
 @setting("--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges.")
 @setting(
     "--splitters",

@@ -23,16 +23,12 @@ from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
 from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
-from workloads.words import check_word
 from workloads.world import Comm, same, together
 
-__all__ = ["PHASES", "TARGETS", "Messages", "Sort", "count_messages", "expect_messages", "trial"]
+__all__ = ["PHASES", "Messages", "Sort", "count_messages", "expect_messages", "trial"]
 
 #: The paper's names, in order.
 PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
-
-#: Target distributions by name.
-TARGETS = ("brought", "even", "ramp", "first")
 
 
 class Sort:
@@ -46,11 +42,8 @@ class Sort:
     comm : mpi4py.MPI.Intracomm
     items : int
         Items a rank, on average.
-    data, key_bits, dtype, payload, seed
+    data, dtype, payload, seed
         See `workloads.sort.data.make`.
-    target : {"brought", "even", "ramp", "first"}
-        How many items each rank gets: as many as it brought; equally many;
-        rank r in proportion to r (rank 0 none); all on rank 0.
     stable, splitters, exchange, final, algorithm
         See `workloads.sort.mpsort`.
 
@@ -72,10 +65,8 @@ class Sort:
         *,
         items: int = 1_000_000,
         data: str = "random",
-        key_bits: int = 56,
         dtype: str = "u8",
         payload: int = 0,
-        target: str = "brought",
         stable: bool = True,
         splitters: str = "histogram",
         exchange: str = "auto",
@@ -85,21 +76,19 @@ class Sort:
     ) -> None:
         self.comm, self.ranks = comm, Ranks(comm)
         self.plan = Plan(stable, splitters, exchange, final, algorithm)
-        how: dict[str, Any] = {"seed": seed, "bits": key_bits, "dtype": dtype, "payload": payload}
-        same(comm, items=items, data=data, target=target, plan=self.plan, **how)
+        how: dict[str, Any] = {"seed": seed, "dtype": dtype, "payload": payload}
+        same(comm, items=items, data=data, plan=self.plan, **how)
         rank, size = self.ranks.rank, self.ranks.size
         with together(comm):
             self.plan.check()
-            check_word("target", target, TARGETS)
             make(data, 0, 1, 0, **how)  # words and numbers are right
-        everything = items * size if "one" in (data, target) or target == "first" else 0
+        everything = items * size if data == "one" else 0
         most = max(items, everything if rank == 0 else 0) * item_type(dtype, payload).itemsize
         fits(comm, int(3.5 * most), f"a sort of {items} items a rank")
         with together(comm):
             self.items = make(data, rank, size, items, **how)
         self.key = "key" if "key" in (self.items.dtype.names or ()) else None
         self.brought = self.ranks.share(np.array(len(self.items)))
-        self.counts = targets(target, self.brought)
         self.before = checksum(self.items)
         self.seen = Seen()
         self.result: Array | None = None
@@ -112,7 +101,7 @@ class Sort:
         began = time.perf_counter()
         words, fields = key_words(self.items, self.key)
         job = Job(self.items, words, fields)
-        self.result = run(self.ranks, job, self.brought, self.counts, self.plan, self.seen)
+        self.result = run(self.ranks, job, self.brought, self.brought, self.plan, self.seen)
         total = time.perf_counter() - began
         exchanged = sum(phases.seconds[name] for name in PHASES[1:4])
         return {"total": total, "communication": exchanged, **phases.seconds}
@@ -122,7 +111,7 @@ class Sort:
         if self.result is None:
             return
         words = key_words(self.result, self.key)[0]
-        mine = int(self.counts[self.ranks.rank])
+        mine = int(self.brought[self.ranks.rank])
         found = faults(self.ranks, self.before, self.result, words, mine)
         if self.plan.stable and "origin" in (self.result.dtype.names or ()):
             ordered = sortedness(self.ranks, [*words, self.result["origin"]])
@@ -140,24 +129,6 @@ class Sort:
 
 
 trial = Sort
-
-
-def targets(name: str, brought: Ints) -> Ints:
-    """Return how many items each rank gets (P,).
-
-    Examples
-    --------
-    >>> [targets(name, np.array([4, 0, 2])).tolist() for name in TARGETS]
-    [[4, 0, 2], [2, 2, 2], [0, 2, 4], [6, 0, 0]]
-    """
-    if name == "brought":
-        return brought
-    rank = np.arange(len(brought))
-    weights = {"even": rank + 1, "ramp": rank * (rank + 1) // 2, "first": rank + 1 > 0}
-    weight = weights["even" if len(brought) == 1 else name].astype(object)  # exact whatever n is
-    ends = int(brought.sum()) * weight // weight[-1]
-    counts: Ints = np.diff(ends, prepend=0).astype(np.int64)
-    return counts
 
 
 @dataclass(frozen=True, slots=True)

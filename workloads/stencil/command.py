@@ -10,20 +10,12 @@ from placement.commands.common import machine_option
 from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.support.quantities import exact_size, rate_text, time_text
-from workloads.options import Bytes, Common, Sizes, Words, bench_callback, setting
+from workloads.options import Common, Sizes, Words, bench_callback, setting
 from workloads.session import Session
 
 __all__ = ["stencil"]
 
 _METHODS = ("put", "put-all", "sendrecv", "neighbor")
-
-
-class Chunk(Bytes):
-    """Bytes of a transfer, 0 for ``auto``."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the bytes as int."""
-        return 0 if value == "auto" else max(1, super().convert(value, param, ctx))
 
 
 @click.command("stencil")
@@ -52,14 +44,7 @@ class Chunk(Bytes):
 )
 @click.option("--no-shm", is_flag=True, help="No shared windows between ranks of a node.")
 @click.option("--levels", is_flag=True, help="Latency to partners at each level of the network.")
-@setting(
-    "--partners",
-    click.IntRange(min=1),
-    2,
-    "With --levels: ranks a level that rank 0 is timed against.",
-)
 @click.option("--copies", is_flag=True, help="Throughput of local copies: own, node's, remote.")
-@setting("--chunk", Chunk(whole=True), "auto", "With --copies: bytes of a transfer; auto tunes it.")
 @machine_option
 @bench_callback
 def stencil(

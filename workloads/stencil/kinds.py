@@ -32,6 +32,10 @@ _ENOUGH = 4 << 30
 _PAPER = 10_000
 
 
+#: Ranks of each level that rank 0 is timed against.
+PARTNERS = 2
+
+
 def halos(
     session: Session, sizes: Sequence[int], methods: Sequence[str], options: dict[str, Any]
 ) -> None:
@@ -60,7 +64,7 @@ def levels(
     """Time one message from rank 0 to a partner, level by level and size by size."""
     comm = session.comm
     way = "sendrecv" if method == "sendrecv" else "put"
-    for level, other in _partners(comm, specs, options["partners"]):
+    for level, other in _partners(comm, specs):
         joins = comm.Get_rank() in (0, other)
         part = session.part(joins)
         for size in sizes:
@@ -74,13 +78,13 @@ def levels(
         part.Free()
 
 
-def _partners(comm: Comm, specs: tuple[str, ...], most: int) -> Sequence[tuple[str, int]]:
+def _partners(comm: Comm, specs: tuple[str, ...]) -> Sequence[tuple[str, int]]:
     """Return whom rank 0 is timed against; the same on all ranks. Collective."""
     said = comm.gather((processor(comm), bound_socket()), root=0) or []
 
     def choose() -> list[tuple[str, int]]:
         hosts, sockets = zip(*said, strict=True)
-        return partners(meeting_levels(hosts, sockets, named_machine(specs)), most)
+        return partners(meeting_levels(hosts, sockets, named_machine(specs)), PARTNERS)
 
     return decide_on_root(comm, choose)
 
@@ -188,7 +192,7 @@ def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> N
         made[shared] = blocks = Blocks(comm, (each * comm.Get_size(),), shared=shared)
         blocks.local[...] = np.arange(blocks.region[0].start, blocks.region[0].stop)
         blocks.sync()
-    chunk = options["chunk"] or _tuned_chunk(made[False])
+    chunk = _tuned_chunk(made[False])
     for blocks in made.values():
         blocks.chunk = chunk
     for where, shared, unit in _sources(comm, made):

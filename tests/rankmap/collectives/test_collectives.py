@@ -81,8 +81,6 @@ def run(family, name, ranks, root, size=1.0):
             for k, times in part.alike:
                 told[traffic(moved(part.step(k)))] += times
             assert told == standing
-        if part.numbers is not None:
-            state = [[row[b] for b in np.argsort(part.numbers)] for row in state]
     return state, total
 
 
@@ -125,31 +123,23 @@ def tree_bytes(p, size):
 
 BYTES = {
     ("bcast", "binomial"): tree_bytes,
-    ("bcast", "knomial"): tree_bytes,
-    ("bcast", "chain"): tree_bytes,
     ("reduce", "binomial"): tree_bytes,
     ("gather", "linear"): tree_bytes,
     ("scatter", "linear"): tree_bytes,
     ("allgather", "ring"): lambda p, m: p * (p - 1) * m,
     ("allgather", "bruck"): lambda p, m: p * (p - 1) * m,
-    ("allgather", "neighbor"): lambda p, m: p * (p - 1) * m,
-    ("allreduce", "ring"): lambda p, m: 2 * (p - 1) * m,
     ("reducescatter", "pairwise"): lambda p, m: p * (p - 1) * m,
-    ("reducescatter", "ring"): lambda p, m: p * (p - 1) * m,
 }
 
 #: Where the ranks are a power of two.
 EVEN_BYTES = {
-    ("allgather", "doubling"): lambda p, m: p * (p - 1) * m,
     ("allreduce", "doubling"): lambda p, m: p * math.log2(p) * m,
     ("allreduce", "rabenseifner"): lambda p, m: 2 * (p - 1) * m,
     ("reduce", "rabenseifner"): lambda p, m: (p - 1) * m + math.log2(p) * m / 2,
     ("reducescatter", "halving"): lambda p, m: p * (p - 1) * m,
-    ("reducescatter", "butterfly"): lambda p, m: p * (p - 1) * m,
     ("scatter", "binomial"): lambda p, m: p / 2 * math.log2(p) * m,
     ("gather", "binomial"): lambda p, m: p / 2 * math.log2(p) * m,
     ("bcast", "scatter-ring"): lambda p, m: math.log2(p) * m / 2 + (p - 1) * m,
-    ("bcast", "scatter-doubling"): lambda p, m: math.log2(p) * m / 2 + (p - 1) * m,
 }
 
 

@@ -36,7 +36,6 @@ def test_the_busiest_rank_s_partners_on_other_nodes_count(pattern, ppn, others):
 def test_bruck_s_algorithm_and_a_binomial_tree_meet_few():
     assert contact("alltoall", 1, algorithm="bruck") == pytest.approx(0.5 * 7)
     assert contact("bcast", 1, algorithm="binomial") == pytest.approx(0.5 * 4)
-    assert contact("bcast", 1, algorithm="linear") == pytest.approx(0.5 * 15)
 
 
 def test_nothing_is_said_where_nobody_asks():

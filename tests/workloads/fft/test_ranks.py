@@ -74,12 +74,9 @@ def test_memory_is_at_most_three_times_the_local_array(launch):
 
 
 def test_the_reference_agrees_with_scipy():
-    import itertools
-
     import numpy as np
 
     pytest.importorskip("scipy")
-    bases = ["FFF", "SFF", "SSF", "SSS", "CFF", "CCC"]
-    for basis, kind in itertools.product(bases, "dD"):
+    for kind in "dD":
         values = cases.field((4, 5, 6), kind)
-        assert np.allclose(cases.spectrum(values, basis), cases.by_scipy(values, basis))
+        assert np.allclose(cases.spectrum(values), cases.by_scipy(values))

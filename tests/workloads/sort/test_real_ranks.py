@@ -12,7 +12,7 @@ from workloads.sort import mpsort
 from workloads.sort.data import DTYPES, KINDS, make
 from workloads.sort.keys import key_words
 from workloads.sort.ranks import Ranks
-from workloads.sort.trial import TARGETS, targets, trial
+from workloads.sort.trial import trial
 
 world = MPI.COMM_WORLD
 
@@ -48,7 +48,7 @@ def battery(comm):
         payload = (0, 16, 3)[k % 3]
         items = make(kind, comm.rank, comm.size, 40 + 17 * k, seed=k, dtype=dtype, payload=payload)
         brought = np.array(comm.allgather(len(items)))
-        counts = targets(TARGETS[k % 4], brought)
+        counts = brought if k % 4 else np.append(brought.sum(), 0 * brought[1:])  # all on one
         check(comm, items, "key" if payload else None, counts, **how)
         check(comm, items, "key" if payload else None, **how)
         done += 2
@@ -82,7 +82,7 @@ for size in SIZES:
         print(size, done, flush=True)
     world.Barrier()
 
-made = trial(world, items=3000, data="groups", payload=16, target="ramp", seed=3)
+made = trial(world, items=3000, data="groups", payload=16, seed=3)
 for _ in range(2):
     seconds = made.run()
 assert list(seconds)[2:] == ["LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2"]
