@@ -13,6 +13,7 @@ from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of
+from placement.scheduler.kinds import of_one_kind
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
@@ -40,6 +41,7 @@ def plan(
     seed: int = 0,
     baseline: Baseline | str = "",
     segment: int | None = None,
+    kind: str = "",
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -72,6 +74,9 @@ def plan(
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`), for any strategy; 0, with a ``training:``
         pattern: those of a replica (tp, ep and pp), where a block holds it.
+    kind : str
+        Of the kinds of nodes that the machine has (`placement.scheduler.kinds`), the one to
+        take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
@@ -106,6 +111,8 @@ def plan(
     if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
     free, must = _free(machine, count, candidates, include, exclude)
+    free, kept = of_one_kind(machine, free, count, must, kind)
+    _refuse_short(machine, free, count, 0)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own, segment)
     if name not in _KNOW_TREES:
@@ -115,6 +122,8 @@ def plan(
     else:
         choice = _choose(machine, request, name)
     _verify(machine, request, choice.rows, name)
+    if kept:
+        choice = replace(choice, warnings=(*choice.warnings, kept))
     return _describe(machine, request, choice, name)
 
 

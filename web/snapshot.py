@@ -18,7 +18,7 @@ from placement.errors import NidmapError, ParseError, printable
 from placement.lookup import find_rows
 from placement.machine import FREE_STATES, Machine
 from placement.scheduler.availability import counts_of
-from placement.support.reading import read_at_most
+from placement.support.reading import read_at_most, read_bytes
 from web.columns import code_column, folded_rows
 
 if TYPE_CHECKING:
@@ -172,9 +172,7 @@ def _with_jobs(
     found = []
     for job, part in zip(jobs, np.split(every, ends[:-1]), strict=False):
         rows = np.sort(part)
-        name, partition = (
-            _mask_names(text, hidden)[:_LONGEST] for text in (job.name, job.partition)
-        )
+        name, partition = _mask_names(job.name, hidden)[:_LONGEST], job.partition[:_LONGEST]
         user = job.user[:_LONGEST] if users else ""
         found.append(Job(job.id, rows[rows >= 0], name, partition, user))
     return replace(bare, jobs=tuple(job for job in found if len(job.rows)))
@@ -183,16 +181,22 @@ def _with_jobs(
 def _mask_names(text: str, names: Iterable[str]) -> str:
     """Return a text without the names in it: people put their own into their jobs' names.
 
+    A name of one or two letters is masked where it is a word: it is inside most others.
+
     Examples
     --------
     >>> _mask_names("Alice-run7", ["alice"]), _mask_names("run7", ["alice"])
     ('…-run7', 'run7')
+    >>> _mask_names("standard_a", ["a"])
+    'standard_…'
     """
     folded = text.casefold()
     words = sorted({n for n in names if n and n.casefold() in folded}, key=len, reverse=True)
     if not words:
         return text
-    return re.sub("|".join(map(re.escape, words)), "…", text, flags=re.IGNORECASE)
+    alone = r"(?<![^\W_])", r"(?![^\W_])"
+    parts = (re.escape(w) if len(w) > 2 else re.escape(w).join(alone) for w in words)
+    return re.sub("|".join(parts), "…", text, flags=re.IGNORECASE)
 
 
 # --- where it comes from --------------------------------------------------------------
@@ -269,9 +273,11 @@ def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot
 
 def _text(path: str) -> tuple[str, float]:
     try:
+        taken = os.stat(path).st_mtime
+        if not os.path.isfile(path):  # a FIFO whose writer is gone would be waited for, for ever
+            return read_bytes(path).decode("utf-8", errors="replace"), taken
         with open(path, "rb") as stream:
             raw = read_at_most(stream, _MOST)
-            taken = os.fstat(stream.fileno()).st_mtime
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a file name"
         raise ParseError(path, 0, f"cannot be read: {reason}") from None

@@ -20,6 +20,7 @@ from placement.errors import UsageError
 from placement.lookup import nodes_of
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
+from placement.scheduler.kinds import alike
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ class PlanReport:
         allowed = self.machine.compute.copy()
         if self.options.form == "exclude":
             allowed &= around(self.machine, self.plan.rows)[0]
+        allowed &= alike(self.machine, self.plan.rows)
         if self.offered.named is not None:
             allowed &= self.offered.named
         allowed[self.offered.exclude] = False

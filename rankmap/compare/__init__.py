@@ -12,7 +12,7 @@ from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.plan import plan
-from placement.planners import PREDICTING
+from placement.planners import PREDICTING, refusal
 from placement.request import Baseline, Plan
 from placement.scheduler.baseline import baseline_of
 from placement.support.quantities import time_text
@@ -75,6 +75,8 @@ class Entry:
             "ratio": self.ratio,
             "gain": self.gain.document(),
             "binds": self.found.binds,
+            "binding": self.found.binding,
+            "spent": self.found.spent,
             "bottleneck": worst_document(self.found.bottleneck),
             "by_class": self.found.by_class,
             "terms": {term.name: term.seconds for term in self.found.terms},
@@ -256,6 +258,7 @@ def compare_strategies(
     own = baseline_of(asked.machine, baseline) if isinstance(baseline, str) else baseline
     request["baseline"] = own
     plans = _plans(asked, count, strategies, request, progress, notes)
+    notes += plans[0].warnings
     gains = Gains(asked, Placed(plans[0].rows))
     rows: list[Row] = []
     for k, chosen in enumerate(plans):
@@ -299,11 +302,17 @@ def _plans(
     for strategy in dict.fromkeys(strategies or STRATEGIES):
         if strategy == default:
             continue
+        unfit = refusal(asked.machine, strategy)
+        if unfit is not None:
+            if strategies:
+                raise unfit
+            notes.append(f"{strategy} is left out: {unfit.message}")
+            continue
         # A strategy that predicts has to look for what is compared here.
         searching = {"predictor": asked, "progress": progress} if strategy in PREDICTING else {}
         try:
             found.append(plan(asked.machine, count, strategy=strategy, **{**request, **searching}))
-        except (UsageError, PlanError) as error:
+        except PlanError as error:
             if strategies:
                 raise
             notes.append(f"{strategy} is left out: {error.message}")

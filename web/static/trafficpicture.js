@@ -38,7 +38,7 @@ export function trafficPicture(shown) {
   svg.append(sheet);
   draw(sheet, shown);
   text(svg, 40, 62, title, { size: Math.min(LARGE, (width - 80) / (0.57 * title.length)), weight: 650, fill: theme.ink });
-  if (kind === "dragonfly" && group >= 0) text(svg, 40, 146, `inside g${group}`, { fill: theme.soft });
+  if (kind === "dragonfly" && group >= 0) text(svg, 40, 186, `inside g${group}`, { fill: theme.soft });
   busiestLine(svg, shown);
   scale(svg, shown);
   return svg;
@@ -50,9 +50,10 @@ function text(svg, x, y, words, { size = MEDIUM, fill, anchor = "start", weight 
 }
 
 function busiestLine(svg, { found, theme }) {
-  const { links, time_s: time } = found.prediction;
-  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])} of ${spokenSeconds(time)}` : "nothing leaves a router";
-  text(svg, 40, 106, words, { fill: theme.soft });
+  const { links, time_s: time, binding } = found.prediction;
+  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])}` : "nothing leaves a router";
+  text(svg, 40, 106, `${spokenSeconds(time)}: ${binding}`, { fill: theme.soft });
+  text(svg, 40, 146, words, { fill: theme.soft });
 }
 
 /** A link's class and ends, without the number of its lane. */
