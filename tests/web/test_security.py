@@ -406,13 +406,11 @@ def raw_answer(site, request):
 
 @pytest.mark.parametrize("path", ["/api/v1/status", "/api/v1/machine", "/nowhere"])
 @pytest.mark.parametrize(
-    "line", ["{} HTTP/1.1\r\nX: {}", "{}?x={} HTTP/1.1", "{} HTTP/1.1\r\nX:{}a"]
+    "line", ["P HTTP/1.1\r\nX: LONG", "P?x=LONG HTTP/1.1", "P HTTP/1.1\r\nX:WIDEa"]
 )
-@pytest.mark.parametrize("fill", [b"a", b" "])
-def test_a_head_of_any_shape_is_limited(site, path, line, fill):
-    if fill == b" " and "?" in line:
-        pytest.skip("a target has no spaces")
-    head = line.format(path, "FILL").encode().replace(b"FILL", fill * 100_000)
+def test_a_head_of_any_shape_is_limited(site, path, line):
+    wide, long = " " * 100_000, "a" * 100_000
+    head = line.replace("P", path, 1).replace("WIDE", wide).replace("LONG", long).encode()
     answer = raw_answer(site, b"GET " + head + b"\r\nHost: localhost\r\n\r\n")
     assert answer.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 "))
     assert answer.count(b"HTTP/1.1 ") == 1
