@@ -10,7 +10,7 @@ import numpy as np
 from placement.errors import NidmapError
 from placement.machine import Machine
 from placement.support.array_types import Array, Ints
-from placement.topologies import links, router_names, wiring_text
+from placement.topologies import links, router_coords, router_names, wiring_text
 from placement.views.summary import summarise
 
 __all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]
@@ -89,7 +89,7 @@ def document(machine: Machine) -> dict[str, Any]:
         "extents": list(topology.extents),
         "count": len(machine),
         "nodes": _nodes(machine),
-        "routers": {"count": len(router_names(machine)), "name": router_names(machine).tolist()},
+        "routers": _routers(machine),
         "links": _links(machine),
         "notes": list(machine.notes),
         "summary": summarise(machine),
@@ -107,6 +107,13 @@ def _nodes(machine: Machine) -> dict[str, Any]:
         **{name: code_column(getattr(machine, name)) for name in (*_WORDS, *_NUMBERS)},
         "router": first,
     }
+
+
+def _routers(machine: Machine) -> dict[str, Any]:
+    """Return the routers' names, and the outermost unit that each is in (-1: none)."""
+    names, coords = router_names(machine), router_coords(machine)
+    unit = coords[:, 0].tolist() if coords.shape[1] else [-1] * len(names)
+    return {"count": len(names), "name": names.tolist(), "unit": unit}
 
 
 def _links(machine: Machine) -> dict[str, Any]:

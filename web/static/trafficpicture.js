@@ -29,7 +29,7 @@ const [LARGE, MEDIUM, SMALL] = [38, 27, 21];
 export function trafficPicture(shown) {
   const { theme, found, title, group } = shown;
   const { kind } = shown.machine.answer;
-  const draw = { dragonfly, torus }[kind] ?? tree;
+  const draw = { dragonfly, "dragonfly+": dragonfly, torus }[kind] ?? tree;
   const { height } = SLIDE;
   const width = shown.both && draw !== tree ? NARROW : SLIDE.width;
   const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
@@ -77,13 +77,9 @@ function shade(theme, share) {
   return rampColour(theme.ramps.load, 0.2 + 0.8 * share);
 }
 
-/** The router of each row's group or leaf, and how many of some rows each has. */
-function unitOfRouters({ answer, router, coords }) {
-  const unit = new Int32Array(answer.routers.count).fill(-1);
-  router.forEach((at, row) => {
-    if (at >= 0) unit[at] = coords[0][row];
-  });
-  return unit;
+/** The group of each router, also of one without nodes. */
+function unitOfRouters({ answer }) {
+  return Int32Array.from(answer.routers.unit);
 }
 
 function tally(values) {

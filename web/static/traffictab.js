@@ -83,7 +83,7 @@ export class TrafficTab {
     for (const id of ["traffic-swap", "traffic-svg", "traffic-png"]) byId(id).disabled = !shown;
     byId("traffic-swap").hidden = byId("traffic-beside").hidden = found.length < 2;
     byId("traffic-both").checked = both;
-    byId("traffic-groups").hidden = !shown || app.machine.answer.kind !== "dragonfly";
+    byId("traffic-groups").hidden = !shown || !app.machine.answer.kind.startsWith("dragonfly");
     const none = this.none;
     if (!shown) {
       refill(byId("traffic-picture"), none);
