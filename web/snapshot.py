@@ -24,6 +24,8 @@ from web.columns import code_column, folded_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
     from placement.slurm.jobs import RunningJob
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
@@ -34,6 +36,15 @@ SCHEMA = "nidmap.state/1"
 
 #: The source that asks Slurm.
 SLURM = "slurm"
+
+#: What a node is to a viewer, in the order of the codes.
+_KINDS = ("free", "busy", "held", "down", "service")
+_FREE, _BUSY, _HELD, _DOWN, _SERVICE = range(5)
+
+#: How the words begin of nodes that are out of order.
+_DOWN_WORDS = (
+    "down", "fail", "off", "admindown", "unknown", "noresp", "disabled", "halt", "unavail",
+)  # fmt: skip
 
 #: Longest text of a job that is shown.
 _LONGEST = 200
@@ -111,6 +122,16 @@ class Snapshot:
             usable[job.rows] = False
         return np.asarray(machine.compute & usable)
 
+    def kinds(self, machine: Machine) -> NDArray[np.int8]:
+        """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
+        words, at = np.unique(self.state, return_inverse=True)
+        found = np.array([_kind_of(word) for word in words.tolist()], np.int8)[at.reshape(-1)]
+        found[(found == _FREE) & self.planned] = _HELD
+        for job in self.jobs:
+            found[job.rows[found[job.rows] != _DOWN]] = _BUSY
+        found[(machine.role == "service") & (found != _DOWN)] = _SERVICE
+        return found
+
     @property
     def standing(self) -> dict[str, Any]:
         """When it was taken, and whether the source has answered since."""
@@ -124,6 +145,7 @@ class Snapshot:
             "source": self.source,
             **self.standing,
             "state": code_column(self.state),
+            "kinds": {"values": list(_KINDS), "codes": self.kinds(machine).tolist()},
             "planned": np.flatnonzero(self.planned).tolist(),
             "free": int(self.free(machine).sum()),
             "counts": counts_of(self.state[machine.compute]),
@@ -131,6 +153,22 @@ class Snapshot:
             "unknown": self.unknown,
             "notes": list(self.notes),
         }
+
+
+def _kind_of(word: str) -> int:
+    """Return the kind that a state's word says; what nobody knows is not free and not down.
+
+    Examples
+    --------
+    >>> [_KINDS[_kind_of(word)] for word in ("idle", "idle*", "mixed+", "down*", "drained", "")]
+    ['free', 'held', 'busy', 'down', 'held', 'held']
+    """
+    plain = word.rstrip("*~#!%$@^+-")
+    if word in FREE_STATES:
+        return _FREE
+    if plain.startswith(_DOWN_WORDS):
+        return _DOWN
+    return _BUSY if plain.startswith(("alloc", "mix", "comp")) else _HELD
 
 
 def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:

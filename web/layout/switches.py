@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -292,7 +293,7 @@ def _with_bare_leaves(
     routers[rows] = np.column_stack([x + w // 2, np.full(len(rows), y)])
     names = router_names(machine)[rows].tolist()
     more = place_boxes(leaves.level, names, (x, y), (w, h), -1, leaves.pad)
-    joined = {
+    joined: dict[str, Any] = {
         name: np.concatenate([getattr(leaves, name), getattr(more, name)])
         for name in ("x", "y", "w", "h", "parent", "vacant")
     }

@@ -44,7 +44,7 @@ function byState({ machine, snapshot, theme }) {
   const classes = [];
   const codes = new Uint16Array(machine.count);
   for (let row = 0; row < machine.count; row++) {
-    const slot = snapshot.shape[row] * 4096 + snapshot.codes[row];
+    const slot = `${snapshot.shape[row]} ${snapshot.word(row)}`;
     if (!index.has(slot)) index.set(slot, stateClass(classes, snapshot.shape[row], snapshot.word(row), theme));
     codes[row] = index.get(slot);
   }

@@ -141,7 +141,7 @@ export class PlanView {
     if (share === undefined) bar.removeAttribute("value");
     else bar.value = share;
     byId("plan-finish").hidden = !rows;
-    byId("plan-now").textContent = text;
+    byId("plan-now").textContent = rows ? `${text}; the best so far is drawn below` : text;
     if (rows && rows !== this.previewed) this.preview(rows);
   }
 
@@ -189,7 +189,9 @@ export class PlanView {
     const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: row.gain.low >= 1 ? "fastest" : "likely fastest" }) : null);
     const map = this.smallMap(`Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}`);
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
-    const parts = [title, timeOf(row, scale), map, this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
+    const twin = this.answer.rows.slice(0, i).find((other) => sameNodes(other, row));
+    const alike = twin ? el("p", { class: "soft", text: `the very nodes of ${twin.strategy}` }) : null;
+    const parts = [title, timeOf(row, scale), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     return { node, map, row, heat };
   }
@@ -228,6 +230,8 @@ export class PlanView {
     const { scene, theme } = app;
     card.view = new MapView(card.map, card.map.querySelector("canvas"), true);
     card.view.setScene(scene, () => []);
+    const part = this.window();
+    if (part) card.view.fit(...part);
     card.overlay = new Overlay(card.view, card.map, { label: () => {} });
     const markOf = new Uint8Array(app.machine.count);
     for (const row of card.row.node_rows) markOf[row] = 1;
@@ -239,6 +243,18 @@ export class PlanView {
       app.store.set({ hover: scene.at(...card.view.units(event.clientX - box.left, event.clientY - box.top)) });
     });
     card.map.addEventListener("pointerleave", () => app.store.set({ hover: -1 }));
+  }
+
+  /** The part of the scene that holds all plans' nodes, as large as it may be; null for about all of it. */
+  window() {
+    const { scene } = this.app;
+    const rows = this.cards.flatMap((card) => card.row.node_rows);
+    const [xs, ys] = [scene.x, scene.y].map((of) => rows.map((row) => of[row]));
+    const ends = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+    const [[x0, x1], [y0, y1]] = [ends(xs), ends(ys)];
+    const [w, h] = [x1 - x0 + 5 * scene.pitch, y1 - y0 + 5 * scene.pitch];
+    const small = rows.length && Math.max(w / scene.width, h / scene.height) < 0.7;
+    return small ? [x0 - 2 * scene.pitch, y0 - 2 * scene.pitch, w, h] : null;
   }
 
   /** Point at a pair of groups in all plans: in their heats, and around both groups on their maps. */
@@ -260,6 +276,12 @@ export class PlanView {
       card.overlay.outline(row < 0 ? [] : around(scene, row, theme.hues[1]));
     }
   }
+}
+
+/** Whether two plans take the same nodes, in whatever order. */
+function sameNodes(a, b) {
+  const known = new Set(a.node_rows);
+  return a.node_rows.length === b.node_rows.length && b.node_rows.every((row) => known.has(row));
 }
 
 function orderOf(row) {

@@ -156,7 +156,7 @@ function circle(svg, shown, items, edges) {
   }
   const top = edges.find((edge) => edge.first) ?? edges.at(-1);
   const worst = items.find((item) => item.worst);
-  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 40), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
+  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 62), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
   else if (top) label(svg, shown, chordMiddle(point(at.get(top.a), RADIUS), point(at.get(top.b), RADIUS)), `${nameIn(items, top.a)} \u2013 ${nameIn(items, top.b)}: ${spokenSeconds(top.seconds)}`);
 }
 
@@ -209,6 +209,9 @@ function chordMiddle(from, to) {
 
 /** The busiest link's name, on the picture. */
 function label(svg, { theme }, [x, y], words, anchor = "middle") {
+  const wide = 0.58 * MEDIUM * words.length + 16; // a ground of its own: no line runs through it
+  const left = x - { start: 8, middle: wide / 2, end: wide - 8 }[anchor];
+  svg.append(svgEl("rect", { x: round(left), y: round(y - MEDIUM), width: round(wide), height: 1.36 * MEDIUM, rx: 6, fill: theme.map, "fill-opacity": 0.88 }));
   text(svg, round(x), round(y), words, { fill: theme.ink, anchor, weight: 650, halo: theme.map });
 }
 
