@@ -140,7 +140,7 @@ function byHops({ machine, theme, hops }) {
   }
   classes.push({ id: "none", label: "unreachable", colour: theme.vacant, hatch: 0, shape: 1, count: 0 });
   const codes = Uint16Array.from(whole, (far) => (far < 0 ? classes.length - 1 : far));
-  return counted(classes, codes, null, `links on the shortest way from ${machine.called(hops.from)}`);
+  return counted(classes, codes, null, `hops from ${machine.called(hops.from)}, by the shortest way`);
 }
 
 function byLoad({ machine, theme, load }) {
