@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.records import LinkRecords
-    from placement.support.array_types import Floats
 
 __all__ = ["WORD", "without_links"]
 
@@ -66,9 +65,7 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
         cables.sources.append(source)
         cables.touched[:] = False  # each source counts its cables anew
         if form in _LISTS:
-            listed = find(form).read(text, source).links
-            assert listed is not None
-            cables.compare(listed)
+            cables.compare(find(form).read(text, source).links)
         else:
             for line, ends, gbs in _lines(text, source):
                 cables.take(line, ends, gbs)
@@ -95,6 +92,14 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
         yield number, (words[0], words[1]), gbs
 
 
+def _rows(listed: LinkRecords | None) -> Iterator[tuple[str, int, str, int, float]]:
+    """Yield the ends, their ports and the GB/s (NaN: not listed) of each link in a list."""
+    if listed is not None:
+        gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
+        columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
+        yield from zip(*(column.tolist() for column in columns), strict=True)
+
+
 class _Cables:
     """Every cable of a machine, and what is left of it.
 
@@ -114,7 +119,7 @@ class _Cables:
         self.machine, self.sources = machine, list[str]()
         self.links, self.names = links_of(machine), router_names(machine)
         self.row = np.repeat(np.arange(len(self.links)), self.links.count)
-        self.full: Floats = (self.links.bandwidth / np.maximum(self.links.count, 1))[self.row]
+        self.full = self.links.rates()
         self.left = self.full.copy()
         self.touched = np.zeros(len(self.row), dtype=bool)
         self.first: list[int] = [0, *np.cumsum(self.links.count).tolist()]
@@ -150,21 +155,34 @@ class _Cables:
             raise ParseError(self.sources[-1], line, f"no link joins {ends[0]} and {ends[1]}")
         return self.bundles[a, b]
 
-    def compare(self, listed: LinkRecords) -> None:
+    def compare(self, listed: LinkRecords | None) -> None:
         """Take away what a list of today's links has not."""
         today: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
-        gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
-        columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
-        for a, port, b, other, rate in zip(*(c.tolist() for c in columns), strict=True):
+        for a, port, b, other, rate in _rows(listed):
             low, high, ports = (a, b, (port, other)) if a < b else (b, a, (other, port))
             today.setdefault((low, high), {})[ports] = rate
-        for (one, two), bundles in self.bundles.items():
-            names = str(self.names[one]), str(self.names[two])
-            rates = np.sort(list(today.get((min(names), max(names)), {}).values()))  # NaN last
-            cables = self._cables(bundles)
-            gone = [0.0] * (len(cables) - len(rates))  # the first, as in lists of what is down
-            for cable, rate in zip(cables, [*gone, *rates[-len(cables) :]], strict=True):
-                self.left[cable] = np.fmin(rate, self.left[cable])
+        names = self.names.tolist()
+        ends = {pair: tuple(sorted((names[pair[0]], names[pair[1]]))) for pair in self.bundles}
+        if ends and not today.keys() & ends.values():
+            text = f"not one link of {self.machine.name} is in this list"
+            raise ParseError(self.sources[-1], 0, text, "is it all of the list, of this machine?")
+        for pair, bundles in self.bundles.items():
+            self._compare_bundle(self._cables(bundles), list(today.get(ends[pair], {}).values()))
+
+    def _compare_bundle(self, cables: list[int], rates: list[float]) -> None:
+        """Leave the cables between two routers what they run at today.
+
+        A rate belongs to the last cable that should run at it, what remains to the last of the
+        other cables: the first are gone, as in lists of what is down.
+        """
+        for cable in cables[::-1]:
+            if self.full[cable] in rates:
+                rates.remove(self.full[cable])
+                cables.remove(cable)
+        today = np.zeros(len(cables))
+        slow = np.sort(rates)[::-1][: len(cables)]  # NaN first
+        today[len(cables) - len(slow) :] = slow[::-1]
+        self.left[cables] = np.fmin(today, self.left[cables])
 
     def machine_left(self) -> Machine:
         """Return the machine with what is left of its cables."""

@@ -117,6 +117,12 @@ class Links:
     def __len__(self) -> int:
         return len(self.a)
 
+    def rates(self) -> Floats:
+        """Return GB/s a direction of each link, bundle by bundle; NaN where unknown."""
+        if self.cable is not None:
+            return self.cable
+        return np.repeat(self.bandwidth / np.maximum(self.count, 1), self.count)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Switches:

@@ -92,6 +92,10 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["holes"]:
         holes = summary["holes"].items()
         rows.append(("holes", ", ".join(counted(count, level) for level, count in holes)))
+    rails = summary["attachments"]
+    if rails["most"] > 1:
+        text = f"up to {rails['most']} a node, on {rails['routers']} of the routers"
+        rows.append(("rails", f"{text}; a node's place is that of its first"))
     rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
     rows += [("inside one", text) for text in summary["inside"]]
     if summary["switches"]:
@@ -166,10 +170,8 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     """Write a machine in a format that other programs read.
 
     Graphs: graphml, gexf, gml, node-link (JSON), edgelist. Tables: csv
-    (nodes), links-csv, routers-csv, parquet. Dumps, which nidmap reads back:
-    xtprocadmin, xtdb2proc, meshcoords, torus-coordinates, system-map,
-    rtr-aries, rtr-gemini, sls, topology-conf, topology-yaml,
-    scontrol-topology, sinfo, ibnetdiscover, ibnetdiscover-ports.
+    (nodes), links-csv, routers-csv, parquet. For Slurm, and read back by
+    nidmap: topology-conf, topology-yaml.
 
     \b
     nidmap machine export -m shaheen2 -o shaheen2.graphml

@@ -2,9 +2,10 @@
 
 Cores are taken in the order of the file, which is that of sockets, NUMA
 domains and caches. A GPU is a PCI device that a driver's plugin named
-(``nvml0``, ``rsmi0``, ``cuda0``, ``ze0``), counted as the driver does; without
-plugins it is a display or 3D controller of NVIDIA or AMD, counted by bus. A NIC is
-what has a device of the OpenFabrics kind, or is called ``hsn0`` or ``cxi0``.
+(``nvml0``, ``rsmi0``, ``cuda0``, ``ze0``), counted as the driver does; then come, by
+bus, the other display and 3D controllers of NVIDIA or AMD, which lstopo without a
+plugin, or in a job with fewer GPUs, cannot name. A NIC is what has a device of the
+OpenFabrics kind, or is called ``hsn0`` or ``cxi0``.
 What is near a device are the cores of the object that it hangs below.
 """
 
@@ -29,8 +30,11 @@ _PLUGINS = ("nvml", "rsmi", "cuda", "ze", "opencl")
 
 _NIC = re.compile(r"(?:hsn|cxi|mlx\d+_|hfi1_|bnxt_re|irdma|efa_)\d+", re.ASCII)
 
-#: 3D and display controllers of NVIDIA and AMD; a VGA controller of AMD may be the console's.
-_ACCELERATOR = re.compile(r"03(?:(?:02|80) \[(?:10de|1002)|00 \[10de):", re.ASCII | re.IGNORECASE)
+#: 3D and display controllers of NVIDIA and AMD; AMD's VGA controllers from GCN on, since
+#: earlier ones (ES1000) are consoles of servers.
+_ACCELERATOR = re.compile(
+    r"03(?:(?:02|80) \[(?:10de|1002):|00 \[(?:10de:|1002:(?:6|7[3-9])))", re.ASCII | re.IGNORECASE
+)
 
 _Element = ElementTree.Element
 
@@ -186,17 +190,23 @@ class _Node:
             self._walk(child, near, pci)
 
     def gpus(self) -> list[_Pci]:
-        """Return the GPUs in the driver's order."""
-        for plugin in _PLUGINS:
-            numbered = [
-                (int(match[2]), one)
-                for one in self.devices
-                for name, _ in one.names
-                if (match := _GPU.fullmatch(name)) and match[1].startswith(plugin)
-            ]
-            if numbered:
-                return [one for _, one in sorted(numbered, key=lambda pair: pair[0])]
-        return [one for one in self.devices if _ACCELERATOR.match(one.kind)]
+        """Return the GPUs in the driver's order, behind them those that it does not name."""
+        named = next(filter(None, map(self._named_by, _PLUGINS)), [])
+        return named + [
+            device
+            for device in self.devices
+            if _ACCELERATOR.match(device.kind) and all(device is not gpu for gpu in named)
+        ]
+
+    def _named_by(self, plugin: str) -> list[_Pci]:
+        """Return the devices that a driver's plugin names, by their numbers."""
+        numbered = [
+            (int(match[2]), device)
+            for device in self.devices
+            for name, _ in device.names
+            if (match := _GPU.fullmatch(name)) and match[1].startswith(plugin)
+        ]
+        return [device for _, device in sorted(numbered, key=lambda pair: pair[0])]
 
     def nics(self) -> list[_Pci]:
         """Return the NICs in the order of the file."""

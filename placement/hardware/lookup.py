@@ -69,8 +69,14 @@ def _kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
 
 
 def _fits(one: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
-    """Return True where a node with so many cores and GPUs (0: unknown) may be this one."""
-    threads = sum(len(core.pus) for core in one.cores)
+    """Return True where a node with so many cores and GPUs (0: unknown) may be this one.
+
+    A Slurm that was told CPUs alone calls each hardware thread a socket with one core.
+    """
+    alike = machine.cores == cores
+    sizes = {0, len(one.cores)}
+    if bool((machine.sockets[alike] == cores).any()):
+        sizes.add(sum(len(core.pus) for core in one.cores))
     blind = not one.gpus and not one.nics  # lstopo saw no devices
     untold = not gpus and not machine.gpus.any()
-    return cores in (0, len(one.cores), threads) and (blind or untold or gpus == len(one.gpus))
+    return cores in sizes and (blind or untold or gpus == len(one.gpus))

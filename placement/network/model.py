@@ -95,6 +95,10 @@ class Channels:
 def from_links(machine: Machine) -> Channels:
     """Return two channels a row of the machine's links: all from a to b first, then all back.
 
+    InfiniBand deals flows out to the cables of a bundle whatever their rates, so
+    the slowest has its share of the bytes and holds up the others; Aries,
+    Gemini and Slingshot choose for each packet, and use what all cables have.
+
     Examples
     --------
     >>> from placement.specs import parse_spec
@@ -105,7 +109,11 @@ def from_links(machine: Machine) -> Channels:
     from placement.topologies import links
 
     found = links(machine)
-    gbs = np.where(np.isnan(found.bandwidth), np.inf, found.bandwidth)
+    gbs: Floats = found.bandwidth
+    if found.cable is not None and machine.topology.fabric == "infiniband":
+        first = np.cumsum(found.count) - found.count
+        gbs = np.fmin.reduceat(found.cable, first) * found.count
+    gbs = np.where(np.isnan(gbs), np.inf, gbs)
     return Channels(
         machine=machine,
         source=np.concatenate([found.a, found.b]),

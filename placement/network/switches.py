@@ -47,12 +47,9 @@ def channels(machine: Machine, routing: str = "") -> Channels:
 
 def _directed_channels(machine: Machine) -> Channels:
     """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
-    both, known = from_links(machine), links(machine).cable
+    both, rates = from_links(machine), links(machine).rates()
     refuse_many(int(both.count.sum()), machine.name)
     cable = np.repeat(np.arange(len(both)), both.count)
-    gbs = (both.bandwidth / both.count)[cable]
-    if known is not None:
-        gbs = np.tile(np.where(np.isnan(known), np.inf, known), 2)
     names = [name for up in both.kinds for name in (up, up.replace("up", "down", 1))]
     kinds = tuple(dict.fromkeys(names))
     place = np.array([kinds.index(name) for name in names] or [0])
@@ -65,7 +62,7 @@ def _directed_channels(machine: Machine) -> Channels:
         kind=place[kind].astype(np.int8)[cable],
         kinds=kinds,
         count=np.ones(len(cable), dtype=np.int32),
-        bandwidth=gbs,
+        bandwidth=np.tile(np.where(np.isnan(rates), np.inf, rates), 2),
     )
 
 

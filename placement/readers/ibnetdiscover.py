@@ -204,10 +204,19 @@ class Fabric:
         self.gbs.append(gbs)
 
     def names(self) -> list[str]:
-        """Return the name of each end: of a switch its own, of an adapter its host's or ''."""
+        """Return the name of each end: of a switch its own, of an adapter its host's or ''.
+
+        Where no adapter names a host, each is a host called by its GUID.
+        """
         ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
         shared = Counter(text for _, kind, text in ends if kind == "switch")
-        return [_name(guid, kind, text, shared[text]) for guid, kind, text in ends]
+        names = [_name(guid, kind, text, shared[text]) for guid, kind, text in ends]
+        if any(name for name, kind in zip(names, self.kinds, strict=True) if kind == "host"):
+            return names
+        return [
+            f"H-{guid}" if kind == "host" and not text.startswith(_SHARP) else name
+            for name, (guid, kind, text) in zip(names, ends, strict=True)
+        ]
 
     def dump(self, format: str, source: str, counts: LineCounts) -> Dump:  # noqa: A002  # Dump's field
         """Return hosts, switches and links.
@@ -225,7 +234,8 @@ class Fabric:
             switch has one cable, whatever hangs on it); `links` has
             every printed end between switches, and between hosts and
             switches; `routers` all switches. ``parameters["other_adapters"]``
-            counts adapters that are not hosts.
+            counts adapters that are not hosts. Where no adapter names a host,
+            each is one, called ``H-`` and its GUID.
         """
         view = _View(self)
         named = list(zip(view.names, self.kinds, strict=True))
@@ -358,16 +368,18 @@ class _View:
 
     def unnamed(self) -> Iterator[Fault]:
         """Count the adapters whose description names no host, by what it says instead."""
-        ends = zip(self.fabric.descriptions, self.fabric.kinds, self.names, strict=True)
-        said = [
-            " ".join(text.split()[:2])
-            for text, kind, name in ends
-            if kind == "host" and not name and not text.startswith(_SHARP)
-        ]
-        if said:
-            some = ", ".join(f"{n} {printable(text)!r}" for text, n in Counter(said).most_common(3))
-            what = "adapter names no host" if len(said) == 1 else "adapters name no host"
-            text = f"{len(said)} {what} ({some}): left out"
+        words, called = [], False
+        for text, kind, name in zip(
+            self.fabric.descriptions, self.fabric.kinds, self.names, strict=True
+        ):
+            if kind == "host" and not host_name(text) and not text.startswith(_SHARP):
+                words.append(" ".join(text.split()[:2]))
+                called |= name != ""
+        if words:
+            some = ", ".join(f"{n} {printable(t)!r}" for t, n in Counter(words).most_common(3))
+            what = "adapter names no host" if len(words) == 1 else "adapters name no host"
+            then = "hosts are called by the GUIDs of their adapters" if called else "left out"
+            text = f"{len(words)} {what} ({some}): {then}"
             hint = "the driver of the host writes its name; ibnetdiscover --node-name-map gives one"
             yield Fault(0, "unnamed-host", text, hint, fatal=False)
 

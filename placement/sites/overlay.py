@@ -149,14 +149,18 @@ def _with_bandwidth(
         return None
     import numpy as np
 
-    gbs = links.bandwidth.copy()
+    from placement.support.arrays import summed
+
+    row = np.repeat(np.arange(len(links)), links.count)
+    rates = links.rates().copy()
     for index, kind in enumerate(links.kinds):
-        mine = links.kind == index
+        mine = links.kind[row] == index
         figure, before = _of_class(figures, kind), _of_class(topology.bandwidth, kind)
         if figure:
-            scaled = gbs[mine] * (figure / before if before else np.nan)
-            gbs[mine] = np.where(np.isfinite(scaled), scaled, figure * links.count[mine])
-    return replace(links, bandwidth=gbs)
+            scaled = rates[mine] * (figure / before if before else np.nan)
+            rates[mine] = np.where(np.isfinite(scaled), scaled, figure)
+    cable = None if links.cable is None else rates
+    return replace(links, bandwidth=summed(row, rates, len(links)), cable=cable)
 
 
 def _of_class(figures: Mapping[str, float], kind: str) -> float:

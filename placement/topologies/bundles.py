@@ -42,6 +42,8 @@ def bundle(
 ) -> Links:
     """Join parallel links: one row a pair of routers and class, sorted by class, a, b.
 
+    Where the links of a row are not equally fast each one's rate is kept.
+
     Parameters
     ----------
     a, b : int (m,)
@@ -62,17 +64,22 @@ def bundle(
     Examples
     --------
     >>> import numpy as np
-    >>> one = np.ones(2)
-    >>> found = bundle(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("blue",),
-    ...                np.array([1, 1]), 4.7 * one)
-    >>> found.a.tolist(), found.b.tolist(), found.count.tolist(), found.bandwidth.tolist()
-    ([0], [1], [2], [9.4])
+    >>> links = bundle(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("up1",),
+    ...                np.array([1, 2]), np.array([2.5, 25.0]))
+    >>> links.a.tolist(), links.b.tolist(), links.count.tolist(), links.bandwidth.tolist()
+    ([0], [1], [3], [27.5])
+    >>> links.cable.tolist()
+    [2.5, 12.5, 12.5]
     """
     low, high = np.minimum(a, b), np.maximum(a, b)
     span = int(high.max(initial=0)) + 1
     key = (kind.astype(np.int64) * span + low) * span + high
     unique, first, inverse = np.unique(key, return_index=True, return_inverse=True)
     size = len(unique)
+    rate = bandwidth / np.maximum(count, 1)
+    usual = rate[first][inverse]
+    alike = (rate == usual) | (np.isnan(rate) & np.isnan(usual))
+    order = np.argsort(inverse, kind="stable")
     return Links(
         a=low[first].astype(np.int32),
         b=high[first].astype(np.int32),
@@ -80,4 +87,5 @@ def bundle(
         kinds=tuple(kinds),
         count=np.bincount(inverse, count, size).astype(np.int32),
         bandwidth=np.bincount(inverse, bandwidth, size).astype(np.float64),
+        cable=None if alike.all() else np.repeat(rate[order], count[order]),
     )

@@ -34,7 +34,8 @@ def summarise(machine: Machine) -> dict[str, Any]:
         ``wiring`` (in words), ``levels`` (each with its extent and how many
         are present), ``nodes`` (total, compute, service, free, and by role
         and state), ``holes`` (by level; empty where a level has no fixed
-        size), ``routers``, ``links`` (by class), ``attachments``,
+        size), ``routers``, ``links`` (by class), ``attachments`` (``most`` a node,
+        on how many ``routers``),
         ``hardware`` (kinds of compute node), ``inside`` (what is known of the inside of some, in
         words), ``switches`` and ``notes``.
 
@@ -156,12 +157,12 @@ def _nodes(machine: Machine) -> dict[str, Any]:
 
 def _links(machine: Machine) -> list[dict[str, Any]]:
     found = links(machine)
-    rows = []
+    rates, rows = found.rates(), []
+    of_link = np.repeat(found.kind, found.count)
     for index, kind in enumerate(found.kinds):
         mine = found.kind == index
         count, gbs = found.count[mine], found.bandwidth[mine]
-        each = gbs / np.maximum(count, 1)
-        each = each[np.isfinite(each)]
+        each = rates[(of_link == index) & np.isfinite(rates)]
         rows.append(
             {
                 "class": kind,
@@ -179,9 +180,12 @@ def _figure(value: float) -> float | None:
 
 
 def _attachments(machine: Machine) -> dict[str, Any]:
+    attached = machine.router >= 0
     return {
         "class": attachment_class(machine),
-        "links": int((machine.router >= 0).sum()),
+        "links": int(attached.sum()),
+        "most": int(attached.sum(axis=1).max(initial=0)),
+        "routers": len(np.unique(machine.router[attached])),
         "gbs": _figure(injection(machine)),
     }
 

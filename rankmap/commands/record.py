@@ -31,6 +31,7 @@ _MOST_ROWS = 512
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
 @click.option("--check-reorder", is_flag=True, help="Check that no ranks are mixed (else code 1).")
+@click.option("--merge", metavar="COUNTS", help="Only merge the counts that a run has kept.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(
@@ -39,6 +40,7 @@ def record(
     mpicc: str,
     strict: bool,
     check_reorder: bool,
+    merge: str | None,
     link: bool,
     command: tuple[str, ...],
 ) -> int:
@@ -47,6 +49,7 @@ def record(
     A small library of ours is loaded between the program and its MPI. It
     counts, sends nothing, and writes a file for each node at MPI_Finalize,
     which become one. The program's output, exit code and signals are its own.
+    Counts that cannot be merged are kept, with the --merge that tries again.
     The first call builds the library with the program's own mpicc.
 
     --check-reorder records nothing: each communicator that the program lets MPI
@@ -63,12 +66,11 @@ def record(
     from rankmap.launch.allocation import job_id
     from rankmap.preload.build import find_compiler, link_line
     from rankmap.recording import running
-    from rankmap.recording.file import save_recording
 
     if link:
         write_output(link_line(find_compiler(command, os.environ, "", mpicc)) + "\n", None)
         return 0
-    if not command:
+    if not command and not merge:
         raise UsageError("record needs a command", "nidmap record -- srun -n 96 ./app")
     if check_reorder:
         return running.check_reorder(command, mpicc)
@@ -77,20 +79,16 @@ def record(
         raise UsageError(
             f"-o {printable(path, 80)}: a recording is an npz file", "name it FILE.npz"
         )
+    if merge:
+        running.merge_counts(merge, path, " ".join(command), window)
+        return 0
     try:
-        code, found = running.run_recorded(command, path, window, mpicc, strict)
+        return running.run_recorded(command, path, window, mpicc, strict)
     except NidmapError as error:
         if not strict or error.exit_code == 2:
             raise
         say(f"nidmap: {error}: not started (--strict)")
         return 125
-    if found is not None:
-        try:
-            save_recording(found, path)
-            say(f"nidmap: {found.ranks} ranks recorded in {path}: nidmap pattern show {path}")
-        except NidmapError as error:
-            say(f"nidmap: {error}")
-    return code
 
 
 @click.group()

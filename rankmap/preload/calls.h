@@ -223,11 +223,11 @@ EVEN(MPI_Bcast, MPI_Ibcast, (void *b, COUNT n, MPI_Datatype t, int root, MPI_Com
      (b, n, t, root, c), BCAST, root, bytes_of((uint64_t)n, t))
 EVEN(MPI_Gather, MPI_Igather,
      (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, int root, MPI_Comm c),
-     (sb, sn, st, rb, rn, rt, root, c), GATHER, root, GIVEN(sn, st, 0, MPI_DATATYPE_NULL))
+     (sb, sn, st, rb, rn, rt, root, c), GATHER, root, GIVEN(sn, st, rn, rt))
 EVEN(MPI_Scatter, MPI_Iscatter,
      (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, int root, MPI_Comm c),
      (sb, sn, st, rb, rn, rt, root, c), SCATTER, root,
-     is_root(c, root) ? bytes_of((uint64_t)sn, st) : 0)
+     is_root(c, root) ? bytes_of((uint64_t)sn, st) : is_within(c) ? bytes_of((uint64_t)rn, rt) : 0)
 EVEN(MPI_Allgather, MPI_Iallgather,
      (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
      (sb, sn, st, rb, rn, rt, c), ALLGATHER, -1, GIVEN(sn, st, rn, rt))
@@ -260,33 +260,33 @@ EVEN(MPI_Allgatherv, MPI_Iallgatherv,
      sb == MPI_IN_PLACE ? bytes_of(own_count(c, (const void *)rn, sizeof rn[0]), rt) : bytes_of((uint64_t)sn, st))
 
 /* Each rank gives each other its own number of bytes. */
-#define EACH(name, iname, use, parts, args, kind, root, many, counts, type_at)                 \
-    COLLECTIVE(name, iname, use, parts, args, UNEVEN(c, kind, root, many, counts, type_at, SITE)) \
+#define EACH(name, iname, use, parts, args, kind, many, counts, type_at)                       \
+    COLLECTIVE(name, iname, use, parts, args, UNEVEN(c, kind, many, counts, type_at, SITE))    \
     PERSISTENT(name, parts, args,                                                              \
-               KEEP_SENDS(kind, root, GIVE_RANKS(sends, all_ranks, many, counts, type_at)))
+               KEEP_SENDS(kind, GIVE_RANKS(sends, all_ranks, many, counts, type_at)))
 #define OWN(ours, theirs) (sb == MPI_IN_PLACE ? (theirs) : (ours))
 
 EACH(MPI_Scatterv, MPI_Iscatterv, A_PLACE,
      (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb, COUNT rn,
       MPI_Datatype rt, int root, MPI_Comm c),
-     (sb, sn, sd, st, rb, rn, rt, root, c), SCATTER, root, is_root(c, root) ? size_for(c) : 0, sn, st)
+     (sb, sn, sd, st, rb, rn, rt, root, c), SCATTER, is_root(c, root) ? size_for(c) : 0, sn, st)
 EACH(MPI_Alltoallv, MPI_Ialltoallv, NOBODY,
      (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
       const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
-     (sb, sn, sd, st, rb, rn, rd, rt, c), ALLTOALL, -1, size_for(c), OWN(sn, rn), OWN(st, rt))
+     (sb, sn, sd, st, rb, rn, rd, rt, c), ALLTOALL, size_for(c), OWN(sn, rn), OWN(st, rt))
 EACH(MPI_Alltoallw, MPI_Ialltoallw, NOBODY,
      (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[], void *rb,
       const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
-     (sb, sn, sd, st, rb, rn, rd, rt, c), ALLTOALL, -1, size_for(c), OWN(sn, rn), OWN(st, rt)[i])
+     (sb, sn, sd, st, rb, rn, rd, rt, c), ALLTOALL, size_for(c), OWN(sn, rn), OWN(st, rt)[i])
 EACH(MPI_Reduce_scatter, MPI_Ireduce_scatter, NOBODY,
      (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
-     (sb, rb, n, t, op, c), REDUCE_SCATTER, -1, size_for(c), n, t)
+     (sb, rb, n, t, op, c), REDUCE_SCATTER, size_for(c), n, t)
 
 /* Neighbours of a process topology. */
 #define NEAR(name, iname, parts, args, bytes_at)                                               \
     COLLECTIVE(name, iname, A_PLACE, parts, args, NEIGHBOURS(c, SITE, bytes_at))               \
     PERSISTENT(name, parts, args,                                                              \
-               KEEP_SENDS(NEIGHBOR, -1, GIVE_NEIGHBOURS(sends, all_ranks, c, bytes_at)))
+               KEEP_SENDS(NEIGHBOR, GIVE_NEIGHBOURS(sends, all_ranks, c, bytes_at)))
 
 NEAR(MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
      (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),

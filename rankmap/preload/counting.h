@@ -29,7 +29,8 @@ struct comm {
 };
 
 struct cell {
-    int64_t to;        /* receiver; -1 - sender where the bytes come to us; EMPTY */
+    int64_t to;        /* receiver; -1 - sender where the bytes come to us; EMPTY.
+                        * Of an even collective its root in the communicator, -1 for none. */
     uint64_t bytes, messages;
 };
 #define EMPTY INT64_MIN
@@ -37,13 +38,11 @@ struct cell {
 struct phase {
     uint64_t key;
     enum kind kind;
-    int root;                   /* rank in the communicator; -1 for none */
     const struct comm *comm;    /* of a collective, else NULL */
-    int uneven;                 /* of a collective: its messages are in the cells */
+    int uneven;                 /* of a collective: its messages are in the cells, else its roots */
     int sites;
     void *site[MOST_SITES];
     uint64_t calls;             /* steps, or calls of a collective */
-    uint64_t bytes;             /* of a collective: the sum over its calls of what a rank gives */
     uint64_t first;             /* its place in the order of first use */
     struct cell *cells;         /* open addressing; `room` is a power of two */
     size_t used, room;
@@ -219,7 +218,7 @@ INSIDE struct phase *phase_like(struct table *t, const struct phase *wanted)
         struct phase rest = *wanted; /* of this kind, wherever it was called */
         rest.sites = 0;
         rest.key = mix(mix(mix(17, wanted->kind), wanted->comm ? wanted->comm->id : 0),
-                       (uint64_t)(wanted->root + 2));
+                       (uint64_t)wanted->uneven);
         return phase_like(t, &rest);
     }
     if (t->used == t->room) {
@@ -252,7 +251,7 @@ INSIDE void merge_table(struct table *into, struct table *from)
     for (size_t i = 0; i < from->used; i++) {
         struct phase *p = from->phases[i];
         struct phase wanted = *p;
-        wanted.calls = wanted.bytes = 0;
+        wanted.calls = 0;
         wanted.cells = NULL;
         wanted.used = wanted.room = 0;
         struct phase *q = phase_like(into, &wanted);
@@ -261,7 +260,6 @@ INSIDE void merge_table(struct table *into, struct table *from)
             return;
         }
         q->calls += p->calls;
-        q->bytes += p->bytes;
         give_all(q, p);
         free(p->cells);
         free(p);
@@ -471,7 +469,7 @@ INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, void *site)
 
 INSIDE void count_step(struct recorder *r)
 {
-    struct phase wanted = {.key = mix(11, r->step[0].kind), .kind = r->step[0].kind, .root = -1};
+    struct phase wanted = {.key = mix(11, r->step[0].kind), .kind = r->step[0].kind};
     for (size_t i = 0; i < r->waiting; i++) {
         void *site = r->step[i].site;
         int known = wanted.sites == MOST_SITES;
@@ -516,14 +514,14 @@ INSIDE void send_to(MPI_Comm comm, int to, uint64_t bytes, void *site)
 }
 
 /* The phase of a collective, one call more; NULL where it is not counted, else `leave_table`. */
-INSIDE struct phase *collective(const struct comm *c, enum kind kind, int root, void *site)
+INSIDE struct phase *collective(const struct comm *c, enum kind kind, int uneven, void *site)
 {
     end_step();
     struct recorder *r = recorder_of_thread();
     if (!c || !r)
         return NULL;
-    struct phase wanted = {.kind = kind, .root = root, .comm = c, .sites = 1, .site = {site}};
-    wanted.key = mix(mix(mix(mix(13, kind), c->id), (uint64_t)(root + 2)), (uint64_t)(uintptr_t)site);
+    struct phase wanted = {.kind = kind, .uneven = uneven, .comm = c, .sites = 1, .site = {site}};
+    wanted.key = mix(mix(mix(mix(13, kind), c->id), (uint64_t)uneven), (uint64_t)(uintptr_t)site);
     struct phase *p = phase_like(enter_table(r), &wanted);
     if (p)
         p->calls++;
@@ -534,17 +532,17 @@ INSIDE struct phase *collective(const struct comm *c, enum kind kind, int root, 
     return p;
 }
 
-/* A collective in which every rank gives `bytes` (to the root, each other rank, …). */
+/* A collective in which every rank gives `bytes` (to the root, each other rank, …): one cell a
+ * root, in which all ranks have the same, so that merging them needs no table of ranks by roots. */
 INSIDE void even_in(const struct comm *c, enum kind kind, int root, uint64_t bytes, void *site)
 {
-    struct phase *p = collective(c, kind, root, site);
+    struct phase *p = collective(c, kind, c && c->inter, site);
     if (!p)
         return;
     /* Between groups the root's side names MPI_ROOT or MPI_PROC_NULL, the other side the root. */
     int down = kind == BCAST || kind == SCATTER, up = kind == GATHER || kind == REDUCE;
-    p->uneven = c->inter;
     if (!c->inter)
-        p->bytes += bytes;
+        add_message(p, root, bytes, 1);
     else if (up && root >= 0 && root < c->size)
         add_message(p, world_rank(c, root), bytes, 1);
     else if (down ? root == MPI_ROOT : !up)
@@ -563,12 +561,11 @@ INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *
     for (int i = 0, known = many; i < known; i++)                                              \
         if ((counts)[i] > 0)                                                                   \
             add_message(phase, world_rank(ranks, i), bytes_of((uint64_t)(counts)[i], type_at), 1)
-#define UNEVEN(handle, kind, root, many, counts, type_at, site)                                \
+#define UNEVEN(handle, kind, many, counts, type_at, site)                                      \
     do {                                                                                       \
         const struct comm *all_ranks = ranks_of(handle);                                       \
-        struct phase *uneven = collective(all_ranks, kind, root, site);                        \
+        struct phase *uneven = collective(all_ranks, kind, 1, site);                           \
         if (uneven) {                                                                          \
-            uneven->uneven = 1;                                                                \
             GIVE_RANKS(uneven, all_ranks, many, counts, type_at);                              \
             leave_table();                                                                     \
         }                                                                                      \
@@ -584,6 +581,12 @@ INSIDE int is_root(MPI_Comm comm, int root)
 {
     const struct comm *c = ranks_of(comm);
     return c && (c->inter ? root == MPI_ROOT : c->rank == root);
+}
+
+INSIDE int is_within(MPI_Comm comm)
+{
+    const struct comm *c = ranks_of(comm);
+    return c && !c->inter;
 }
 
 /* Our own entry of counts by rank, whatever their type. */
@@ -676,9 +679,8 @@ INSIDE int *neighbours_out(MPI_Comm comm, int *many)
 #define NEIGHBOURS(handle, site, bytes_at)                                                     \
     do {                                                                                       \
         const struct comm *all_ranks = ranks_of(handle);                                       \
-        struct phase *near = collective(all_ranks, NEIGHBOR, -1, site);                        \
+        struct phase *near = collective(all_ranks, NEIGHBOR, 1, site);                         \
         if (near) {                                                                            \
-            near->uneven = 1;                                                                  \
             GIVE_NEIGHBOURS(near, all_ranks, handle, bytes_at);                                \
             leave_table();                                                                     \
         }                                                                                      \
@@ -724,10 +726,10 @@ INSIDE struct kept_request *keep_request(MPI_Request request, MPI_Comm comm, int
 }
 
 /* Keep what `give` says that a start sends: it fills the phase `sends` of the ranks `all_ranks`. */
-#define KEEP_SENDS(kind, root, give)                                                           \
+#define KEEP_SENDS(kind, give)                                                                 \
     do {                                                                                       \
         const struct comm *all_ranks = ranks_of(c);                                            \
-        struct kept_request *kept = keep_request(*request, c, kind, root, 0, SITE);            \
+        struct kept_request *kept = keep_request(*request, c, kind, -1, 0, SITE);              \
         struct phase *sends = kept ? calloc(1, sizeof *sends) : NULL;                          \
         if (sends) {                                                                           \
             give;                                                                              \
@@ -750,9 +752,8 @@ INSIDE void start_request(MPI_Request request)
     if (found.kind == POINT_TO_POINT)
         send_in(found.comm, found.to, found.bytes, found.site);
     else if (found.sends) {
-        struct phase *p = collective(found.comm, found.kind, found.to, found.site);
+        struct phase *p = collective(found.comm, found.kind, 1, found.site);
         if (p) {
-            p->uneven = 1;
             give_all(p, found.sends);
             leave_table();
         }

@@ -81,11 +81,9 @@ INSIDE void put_phase(struct buffer *b, const struct phase *p, int bin)
     put(b, "PHAS", 4);
     put_number(b, bin);
     put_number(b, p->kind);
-    put_number(b, p->root);
     put_number(b, p->comm ? (int64_t)p->comm->id : 0);
     put_number(b, (int64_t)p->first);
     put_number(b, (int64_t)p->calls);
-    put_number(b, (int64_t)p->bytes);
     put_number(b, p->uneven);
     put_number(b, p->sites);
     for (int i = 0; i < p->sites; i++)
@@ -107,6 +105,8 @@ INSIDE struct buffer rank_record(void)
     while (last && last->next)
         last = last->next;
     put(&b, "RANK", 4);
+    size_t length_at = b.used;
+    put_number(&b, 0); /* how long the rest is: not yet known */
     put_number(&b, all.rank);
     put_number(&b, all.size);
     put_number(&b, (int64_t)(1e9 * seconds_since_start()));
@@ -126,6 +126,9 @@ INSIDE struct buffer rank_record(void)
         for (size_t k = 0; k < last->bin[i].used; k++)
             put_phase(&b, last->bin[i].phases[k], i);
     put(&b, "END.", 4);
+    int64_t rest = (int64_t)(b.used - length_at) - 8;
+    if (!b.failed)
+        memcpy(b.data + length_at, &rest, sizeof rest);
     return b;
 }
 

@@ -28,6 +28,12 @@ KINDS = (
     "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "neighbor",
 )  # fmt: skip
 
+#: More ranks than any program has.
+_MOST_RANKS = 1 << 31
+
+#: Messages of collectives that are kept before those of the same pair are added up.
+_AT_ONCE = 8_000_000
+
 #: Pairs of ranks at most that collectives are written out to.
 MOST_PAIRS = 50_000_000
 
@@ -72,14 +78,23 @@ class Collective:
     calls : int64 (n,)
         How often each member called it.
     bytes : int64 (n,)
-        What each member gave in all its calls: its block of a gather, what it
-        sends each other rank of an all-to-all, what it reduces.
+        What each member gave in all its calls: its block of a gather or a
+        scatter, what it sends each other rank of an all-to-all, what it reduces.
     """
 
     members: Ints
     root: int
     calls: Ints
     bytes: Ints
+
+    @classmethod
+    def alike(cls, members: Ints, root: int, calls: int, size: int) -> Collective:
+        """Return a collective that all members called equally often and gave as much to.
+
+        The members' numbers are one in memory, however many they are.
+        """
+        one, same = np.array([calls, size], dtype=np.int64), members.shape
+        return cls(members, root, np.broadcast_to(one[0], same), np.broadcast_to(one[1], same))
 
     def messages(self, kind: str) -> Messages:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
@@ -129,14 +144,22 @@ class Phase:
         UsageError
             Where there would be more than `MOST_PAIRS` pairs.
         """
-        sizes = [len(c.members) for c in self.collectives]
-        pairs = sum(n**2 if self.kind in usual.EVERY_PAIR else 32 * n for n in sizes)
-        if pairs + len(self.sent.source) > MOST_PAIRS:
-            raise UsageError(
-                f"{self.kind} of {max(sizes, default=0)} ranks has too many pairs to write out",
-                "name the pattern instead: alltoall, fft:PxQ",
-            )
-        return join_messages([self.sent, *(c.messages(self.kind) for c in self.collectives)])
+        parts, pairs, room = [self.sent], len(self.sent.source), _AT_ONCE
+        for collective in self.collectives:
+            size = len(collective.members)
+            more = size**2 if self.kind in usual.EVERY_PAIR else 0
+            if pairs + more > MOST_PAIRS:
+                raise UsageError(
+                    f"{self.kind} of {size} ranks has too many pairs to write out",
+                    "name the pattern instead: alltoall, fft:PxQ",
+                )
+            parts.append(collective.messages(self.kind))
+            pairs += len(parts[-1].source)
+            if pairs > room:  # trees from many roots have few pairs together
+                parts = [join_messages(parts).by_pair(_MOST_RANKS)]
+                pairs = len(parts[0].source)
+                room = max(room, 2 * pairs)
+        return join_messages(parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

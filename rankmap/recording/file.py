@@ -7,6 +7,7 @@ matrix, so that other programs read the file too.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import zipfile
@@ -24,14 +25,21 @@ __all__ = ["SCHEMA", "load_recording", "save_recording"]
 
 SCHEMA = "nidmap.recording/1"
 
+#: What to do with a file that is no recording.
+OTHERS = "nidmap record writes one; matrix:FILE reads other files"
+
 #: Bytes of a file's largest array.
 _MOST_BYTES = 1 << 33
 
 #: Of each message's entry: its phase and `Messages`.
 _SENT = ("sent_phase", "sent_source", "sent_target", "sent_bytes", "sent_messages")
-#: Of each collective: its phase, root, and where its members begin; of each member the rest.
-_CALLED = ("called_phase", "called_root", "called_start")
-_MEMBERS = ("member_rank", "member_calls", "member_bytes")
+#: Of each collective: its phase, root, communicator, and what each member called and gave,
+#: `_LISTED` where that stands member by member in `_MEMBERS`.
+_CALLED = ("called_phase", "called_root", "called_group", "called_calls", "called_bytes")
+_MEMBERS = ("member_calls", "member_bytes")
+#: Where the members of each communicator begin, and who they are.
+_GROUPS = ("called_start", "member_rank")
+_LISTED = -1
 
 
 def save_recording(recording: Recording, path: str) -> None:
@@ -57,15 +65,24 @@ def save_recording(recording: Recording, path: str) -> None:
     phases = enumerate(recording.phases)
     called = [(number, c) for number, phase in phases for c in phase.collectives]
     numbers = np.repeat(np.arange(len(sent)), [len(one.source) for one in sent])
-    start = np.cumsum([0, *(len(c.members) for _, c in called)])
-    roots = np.array([(number, c.root) for number, c in called], dtype=np.int64).reshape(-1, 2)
-    none = np.empty((3, 0), dtype=np.int64)
-    members = np.hstack([none, *(np.stack([c.members, c.calls, c.bytes]) for _, c in called)])
+    groups: dict[bytes, tuple[int, Ints]] = {}
+    alike: list[tuple[int, ...]] = []
+    listed = [np.empty((2, 0), dtype=np.int64)]
+    for number, c in called:
+        group, _ = groups.setdefault(c.members.tobytes(), (len(groups), c.members))
+        same = (c.calls == c.calls[:1]).all() and (c.bytes == c.bytes[:1]).all()
+        both = (int(c.calls[0]), int(c.bytes[0])) if same else (_LISTED, _LISTED)
+        alike.append((number, c.root, group, *both))
+        listed += [] if same else [np.stack([c.calls, c.bytes])]
+    members = [ranks for _, ranks in groups.values()]
+    none = np.empty(0, dtype=np.int64)
+    who = np.cumsum([0, *map(len, members)]), np.concatenate([none, *members])
     columns: dict[str, Any] = {
         "recording": np.array(json.dumps(_header(recording))),
         **dict(zip(_SENT, (numbers, *join_messages(sent)), strict=True)),
-        **dict(zip(_CALLED, (*roots.T, start), strict=True)),
-        **dict(zip(_MEMBERS, members, strict=True)),
+        **dict(zip(_CALLED, np.array(alike, dtype=np.int64).reshape(-1, 5).T, strict=True)),
+        **dict(zip(_MEMBERS, np.hstack(listed), strict=True)),
+        **dict(zip(_GROUPS, who, strict=True)),
         "shape": np.array([recording.ranks, recording.ranks]),
     }
     try:
@@ -103,19 +120,27 @@ def load_recording(path: str) -> Recording:
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():
-                hint = "nidmap record writes them; of other files nidmap pattern show needs matrix:"
-                raise ParseError(path, 0, "no recording of nidmap record", hint)
+                raise ParseError(path, 0, "no recording of nidmap record", OTHERS)
             header = json.loads(str(_column(archive, "recording", path)))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 said = f"no recording of the version that is read here ({SCHEMA})"
                 raise ParseError(path, 0, said)
-            names = (*_SENT, *_CALLED, *_MEMBERS)
+            names = (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)
             columns = {name: _column(archive, name, path) for name in names}
+            listed = np.full(len(columns["called_phase"]), _LISTED)
+            columns |= dict(zip(_CALLED[2:], (np.arange(len(listed)), listed, listed), strict=True))
+            if "called_group.npy" in archive.namelist():  # else each has a list of its own
+                columns |= {name: _column(archive, name, path) for name in _CALLED[2:]}
         return _recording(header, columns)
     except ParseError:
         raise
     except OSError as error:
         raise ParseError(path, 0, error.strerror or str(error)) from None
+    except zipfile.BadZipFile:
+        with open(path, "rb") as file:
+            head = file.read(4)
+        what = "damaged recording: it is cut short" if head == b"PK\3\4" else "no recording"
+        raise ParseError(path, 0, what if head else "the file is empty", OTHERS) from None
     except Exception as error:  # zipfile, zlib and numpy's header parser raise what comes
         text = f"damaged recording: {printable(str(error), 80)}"
         raise ParseError(path, 0, text) from None
@@ -132,41 +157,56 @@ def _column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
 def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     ranks = int(header["ranks"])
     _check(columns, ranks, len(header["phases"]))
-    members = np.stack([columns[name] for name in _MEMBERS])
-    start = columns["called_start"]
+    called = _collectives(columns)
     phases = []
     for number, word in enumerate(header["phases"]):
         if word["kind"] not in KINDS:
             raise ValueError(f"kind {word['kind']}")
         mine = columns["sent_phase"] == number
-        called = []
-        for i in np.flatnonzero(columns["called_phase"] == number):
-            rank, calls, many = members[:, start[i] : start[i + 1]]
-            called.append(Collective(rank, int(columns["called_root"][i]), calls, many))
+        own = np.flatnonzero(columns["called_phase"] == number).tolist()
         sent = Messages(*(columns[name][mine] for name in _SENT[1:]))
         words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
-        phases.append(Phase(*words, sent, tuple(called)))
+        phases.append(Phase(*words, sent, tuple(called[i] for i in own)))
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
     notes = tuple(str(note) for note in header["notes"])
     return Recording(ranks, float(seconds), tuple(phases), program, window, notes)
+
+
+def _collectives(columns: dict[str, Ints]) -> list[Collective]:
+    """Return the collectives of all phases; those on one communicator share its list of ranks."""
+    start, at, made = columns["called_start"], 0, []
+    ranks = [columns["member_rank"][low:high] for low, high in itertools.pairwise(start)]
+    for root, group, calls, size in zip(*(columns[n].tolist() for n in _CALLED[1:]), strict=True):
+        members = ranks[group]
+        if calls == _LISTED:
+            here = slice(at, at + len(members))
+            at += len(members)
+            each = (columns[name][here] for name in _MEMBERS)
+            made.append(Collective(members, root, *each))
+        else:
+            made.append(Collective.alike(members, root, calls, size))
+    return made
 
 
 def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:
     """Raise ValueError where the columns cannot be those of a recording."""
     if not 0 < ranks <= MOST_SLOTS:
         raise ValueError(f"{ranks} ranks")
-    for names in (_SENT, _CALLED[:2], _MEMBERS):
+    for names in (_SENT, _CALLED, _MEMBERS):
         if len({columns[name].shape for name in names}) != 1 or columns[names[0]].ndim != 1:
             raise ValueError(f"{names[0]} and its neighbours are not as long as each other")
     for name, column in columns.items():
         limit = {"rank": ranks, "source": ranks, "target": ranks, "phase": phases}
+        limit["group"] = len(columns["called_start"]) - 1
         most = limit.get(name.split("_")[1], np.iinfo(np.int64).max)
-        low = -2 if name == "called_root" else 0
+        low = {"called_root": -2, "called_calls": _LISTED, "called_bytes": _LISTED}.get(name, 0)
         if column.dtype.kind not in "iu":
             raise ValueError(f"{name} holds no whole numbers")
         if len(column) and not (low <= int(column.min()) and int(column.max()) < most):
             raise ValueError(f"{name} is out of range")
-    start = columns["called_start"]
-    whole = len(start) == len(columns["called_phase"]) + 1 and (np.diff(start) >= 0).all()
-    if not whole or start[0] != 0 or start[-1] != len(columns["member_rank"]):
+    start, listed = columns["called_start"], columns["called_calls"] == _LISTED
+    if not len(start) or start[0] != 0 or (np.diff(start) < 0).any():
+        raise ValueError("called_start is no list of communicators")
+    count = np.diff(start)[columns["called_group"][listed]].sum()
+    if start[-1] != len(columns["member_rank"]) or count != len(columns["member_calls"]):
         raise ValueError("called_start does not fit the members")

@@ -1,25 +1,30 @@
 """Counts as the library between program and MPI writes them, read into a `Recording`.
 
 The library writes a stream of records in the machine's own byte order, one
-``RANK`` a rank, each followed by the communicators that this rank describes
-and its phases, and closed by ``END.``. The ranks of a node have one file.
+``RANK`` a rank, which says how long it is, each followed by the communicators
+that this rank describes and its phases, and closed by ``END.``. The ranks of a
+node have one file.
+
+Ranks are read one after the other. A collective is kept once, not once a rank:
+its members have called it alike, and only who has not is kept beside it. So a
+broadcast from every root takes as many rows as there are roots.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import BinaryIO
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from placement.errors import ParseError
 from placement.support.array_types import Ints
+from placement.support.arrays import sum_by_key
 from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
-
-Parts = list[tuple[int, "_Part"]]
-Comms = dict[int, Ints]
 
 __all__ = ["Window", "read_raw"]
 
@@ -50,30 +55,26 @@ class Window:
         return range(int(max(first, 0)), int(min(max(last, first + 1), _BINS)))
 
 
-@dataclass(slots=True)
-class _Rank:
-    """What one rank wrote."""
+class _Header(NamedTuple):
+    """What a rank's record begins with, and where in a file that is."""
 
+    path: str
+    place: int
     rank: int
     size: int
     seconds: float
     bin_seconds: float
     failed: bool
-    comms: dict[int, Ints] = field(default_factory=dict)
-    phases: list[_Part] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Part:
-    """One rank's part of a phase, in one bin of time."""
+class _Part(NamedTuple):
+    """One rank's part of a phase, in one bin of time; `cells` are rows of to, bytes, times."""
 
     bin: int
     kind: str
-    root: int
     comm: int
     first: int
     calls: int
-    bytes: int
     uneven: bool
     sites: tuple[str, ...]
     cells: Ints
@@ -97,31 +98,39 @@ class _Stream:
     def text(self) -> str:
         return self.take(self.numbers(1)[0]).decode("utf-8", "replace")
 
-    def ranks(self) -> Iterator[_Rank]:
-        while tag := self.file.read(4):
-            if tag != b"RANK":
+    def headers(self) -> Iterator[_Header]:
+        """Yield the beginning of each rank's record; a last one that is cut short is none."""
+        end = os.fstat(self.file.fileno()).st_size
+        place = 0
+        while place + 52 <= end:
+            self.file.seek(place)
+            if self.take(4) != b"RANK":
                 raise ParseError(self.source, 0, "no counts of an MPI program")
-            yield self._rank()
+            length, rank, size, nanoseconds, bin_nanoseconds, failed = self.numbers(6)
+            times = 1e-9 * nanoseconds, 1e-9 * bin_nanoseconds
+            header = _Header(self.source, place, rank, size, *times, bool(failed))
+            place += 12 + max(length, 40)
+            if place <= end:
+                yield header
 
-    def _rank(self) -> _Rank:
-        rank, size, nanoseconds, bin_nanoseconds, failed = self.numbers(5)
-        one = _Rank(rank, size, 1e-9 * nanoseconds, 1e-9 * bin_nanoseconds, bool(failed))
+    def record(self, place: int, comms: dict[int, Ints]) -> Iterator[_Part]:
+        """Yield the parts of the record that begins at `place`, and take up its communicators."""
+        self.file.seek(place + 52)
         while (tag := self.take(4)) != b"END.":
             if tag == b"COMM":
                 name, members, listed = self.numbers(3)
                 raw = self.take(8 * members) if listed else b""
-                one.comms[name] = np.frombuffer(raw, np.int64) if listed else np.arange(members)
+                comms[name] = np.frombuffer(raw, np.int64) if listed else np.arange(members)
             elif tag == b"PHAS":
-                one.phases.append(self._part())
+                yield self._part()
             else:
                 raise ParseError(self.source, 0, "no counts of an MPI program")
-        return one
 
     def _part(self) -> _Part:
-        place, kind, root, comm, first, calls, many, uneven, sites = self.numbers(9)
+        place, kind, comm, first, calls, uneven, sites = self.numbers(7)
         names = tuple(self.text() for _ in range(sites))
         cells = np.frombuffer(self.take(24 * self.numbers(1)[0]), np.int64).reshape(-1, 3)
-        return _Part(place, KINDS[kind], root, comm, first, calls, many, uneven > 0, names, cells)
+        return _Part(place, KINDS[kind], comm, first, calls, uneven > 0, names, cells)
 
 
 def read_raw(paths: Sequence[str], program: str = "", window: Window | None = None) -> Recording:
@@ -141,59 +150,154 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     ParseError
         A missing file, or one that holds no counts or not all of them.
     """
-    ranks: list[_Rank] = []
-    for path in paths:
-        try:
-            with open(path, "rb") as file:
-                ranks += _Stream(file, path).ranks()
-        except OSError as error:
-            raise ParseError(path, 0, error.strerror or str(error)) from None
-    if not ranks:
+    phases: dict[tuple[str, tuple[str, ...]], _Phase] = {}
+    comms: dict[int, Ints] = {}
+    headers = list(chain.from_iterable(map(_headers, paths)))
+    if not headers:
         raise ParseError(", ".join(paths), 0, "no rank wrote any counts")
     # of several programs one after the other the last, of a rank that counted twice one
-    ranks = list({one.rank: one for one in ranks if one.size == ranks[-1].size}.values())
-    run = max(one.seconds for one in ranks)
-    parts = [
-        (one.rank, part)
-        for one in ranks
-        for bins in [window.bins(run, one.bin_seconds) if window else range(_BINS)]
-        for part in one.phases
-        if part.bin in bins
-    ]
-    comms = {name: members for one in ranks for name, members in one.comms.items()}
-    size = ranks[0].size
-    return Recording(size, run, _phases(parts, comms), program, notes=_notes(ranks, size))
+    size = headers[-1].size
+    ranks = list({header.rank: header for header in headers if header.size == size}.values())
+    run = max(header.seconds for header in ranks)
+    for header in ranks:
+        bins = window.bins(run, header.bin_seconds) if window else range(_BINS)
+        with open(header.path, "rb") as file:
+            for part in _Stream(file, header.path).record(header.place, comms):
+                if part.bin in bins:
+                    key = part.kind, part.sites
+                    phases.setdefault(key, _Phase()).add(header.rank, part)
+    in_order = sorted(phases.items(), key=lambda item: item[1].first)
+    made = tuple(phase.finished(*key, comms) for key, phase in in_order)
+    return Recording(size, run, made, program, notes=_notes(ranks, size))
 
 
-def _notes(ranks: list[_Rank], size: int) -> tuple[str, ...]:
+def _headers(path: str) -> list[_Header]:
+    try:
+        with open(path, "rb") as file:
+            return list(_Stream(file, path).headers())
+    except OSError as error:
+        raise ParseError(path, 0, error.strerror or str(error)) from None
+
+
+def _notes(ranks: list[_Header], size: int) -> tuple[str, ...]:
     less = [f"{size - len(ranks)} of {size} ranks left no counts"] if len(ranks) < size else []
-    failed = [one.rank for one in ranks if one.failed][:1]
+    failed = [header.rank for header in ranks if header.failed][:1]
     text = "rank {} ran out of memory for its counts: they are not complete"
     return (*less, *map(text.format, failed))
 
 
-def _phases(parts: Parts, comms: Comms) -> tuple[Phase, ...]:
-    """Return the phases of all ranks: those with the same kind and call sites are one."""
-    grouped: dict[tuple[str, tuple[str, ...]], Parts] = {}
-    for rank, part in parts:
-        grouped.setdefault((part.kind, part.sites), []).append((rank, part))
-    by_first_use = sorted(grouped.items(), key=lambda item: min(p.first for _, p in item[1]))
-    return tuple(_phase(*key, found, comms) for key, found in by_first_use)
+class _Phase:
+    """A phase while ranks are read: parts with the same kind and call sites.
+
+    Attributes
+    ----------
+    first : int
+        Its place in the order of first use.
+    calls : dict of int to int
+        By rank.
+    sent : list of Messages
+    called : dict of int to _Called
+        By communicator.
+    """
+
+    def __init__(self) -> None:
+        self.first = 2**63
+        self.calls: dict[int, int] = {}
+        self.sent: list[Messages] = []
+        self.called: dict[int, _Called] = {}
+
+    def add(self, rank: int, part: _Part) -> None:
+        """Take up a part of one rank; those of its bins follow each other."""
+        self.first = min(self.first, part.first)
+        self.calls[rank] = self.calls.get(rank, 0) + part.calls
+        if not part.comm or part.uneven:
+            self.sent.append(_messages(rank, part.cells))
+        elif part.kind != "barrier":
+            self.called.setdefault(part.comm, _Called()).add(rank, part.cells)
+
+    def finished(self, kind: str, sites: tuple[str, ...], comms: dict[int, Ints]) -> Phase:
+        """Return what all ranks together have called."""
+        return Phase(
+            kind,
+            ", ".join(sites) or "many call sites",
+            max(self.calls.values()),
+            sum(self.calls.values()),
+            join_messages(self.sent),
+            tuple(
+                collective
+                for comm, called in self.called.items()
+                for collective in called.collectives(comms.get(comm))
+            ),
+        )
 
 
-def _phase(kind: str, sites: tuple[str, ...], parts: Parts, comms: Comms) -> Phase:
-    calls: dict[int, int] = {}
-    for rank, part in parts:
-        calls[rank] = calls.get(rank, 0) + part.calls
-    even = [(rank, part) for rank, part in parts if part.comm and not part.uneven]
-    return Phase(
-        kind,
-        ", ".join(sites) or "many call sites",
-        max(calls.values()),
-        sum(calls.values()),
-        join_messages(_messages(rank, part.cells) for rank, part in parts),
-        () if kind == "barrier" else _collectives(even, comms),
-    )
+class _Called:
+    """The collectives on one communicator from one place, while ranks are read.
+
+    Attributes
+    ----------
+    ranks : list of int
+        Those that have been read; the last is being read.
+    cells : int64 (k, 3)
+        Root, bytes and calls of that one.
+    usual : int64 (k, 3)
+        Those of the first rank.
+    other : list of int64 (k, 4)
+        Of other ranks what differs: rank, root, bytes, calls.
+    """
+
+    def __init__(self) -> None:
+        self.ranks: list[int] = []
+        self.cells = self.usual = np.empty((0, 3), dtype=np.int64)
+        self.other = [np.empty((0, 4), dtype=np.int64)]
+
+    def add(self, rank: int, cells: Ints) -> None:
+        """Take up the cells of a rank in one bin of time."""
+        if rank not in self.ranks[-1:]:
+            self._close()
+            self.ranks.append(rank)
+            self.cells = self.cells[:0]
+        self.cells = _by_root(np.concatenate([self.cells, cells]))
+
+    def _close(self) -> None:
+        """Keep what the rank that has been read called otherwise than the first."""
+        if len(self.ranks) == 1:
+            self.usual = self.cells
+        if np.array_equal(self.cells, self.usual):
+            return
+        rows, times = np.unique(
+            np.concatenate([self.usual, self.cells]), axis=0, return_counts=True
+        )
+        roots = np.unique(rows[times == 1, 0])
+        differ = self.cells[np.isin(self.cells[:, 0], roots)]
+        none = np.stack([roots, *np.zeros((2, len(roots)), dtype=np.int64)], axis=1)
+        differ = _by_root(np.concatenate([none, differ]))
+        self.other.append(np.insert(differ, 0, self.ranks[-1], axis=1))
+
+    def collectives(self, members: Ints | None) -> Iterator[Collective]:
+        """Yield one collective a root; `members` are the communicator's, None where unknown."""
+        self._close()
+        members = np.sort(self.ranks) if members is None else members
+        if len(members) < 2:
+            return
+        seen = np.isin(members, self.ranks)
+        other = np.concatenate(self.other)
+        place = np.argsort(members)[np.searchsorted(np.sort(members), other[:, 0])]
+        alike = {root: (size, calls) for root, size, calls in self.usual.tolist()}
+        for root in sorted({*alike, *other[:, 1].tolist()}):
+            size, calls = alike.get(root, (0, 0))
+            rows = np.flatnonzero(other[:, 1] == root)
+            if seen.all() and not len(rows):
+                yield Collective.alike(members, root, calls, size)
+            else:
+                sums = np.where(seen, [[size], [calls]], 0)
+                sums[:, place[rows]] = other[rows, 2:].T
+                yield Collective(members, root, sums[1], sums[0])
+
+
+def _by_root(cells: Ints) -> Ints:
+    """Return each root once, ascending, with the sums of its bytes and calls."""
+    return np.stack(sum_by_key(*cells.T), axis=1)
 
 
 def _messages(rank: int, cells: Ints) -> Messages:
@@ -202,20 +306,3 @@ def _messages(rank: int, cells: Ints) -> Messages:
     came = other < 0
     source = np.where(came, -1 - other, rank)
     return Messages(source, np.where(came, rank, other), many, times)
-
-
-def _collectives(parts: Parts, comms: Comms) -> tuple[Collective, ...]:
-    grouped: dict[tuple[int, int], Parts] = {}
-    for rank, part in parts:
-        grouped.setdefault((part.comm, part.root), []).append((rank, part))
-    found = []
-    for (comm, root), each in grouped.items():
-        members = comms.get(comm, np.sort(np.array([rank for rank, _ in each])))
-        place = {int(rank): i for i, rank in enumerate(members)}
-        calls, many = np.zeros((2, len(members)), dtype=np.int64)
-        for rank, part in each:
-            calls[place[rank]] += part.calls
-            many[place[rank]] += part.bytes
-        if len(members) > 1:
-            found.append(Collective(members, root, calls, many))
-    return tuple(found)

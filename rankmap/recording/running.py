@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from placement.commands.common import say
-from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
 from placement.support.child import start_child
 from rankmap.launch.process import job_environment
 from rankmap.preload.build import library_for, preload
-from rankmap.recording import Recording
+from rankmap.recording.file import save_recording
 from rankmap.recording.raw import Window, read_raw
 
-__all__ = ["PCONTROL", "check_reorder", "parse_window", "run_recorded"]
+__all__ = ["PCONTROL", "check_reorder", "merge_counts", "parse_window", "run_recorded"]
 
 #: ``--window pcontrol``: count only between the program's own MPI_Pcontrol(1) and (0).
 PCONTROL = "pcontrol"
@@ -59,21 +59,19 @@ def parse_window(text: str) -> Window | None:
     return Window(low, high, shares)
 
 
-def run_recorded(
-    command: Sequence[str], output: str, window: str, mpicc: str, strict: bool
-) -> tuple[int, Recording | None]:
-    """Run a command and return its exit code and what its ranks were seen to send.
+def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, strict: bool) -> int:
+    """Run a command, write what its ranks were seen to send, and return its exit code.
 
     Whatever fails on our side is said in one line and costs the recording,
-    not the run.
+    not the run; what the ranks counted is kept until it stands in `output`.
 
     Parameters
     ----------
     command : sequence of str
         Launcher, options, program.
     output : str
-        The file that the recording will be written to: the ranks' own counts
-        stand beside it until then.
+        The file of the recording: the ranks' own counts stand beside it until
+        it is written.
     window : str
         See `parse_window`.
     mpicc : str
@@ -103,9 +101,59 @@ def run_recorded(
         if strict:
             raise LaunchError(str(error)) from None
         say(f"nidmap: {error}; the program runs unrecorded")
-        return _run(argv, env), None
+        return _run(argv, env)
     code = _run(argv, env)
-    return code, _collect(raw, command, window, part)
+    if not _counts_at(raw):
+        said = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
+        say(f"nidmap: {said} MPI_Init, is not an MPI program of this library, or was killed")
+        return code
+    try:
+        merge_counts(raw, output, shlex.join(command), window)
+    except (NidmapError, OSError, MemoryError) as error:
+        again = ["nidmap", "record", "--merge", raw, "-o", output]
+        again += ["--window", window] if part else []
+        why = printable(str(error), 400) or "out of memory"
+        say(f"nidmap: {why}; the counts are kept: {shlex.join(again)}")
+    return code
+
+
+def merge_counts(raw: str, output: str, program: str, window: str) -> None:
+    """Make a recording of the counts that ranks left, write it, and remove them.
+
+    Parameters
+    ----------
+    raw : str
+        How the names of their files begin, each of which ends in a host's.
+    output : str
+        The recording's file.
+    program, window : str
+        What was recorded, and which part; see `parse_window`.
+
+    Raises
+    ------
+    NidmapError
+        There are none, they are damaged, or the file cannot be written: the counts stay.
+    """
+    paths = _counts_at(raw)
+    if not paths:
+        raise ParseError(raw, 0, "no rank's counts are there")
+    read = read_raw(paths, program, parse_window(window))
+    save_recording(dataclasses.replace(read, window=window), output)
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    say(f"nidmap: {read.ranks} ranks recorded in {output}: nidmap pattern show {output}")
+
+
+def _counts_at(raw: str) -> list[str]:
+    """Return the files of counts whose names begin so; empty ones, of a full disk, are removed."""
+    folder, name = os.path.split(os.path.abspath(raw))
+    files = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    paths = [os.path.join(folder, file) for file in files if file.startswith(f"{name}.")]
+    for path in [path for path in paths if not os.path.getsize(path)]:
+        os.unlink(path)
+        paths.remove(path)
+    return paths
 
 
 def check_reorder(command: Sequence[str], mpicc: str) -> int:
@@ -166,25 +214,3 @@ def _reset_signals() -> None:
     """Give the program the signals' meaning that it would have without us."""
     for changed in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(changed, signal.SIG_DFL)
-
-
-def _collect(
-    raw: str, command: Sequence[str], window: str, part: Window | None
-) -> Recording | None:
-    """Return what the ranks left, and remove it; None, said aloud, where that is nothing."""
-    folder, name = os.path.split(raw)
-    paths = [os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.startswith(name)]
-    try:
-        if not paths:
-            said = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
-            say(f"nidmap: {said} MPI_Init, is not an MPI program of this library, or was killed")
-            return None
-        found = read_raw(paths, shlex.join(command), part)
-        return dataclasses.replace(found, window=window)
-    except NidmapError as error:
-        say(f"nidmap: {error}")
-        return None
-    finally:
-        for path in paths:
-            with contextlib.suppress(OSError):
-                os.unlink(path)

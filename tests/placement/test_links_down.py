@@ -10,7 +10,7 @@ from placement.errors import ParseError, PlanError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, routings
 from placement.topologies import links, router_names
-from placement.writers import write
+from tests.writers import write
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=1",
@@ -168,3 +168,71 @@ def test_todays_dump_of_a_dragonfly_plus_counts_under_every_routing(tmp_path):
         np.testing.assert_allclose(got.seconds(), want.seconds())
         gone = {"g0leaf0->g0spine0 local", "g0spine1->g1spine1 global"}
         assert not gone & set(got.channels.names().tolist())
+
+
+def bundle_of(*rates):
+    """Return a list of two leaves with four hosts each, joined by a cable of each rate."""
+    lines = []
+    for leaf, other in ((1, 2), (2, 1)):
+        lines.append(f'Switch\t36 "S-000000000000000{leaf}"\t\t# "leaf{leaf}" base port 0 lid 4')
+        lines += [
+            f'[{n}]\t"H-00000000000000{leaf}{n}"[1](1) \t\t# "node{leaf}{n} HCA-1" lid 7 4xEDR'
+            for n in range(4)
+        ]
+        lines += [
+            f'[{9 + k}]\t"S-000000000000000{other}"[{9 + k}]\t\t# "leaf{other}" lid 9 {rate}'
+            for k, rate in enumerate(rates)
+        ]
+    return "\n".join((*lines, ""))
+
+
+def test_a_slow_cable_of_a_bundle_has_its_share_of_the_bytes(tmp_path):
+    sound, slow = tmp_path / "sound.txt", tmp_path / "slow.txt"
+    sound.write_text(bundle_of(*["4xEDR"] * 4))
+    slow.write_text(bundle_of("4xEDR", "4xDDR", "4xEDR", "4xEDR"))
+    degraded = tmp_path / "degraded.txt"
+    degraded.write_text("leaf1 leaf2 2.0\n")
+    fabrics = (str(slow),), (str(sound), f"links-down:{slow}"), (sound, f"links-down:{degraded}")
+    for fabric in fabrics:
+        machine = load_machine(*map(str, fabric))
+        demand = Demand.complete(machine, np.arange(8), 1, 1e6)
+        for routing in routings(machine):
+            # 16 MB cross each way, by four cables; 4xDDR is 4 lanes of 4 Gbit/s, 2 GB/s
+            assert loads(machine, demand, routing).worst().seconds == pytest.approx(4e6 / 2e9)
+    same = load_machine(str(slow), f"links-down:{slow}")
+    assert "0 links down, 0 degraded" in same.notes[-1]
+
+
+def test_the_routers_of_a_dragonfly_plus_deal_bytes_out_to_slow_cables_too(tmp_path):
+    spec = "dragonfly+:groups=2,leaves=2,spines=1,nodes=2,links=3,injection=100,local-bw=10"
+    machine = down(tmp_path, spec, "g0leaf0 g0spine0 2.5\n")
+    demand = Demand.pairs(machine, np.array([0]), np.array([2]), 9e9)
+    assert loads(machine, demand, "minimal").worst().seconds == pytest.approx(3e9 / 2.5e9)
+
+
+def test_routers_that_choose_for_each_packet_use_what_all_cables_have(tmp_path):
+    spec = "dragonfly:groups=1,chassis=2,blades=1,nodes=1,black=15,injection=100"
+    text = "g0c0b0 g0c1b0 1\n"
+    machine = down(tmp_path, spec, text)
+    left = float(links(machine).bandwidth[0])
+    demand = Demand.pairs(machine, np.array([0]), np.array([1]), 1e9)
+    assert left == pytest.approx(15 - 15 / links(machine).count[0] + 1)
+    assert loads(machine, demand, "minimal").worst().seconds == pytest.approx(1 / left)
+
+
+def test_a_site_scales_every_cable_of_a_bundle(tmp_path):
+    slow, site = tmp_path / "slow.txt", tmp_path / "site.toml"
+    slow.write_text(bundle_of("4xEDR", "4xSDR", "4xEDR"))
+    site.write_text('[bandwidth]\nib = { value = 25, mark = "assumed", source = "a guess" }\n')
+    machine = load_machine(str(slow), str(site))
+    assert sorted(channels(machine).bandwidth.tolist()) == [2.0, 2.0, *[25.0] * 4]
+
+
+@pytest.mark.parametrize("strange", ["hosts alone", "another machine"])
+def test_a_list_without_one_link_of_the_machine_is_refused(tmp_path, strange):
+    whole, today = tmp_path / "whole.txt", tmp_path / "today.txt"
+    whole.write_text(FABRIC)
+    hosts = "\n".join(line for line in FABRIC.splitlines() if "spine" not in line)
+    today.write_text(hosts if strange == "hosts alone" else bundle_of("4xEDR"))
+    with pytest.raises(ParseError, match=r"today\.txt: not one link of .* is in this list; is it"):
+        load_machine(str(whole), f"links-down:{today}")

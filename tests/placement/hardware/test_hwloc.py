@@ -71,6 +71,21 @@ def test_gpus_without_a_plugin_are_told_by_their_pci_class():
     assert [gpu.near for gpu in found.gpus] == [(2, 3), (2, 3)]
 
 
+def test_gpus_that_the_driver_does_not_name_follow_those_that_it_does():
+    devices = {
+        0: [device("eth0", 1, "0302 [10de:1094]"), device("cuda0", 2, "0302 [10de:1094]")],
+        1: [device("opencl0d1", 3, "0300 [1002:6798]"), device("card9", 4, "0300 [102b:0532]")],
+    }
+    found = parse_hwloc(node_xml(1, 2, 1, 2, 1, devices=devices))
+    assert [gpu.near for gpu in found.gpus] == [(0, 1), (0, 1), (2, 3)]
+    assert [gpu.name for gpu in found.gpus] == ["cuda0", "0302 [10de:1094]", "opencl0d1"]
+
+
+def test_vga_controllers_of_amd_that_compute_are_gpus():
+    devices = {0: [device(f"card{k}", k, "0300 [1002:66a1]") for k in range(1, 5)]}
+    assert len(parse_hwloc(node_xml(1, 1, 1, 2, 1, devices=devices)).gpus) == 4
+
+
 def test_bandwidths_between_gpus_are_read():
     devices = {0: [device("cuda0", 5), device("cuda1", 9)]}
     text = node_xml(1, 1, 1, 2, 1, devices=devices).replace(
@@ -141,9 +156,27 @@ def test_a_file_is_told_by_its_content_and_fits_the_machine(tmp_path):
     assert hardware_of(machine, machine.nid).source == str(path)
     with pytest.raises(ParseError, match="a node of 4 cores and 0 GPUs, where polaris has 32"):
         nidmap.load_machine("polaris", str(path))
+    path.write_text(node_xml(2, 1, 1, 8, 2))
+    with pytest.raises(ParseError, match="a node of 16 cores and 0 GPUs, where polaris has 32"):
+        nidmap.load_machine("polaris", str(path))
     path.write_text(node_xml(1, 1, 1, 32, 2))  # lstopo without its plugins sees no GPU
     machine = nidmap.load_machine("polaris", str(path))
     assert hardware_of(machine, np.flatnonzero(machine.compute)[:2]).source == str(path)
+
+
+def test_slurm_that_was_told_cpus_alone_counts_hardware_threads(tmp_path):
+    path, nodes = tmp_path / "node.xml", tmp_path / "nodes.txt"
+    path.write_text(node_xml(2, 1, 1, 8, 2))
+    threads, cores = (
+        f"NodeName=n1 CoresPerSocket={32 // sockets} CPUTot=32 Sockets={sockets} State=IDLE"
+        for sockets in (32, 2)
+    )
+    nodes.write_text(threads)
+    machine = nidmap.load_machine(str(nodes), str(path))
+    assert len(hardware_of(machine, [0]).cores) == 16
+    nodes.write_text(cores)
+    with pytest.raises(ParseError, match="a node of 16 cores"):
+        nidmap.load_machine(str(nodes), str(path))
 
 
 def test_the_type_of_node_goes_by_its_cores_and_gpus():

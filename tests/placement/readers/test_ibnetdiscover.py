@@ -113,6 +113,24 @@ def test_host_names(description, name):
     assert host_name(description) == name
 
 
+def test_adapters_that_name_no_host_are_hosts_called_by_their_guid():
+    factory = "MT23108 InfiniHost Mellanox Technologies"
+    text = (
+        'Switch\t24 "S-00000000000000aa"\t\t# "ISR9024 Voltaire" base port 0 lid 6 lmc 0\n'
+        f'[22]\t"H-0000000000000b01"[1](b02) \t\t# "{factory}" lid 4 4xSDR\n'
+        f'[8]\t"H-0000000000000b03"[2](b05) \t\t# "{factory}" lid 14 4xSDR\n'
+        f'[12]\t"H-0000000000000b03"[1](b04) \t\t# "{factory}" lid 10 4xSDR\n'
+        '[9]\t"H-0000000000000c01"[1](c01) \t\t# "Mellanox Technologies Aggregation Node" lid 1\n'
+    )
+    dump = ibnetdiscover.read(text, "t")
+    assert dump.nodes.name.tolist() == ["H-0000000000000b01", "H-0000000000000b03"]
+    assert dump.nodes.nics.tolist() == [1, 2]
+    [remark] = [f for f in dump.faults if f.kind == "unnamed-host"]
+    assert "2 adapters name no host (2 'MT23108 InfiniHost'): hosts are called by" in remark.text
+    one_named = ibnetdiscover.read(text.replace(f'"{factory}" lid 4', '"n1 HCA-1" lid 4'), "t")
+    assert one_named.nodes.name.tolist() == ["n1"]
+
+
 @pytest.mark.parametrize(
     ("width", "rate", "gbs"),
     [

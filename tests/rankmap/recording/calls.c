@@ -151,7 +151,7 @@ static void collectives(void)
     FORMS(Bcast, Ibcast, "bcast", N * 40, N, (out, 40, MPI_CHAR, 2, world));
     FORMS(Gather, Igather, "gather", N * 41, N, (out, 41, MPI_CHAR, in, 41, MPI_CHAR, 1, world));
     FORMS(Gatherv, Igatherv, "gather", row, N, (out, ten[rank], MPI_CHAR, in, ten, places, MPI_CHAR, 1, world));
-    FORMS(Scatter, Iscatter, "scatter", 42, N, (out, 42, MPI_CHAR, in, 42, MPI_CHAR, 1, world));
+    FORMS(Scatter, Iscatter, "scatter", N * 42, N, (out, 42, MPI_CHAR, in, 42, MPI_CHAR, 1, world));
     FORMS(Scatterv, Iscatterv, "scatter", row, N, (out, ten, places, MPI_CHAR, in, ten[rank], MPI_CHAR, 1, world));
     FORMS(Allgather, Iallgather, "allgather", N * 43, N, (out, 43, MPI_CHAR, in, 43, MPI_CHAR, world));
     FORMS(Allgatherv, Iallgatherv, "allgather", row, N,

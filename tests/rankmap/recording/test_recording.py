@@ -1,7 +1,9 @@
 """Recordings: raw counts, files and words, without any MPI."""
 
 import contextlib
+import shlex
 import struct
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
-from rankmap.collectives.usual import steps
+from rankmap.collectives.usual import messages
 from rankmap.pattern.structured import Stencil
-from rankmap.recording import KINDS, Collective, Messages, Phase, Recording
+from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
 from rankmap.recording.raw import Window, read_raw
 from rankmap.recording.running import parse_window
@@ -31,17 +34,16 @@ def text(word):
     return struct.pack("=q", len(raw)) + raw
 
 
-def phase(
-    bin_, kind, cells, *, root=-1, comm=0, first=0, calls=1, size=0, uneven=0, sites=("a+0x1",)
-):
-    head = (bin_, KINDS.index(kind), root, comm, first, calls, size, uneven, len(sites))
-    raw = b"PHAS" + struct.pack("=9q", *head) + b"".join(map(text, sites))
+def phase(bin_, kind, cells, *, comm=0, first=0, calls=1, uneven=0, sites=("a+0x1",)):
+    head = (bin_, KINDS.index(kind), comm, first, calls, uneven, len(sites))
+    raw = b"PHAS" + struct.pack("=7q", *head) + b"".join(map(text, sites))
     return raw + struct.pack("=q", len(cells)) + b"".join(struct.pack("=3q", *c) for c in cells)
 
 
 def rank(number, size, *records, seconds=1.0, bin_seconds=0.05, failed=0):
     head = (number, size, int(1e9 * seconds), int(1e9 * bin_seconds), failed)
-    return b"RANK" + struct.pack("=5q", *head) + b"".join(records) + b"END."
+    rest = struct.pack("=5q", *head) + b"".join(records) + b"END."
+    return b"RANK" + struct.pack("=q", len(rest)) + rest
 
 
 def comm(name, members):
@@ -87,7 +89,7 @@ def test_ranks_that_left_nothing_are_noted(counts):
 
 
 def test_counts_cut_anywhere_are_refused(counts):
-    whole = rank(0, 2, comm(9, [1, 0]), phase(0, "bcast", [], comm=9, root=0, size=8))
+    whole = rank(0, 2, comm(9, [1, 0]), phase(0, "bcast", [(0, 8, 1)], comm=9))
     assert len(read_raw(counts(whole)).phases) == 1
     for end in range(1, len(whole)):
         with pytest.raises(ParseError):
@@ -118,12 +120,10 @@ def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls
     given_bytes = np.arange(1, len(members) + 1) * calls
     one = Collective(np.array(members), root, np.full(len(members), calls), given_bytes)
     expected = {}
-    alike = "scan" if kind == "exscan" else kind
-    for r in range(len(members)):
-        for to, times in steps(alike, len(members), r, root):
-            pair = members[r], members[to]
-            size, many = expected.get(pair, (0, 0))
-            expected[pair] = size + times * int(given_bytes[r]), many + times * calls
+    for r, to, times in messages(kind, len(members), root).T.tolist():
+        pair = members[r], members[to]
+        size, many = expected.get(pair, (0, 0))
+        expected[pair] = size + times * int(given_bytes[r]), many + times * calls
     made = Messages(*one.messages(kind)).by_pair(41)
     rows = zip(*(column.tolist() for column in made), strict=True)
     assert {(a, b): (size, many) for a, b, size, many in rows} == expected
@@ -244,3 +244,98 @@ def test_too_many_pairs_are_not_written_out():
     wide = Phase("alltoall", "x", 1, 1, none, (Collective(all_ranks, -1, zero, zero),))
     with pytest.raises(UsageError, match="too many pairs"):
         Recording(20_000, 1.0, (wide,)).total()
+
+
+def broadcasts(ranks, roots):
+    """Return the records of ranks that each broadcast to all, a call from each root."""
+    members = comm(9, range(ranks))
+    cells = [(root, 800 + root, 2) for root in roots]
+    called = phase(0, "bcast", cells, comm=9, calls=2 * len(cells))
+    return [rank(r, ranks, members if r == 0 else b"", called) for r in range(ranks)]
+
+
+def test_broadcasts_from_every_root_are_as_many_rows_as_roots(counts, tmp_path):
+    ranks = 600
+    paths, path = counts(*broadcasts(ranks, range(ranks))), str(tmp_path / "r.npz")
+    tracemalloc.start()
+    found = read_raw(paths)
+    save_recording(replace(found, phases=(replace(found.phases[0], kind="barrier"),)), path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8e6  # a list of ranks for each root has 600 x 600 x 3 numbers, 8.6 MB
+    read = load_recording(path).phases[0].collectives
+    for made in (found.phases[0].collectives, read):
+        assert [c.root for c in made] == list(range(ranks))
+        assert [(c.calls[7], c.bytes[7]) for c in made] == [(2, 800 + r) for r in range(ranks)]
+    trees = found.total()
+    assert len(trees.source) < ranks * 2 * 10  # a binomial tree has edges of powers of two
+    assert trees.bytes.sum() == (ranks - 1) * sum(800 + r for r in range(ranks))
+
+
+def test_ranks_that_call_otherwise_are_told_apart(counts):
+    records = broadcasts(5, range(5))
+    records[3] = rank(3, 5, phase(0, "bcast", [(0, 800, 2), (4, 7, 1)], comm=9, calls=3))
+    records[4] = b""
+    found = read_raw(counts(*records)).phases[0].collectives
+    assert [c.root for c in found] == [0, 1, 2, 3, 4]
+    assert [c.calls.tolist() for c in found] == [
+        [2, 2, 2, 2, 0],
+        *[[2, 2, 2, 0, 0]] * 3,
+        [2, 2, 2, 1, 0],
+    ]
+    assert found[4].bytes.tolist() == [804, 804, 804, 7, 0]
+
+
+def test_bins_of_a_rank_are_added_up(counts):
+    bins = [phase(b, "gather", [(1, 10, 1), (0, b, 1)], comm=9, calls=2) for b in range(4)]
+    members = comm(9, [1, 0])
+    found = read_raw(counts(rank(0, 2, members, *bins), rank(1, 2, *bins[:2])))
+    (to_0, to_1) = found.phases[0].collectives
+    assert (to_0.root, to_0.calls.tolist(), to_0.bytes.tolist()) == (0, [2, 4], [1, 6])
+    assert (to_1.root, to_1.calls.tolist(), to_1.bytes.tolist()) == (1, [2, 4], [20, 40])
+
+
+def test_files_with_a_list_of_ranks_for_each_collective_are_read(tmp_path):
+    called = tuple(Collective.alike(np.array([2, 0, 1]), r, 4, 50 + r) for r in range(3))
+    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    made = Recording(3, 1.0, (Phase("bcast", "x", 12, 36, none, called),))
+    path = tmp_path / "r.npz"
+    save_recording(made, str(path))
+    columns = dict(np.load(path))
+    for name in ("called_group", "called_calls", "called_bytes"):
+        del columns[name]
+    columns |= {"called_start": np.arange(0, 12, 3), "member_rank": np.tile([2, 0, 1], 3)}
+    columns |= {"member_calls": np.full(9, 4), "member_bytes": np.repeat([50, 51, 52], 3)}
+    np.savez(path, **columns)
+    assert total(load_recording(str(path))) == total(made)
+
+
+def test_a_node_that_died_while_it_wrote_costs_its_last_rank_alone(counts):
+    whole = rank(0, 2, phase(0, "point-to-point", [(1, 10, 1)]))
+    found = read_raw(counts(whole, rank(1, 2, phase(0, "point-to-point", [(0, 10, 1)]))[:-9]))
+    assert total(found) == [(0, 1, 10, 1)]
+    assert found.notes == ("1 of 2 ranks left no counts",)
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), OutputError("no space left on the disk")])
+def test_counts_that_cannot_be_merged_are_kept(capfd, tmp_path, monkeypatch, fault):
+    counted = tmp_path / "counted"
+    counted.write_bytes(b"".join(broadcasts(4, [1])))
+    monkeypatch.setattr(running, "library_for", lambda *_: "none.so")
+    monkeypatch.setattr(running, "preload", lambda command, _, variables, __: (command, variables))
+
+    def fail(*_):
+        raise fault
+
+    program = ["sh", "-c", f"cp {counted} $NIDMAP_RECORD.node1; exit 7"]
+    with monkeypatch.context() as failing:
+        failing.setattr(running, "save_recording", fail)
+        code = run(["record", "-o", str(tmp_path / "r.npz"), "--", *program])
+    assert code == 7  # the program's own
+    talk = capfd.readouterr().err
+    assert (str(fault) or "out of memory") in talk
+    again = shlex.split(talk.partition("the counts are kept: ")[2])
+    assert run(again[1:]) == 0
+    assert load_recording(str(tmp_path / "r.npz")).ranks == 4
+    assert [f.name for f in tmp_path.iterdir() if "counts" in f.name] == []
+    assert run(again[1:]) == 3
