@@ -14,6 +14,7 @@ from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.constraints import block_waits
+from placement.scheduler.kinds import alike, of_one_kind
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
@@ -42,6 +43,7 @@ def plan(
     baseline: Baseline | str = "",
     segment: int | None = None,
     promised: Mask | None = None,
+    kind: str = "",
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -77,6 +79,9 @@ def plan(
     promised : bool (n,) or None
         Rows among the candidates that others wait for: the plan leaves them out, the
         scheduler may take them.
+    kind : str
+        Of the kinds of nodes that the machine has (`placement.scheduler.kinds`), the one to
+        take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.search.planner.auto`).
@@ -114,6 +119,7 @@ def plan(
         machine, count, candidates=candidates, include=include, exclude=exclude,
         per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed,
         baseline=baseline, segment=segment, any_tree=name in _KNOW_TREES, promised=promised,
+        kind=kind,
     )  # fmt: skip
     request = replace(request, job=job)
     if predicting:
@@ -121,6 +127,8 @@ def plan(
     else:
         choice = _choose(machine, request, name)
     _verify(machine, request, choice.rows, name)
+    if request.notes:
+        choice = replace(choice, warnings=(*choice.warnings, *request.notes))
     return describe(machine, request, choice, name)
 
 
@@ -139,6 +147,7 @@ def request_for(
     segment: int | None = None,
     any_tree: bool = False,
     promised: Mask | None = None,
+    kind: str = "",
 ) -> Request:
     """Return what every planner is asked, of the same arguments as `plan`.
 
@@ -153,10 +162,16 @@ def request_for(
         As `plan`.
     """
     free, must = _free(machine, count, candidates, include, exclude)
+    pool = free if promised is None else free & ~promised
+    kept, note = of_one_kind(machine, pool, count, must, kind)
+    if kept is not pool:
+        free &= alike(machine, np.flatnonzero(kept))
+        _refuse_short(machine, free, count, 0)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(
-        count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment
-    )
+        count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment,
+        notes=(note,) if note else (),
+    )  # fmt: skip
     if promised is not None:
         request = replace(request, free=_without_promised(machine, request, promised), idle=free)
     return request if any_tree else _inside_one_tree(machine, request)

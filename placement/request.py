@@ -67,6 +67,8 @@ class Request:
     segment : int or None
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`); None: no segments.
+    notes : tuple of str
+        What was decided for the user on the way, one sentence each.
     idle : bool (n,) or None
         Rows that the scheduler may take by itself, where some of them are not `free`
         because others wait for them; None: the free ones.
@@ -82,6 +84,7 @@ class Request:
     job: Mapping[str, Any] = field(default_factory=dict)
     baseline: Baseline = field(default_factory=Baseline)
     segment: int | None = None
+    notes: tuple[str, ...] = ()
     idle: Mask | None = None
 
     def rows(self) -> Ints:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError
+from placement.errors import NidmapError
 from placement.machine import Machine
 from placement.support.array_types import Array, Ints
-from placement.topologies import links, router_names, wiring_text
+from placement.topologies import links, router_coords, router_names, wiring_text
 from placement.views.summary import summarise
 
 __all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]
@@ -89,7 +89,7 @@ def document(machine: Machine) -> dict[str, Any]:
         "extents": list(topology.extents),
         "count": len(machine),
         "nodes": _nodes(machine),
-        "routers": {"count": len(router_names(machine)), "name": router_names(machine).tolist()},
+        "routers": _routers(machine),
         "links": _links(machine),
         "notes": list(machine.notes),
         "summary": summarise(machine),
@@ -109,6 +109,13 @@ def _nodes(machine: Machine) -> dict[str, Any]:
     }
 
 
+def _routers(machine: Machine) -> dict[str, Any]:
+    """Return the routers' names, and the outermost unit that each is in (-1: none)."""
+    names, coords = router_names(machine), router_coords(machine)
+    unit = coords[:, 0].tolist() if coords.shape[1] else [-1] * len(names)
+    return {"count": len(names), "name": names.tolist(), "unit": unit}
+
+
 def _links(machine: Machine) -> dict[str, Any]:
     try:
         found = links(machine)
@@ -118,37 +125,27 @@ def _links(machine: Machine) -> dict[str, Any]:
     return {"kinds": list(found.kinds), "counts": counts.astype(np.int64).tolist()}
 
 
-def _fits(machine: Machine, strategy: str) -> bool:
-    """Tell whether a strategy applies to a machine's network."""
-    from placement.plan import plan
-    from placement.planners import PREDICTING
-
-    if strategy in PREDICTING:
-        return True
-    try:
-        plan(machine, 1, strategy=strategy, candidates=machine.compute)
-    except UsageError:
-        return False
-    except NidmapError:
-        pass  # it applies, but not today
-    return True
-
-
 def _choices(machine: Machine) -> dict[str, Any]:
     """Return what a plan and an order can be asked for on this machine."""
     from placement import planners
     from placement.network import routings
     from placement.scheduler.baseline import baseline_of
+    from placement.scheduler.kinds import kinds_of
     from rankmap import emit, orders
 
     headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
+    kinds = kinds_of(machine)
     cnames = ["cnames"] if (machine.cname != "").any() else []
     try:
         known = list(routings(machine))
     except NidmapError:
         known = []
     return {
-        "strategies": [name for name in planners.names() if _fits(machine, name)],
+        "strategies": planners.fitting(machine),
+        "kinds": [
+            {"name": name, "count": int((kinds.of == number).sum())}
+            for number, name in enumerate(kinds.names)
+        ],
         "orders": orders.names(),
         "routings": known,
         "formats": ["nodelist", "lines", "nids", *cnames, "hostfile", "json",

@@ -15,7 +15,7 @@ from placement.lookup import nodes_of, rows_of
 from web import requests
 from web.layout import CELL
 from web.requests import Describe, Export
-from web.scene import Glyphs, Mark, Rectangles, Scene, Word, draw_scene
+from web.scene import KINDS, Glyphs, Mark, Rectangles, Scene, Word, draw_scene, kinds
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -67,6 +67,8 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
             slots=wanted.slots, links=300,
         )  # fmt: skip
         said = describe(machine, now.free(machine), job)
+        down = int((kinds(machine, now)[marks[0].rows] == list(KINDS).index("down")).sum())
+        said["sentence"] += f"; {down} of them {'is' if down == 1 else 'are'} down" if down else ""
         sentence = said["sentence"]
     else:
         free, compute = int(now.free(machine).sum()), int(machine.compute.sum())

@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
+from placement.support.quantities import time_text
 from rankmap.predict.gain import Gain, Gains, Placed
 from web import requests
 from web.columns import FILE_PATTERNS, folded_rows
@@ -115,13 +116,14 @@ def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[
     from placement.plan import plan as choose
     from placement.plan import spans
     from placement.scheduler.baseline import baseline_of
+    from placement.scheduler.kinds import ANY, offered
 
     rows, baseline = placed.rows, baseline_of(model.machine)
-    usable = free.copy()
-    usable[rows] = True
-    usable &= model.machine.compute
+    usable = offered(model.machine, free, rows)
     try:
-        chosen = choose(model.machine, len(rows), strategy=baseline.strategy, candidates=usable)
+        chosen = choose(
+            model.machine, len(rows), strategy=baseline.strategy, candidates=usable, kind=ANY
+        )
     except PlanError:
         return None
     other = model.time(chosen.rows)
@@ -146,20 +148,19 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
     ...         "default": {"gain": {"low": 1.0, "likely": 1.1, "high": 1.21, "unknowns": ()},
     ...                     "words": "Slurm's own choice (topology/none)"},
-    ...         "prediction": {"bottleneck": {"class": "injection", "seconds": 0.1}}}
+    ...         "prediction": {"time_s": 0.1, "binding": "its 8 steps bind"}}
     >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
-    "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean \
-(the nodes' own links take longer); 1 to 1.21 x as fast as Slurm's own choice (topology/none)"
+    "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean; \
+100 ms: its 8 steps bind; 1 to 1.21 x as fast as Slurm's own choice (topology/none)"
     """
+    predicted = said["prediction"]
     parts = [_count_sentence(machine, said)]
     if busiest is None:
         parts.append("nothing leaves a router")
     else:
-        worst = said["prediction"]["bottleneck"] or {}
-        own = worst.get("class") in ("injection", "ejection") and worst.get("seconds", 0) > 0
-        more = " (the nodes' own links take longer)" if own else ""
         kind, ends, ratio = busiest
-        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean{more}")
+        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
+    parts.append(f"{time_text(predicted['time_s'])}: {predicted['binding']}")
     if said["default"] is not None:
         gain = Gain(**said["default"]["gain"])
         parts.append(f"{gain.range_text} as fast as {said['default']['words']}")
@@ -201,6 +202,7 @@ def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str,
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
+        kind=wanted.kind,
     )
     said = found.document() | {"schema": "nidmap.page-compare/1"}
     for row, entry in zip(said["rows"], found.entries, strict=True):
@@ -232,6 +234,7 @@ def plan(machine: Machine, free: Mask, wanted: requests.Plan) -> dict[str, Any]:
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
+        kind=wanted.kind,
         **{key: value for key, value in job.items() if value is not None},
     )
     return plan_document(machine, chosen, wanted.seed)
@@ -243,10 +246,12 @@ def _report_row(done: float, text: str) -> None:
 
 
 def _report_search(now: Moment) -> bool:
-    """Say how far a search is; return whether it is to end with the best so far."""
+    """Say how far a search is; return whether it is to end with the best so far.
+
+    What a search judges by is not what its answer is predicted with, and is no time to show.
+    """
     return report(lambda: {
         "text": now.text, "share": round(now.share, 3),
-        "best_s": now.best_s if now.best is not None else None,
         "rows": folded_rows(np.sort(now.best)) if now.best is not None else "",
     })  # fmt: skip
 
@@ -304,8 +309,11 @@ def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
 
 
 def hops(machine: Machine, free: Mask, wanted: requests.Hops) -> dict[str, Any]:
-    """Return how many links lie between one node's router and every other's."""
-    from placement.network import channels
+    """Return how many links the shortest way has from one node's router to every other's.
+
+    With a routing they are the mean of the ways that it takes.
+    """
+    from placement.network import channels, routings
     from placement.network import hops as count
     from placement.topologies import router_count
 
@@ -317,12 +325,13 @@ def hops(machine: Machine, free: Mask, wanted: requests.Hops) -> dict[str, Any]:
     others = np.unique(router[(router >= 0) & (router != router[row])]).astype(np.int64)
     found = np.zeros(router_count(machine))
     here = np.full(len(others), router[row], dtype=np.int64)
-    found[others] = count(machine, here, others, wanted.routing).sum(axis=1)
+    routing = wanted.routing or ("minimal" if "minimal" in routings(machine) else "")
+    found[others] = count(machine, here, others, routing).sum(axis=1)
     return {
         "from": row,
         "name": str(machine.names[row]),
         "hops": np.where(router >= 0, np.round(found[np.maximum(router, 0)], 3), -1).tolist(),
-        "kinds": list(channels(machine, wanted.routing).kinds),
+        "kinds": list(channels(machine, routing).kinds),
     }
 
 

@@ -39,9 +39,9 @@ def document(found: Prediction, limit: int) -> dict[str, Any]:
     top = float(weight.max(initial=0.0))
     share = weight / top if top else weight
     kept = (
-        "time_s", "bottleneck", "by_class", "terms", "bound_s", "bound", "percent_of_bound",
-        "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks", "bytes", "algorithm",
-        "sentence",
+        "time_s", "binds", "binding", "spent", "bottleneck", "by_class", "terms", "bound_s",
+        "bound", "percent_of_bound", "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks",
+        "bytes", "algorithm", "sentence",
     )  # fmt: skip
     said, channels = found.document(), found.loads.channels
     most = np.zeros(len(router_coords(channels.machine)))

@@ -36,6 +36,9 @@ Blade = Annotated[int, Meta(ge=1, le=4)]
 #: An order that is known: the slot of every rank.
 Slots = Annotated[list[Annotated[int, Meta(ge=0, lt=2**20)]], Meta(max_length=2**20)]
 Words = Annotated[list[Word], Meta(max_length=8)]
+Kind = Annotated[Word, Meta(
+    description="Nodes of this kind, one of the machine's choices; any: of all kinds in one job.")
+]  # fmt: skip
 #: The asker's own name for a question that may take long.
 Question = Annotated[Word, Meta(
     description="A name: a new question takes the place of an old one of the same name.")
@@ -64,7 +67,7 @@ class Hops(Struct, rename={"from_": "from"}):
 
     from_: Annotated[str, Meta(min_length=1, max_length=300, description="A node.")]
     routing: Annotated[Word, Meta(
-        description="One of the machine's routings; its default where none is given.")
+        description="One of the machine's routings; shortest ways where none is given.")
     ] = ""  # fmt: skip
 
 
@@ -99,6 +102,7 @@ class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     orders: Words = []
     from_: Text = ""
     exclude: Text = ""
+    kind: Kind = ""
     per_blade: Blade = 4
     seed: Seed = 0
     links: Links = 50
@@ -116,6 +120,7 @@ class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     from_: Text = ""
     exclude: Text = ""
     include: Text = ""
+    kind: Kind = ""
     per_blade: Blade = 4
     seed: Seed = 0
     question: Question = ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError, printable
-from placement.machine import FREE_STATES, Machine
+from placement.machine import Machine
 from web.layout import CELL, Boxes, View, layout
 
 if TYPE_CHECKING:
@@ -138,23 +138,19 @@ class Scene:
 
 
 class Kind(NamedTuple):
-    """What a node is to a viewer: the legend's words, a shape, the theme's colours, the states."""
+    """What a node is to a viewer: the legend's words, a shape, the theme's colours."""
 
     words: str
     shape: str
     fill: str
     stroke: str
-    states: tuple[str, ...] = ()
 
 
-#: The kinds of nodes in the order of their codes.
+#: The kinds of nodes in the order of their codes; the page counts and draws the same ones.
 KINDS = {
-    "free": Kind("free", "square", "free", "edge", FREE_STATES),
-    "busy": Kind("allocated", "square", "busy", "busy",
-                 ("allocated", "alloc", "mixed", "mix", "completing", "comp")),
-    "held": Kind("reserved, planned or draining", "ring", "held", "held", (
-        "reserved", "resv", "maint", "planned", "plnd", "draining", "drng", "inactive", "blocked",
-        "routing", "future", "powering_up", "powering_down", "powered_down", "reboot")),
+    "free": Kind("free", "square", "free", "edge"),
+    "busy": Kind("allocated", "square", "busy", "busy"),
+    "held": Kind("not usable", "ring", "held", "held"),
     "down": Kind("down", "cross", "down", "down"),
     "service": Kind("service", "diamond", "service", "service"),
 }  # fmt: skip
@@ -172,15 +168,7 @@ def kinds(machine: Machine, now: Snapshot) -> NDArray[np.int8]:
     >>> kinds(machine, of_dump(machine)).tolist()
     [0, 0, 0, 0]
     """
-    found = np.full(len(machine), _DOWN, dtype=np.int8)
-    for code, kind in enumerate(KINDS.values()):
-        found[np.isin(now.state, kind.states)] = code
-    up = (found != _DOWN) | (now.state == "")
-    found[(found == _FREE) & now.planned] = _HELD
-    for job in now.jobs:
-        found[job.rows] = _BUSY
-    found[(machine.role == "service") & up] = _SERVICE
-    return found
+    return now.kinds(machine)
 
 
 def draw_scene(

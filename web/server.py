@@ -22,6 +22,7 @@ from urllib.parse import parse_qs
 
 import click
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from placement.errors import NidmapError, OutputError, UsageError
 from web.answers import Answer, problem, problem_of
@@ -41,6 +42,9 @@ __all__ = ["Gateway", "bind_socket", "bound_socket", "make_server", "run", "serv
 
 #: Bytes of a request's head, and characters of the longest name of a view.
 HEAD, _LONGEST_VIEW = 32 * 2**10, 200
+
+#: Bytes that are read of a connection at once.
+_SLICE = 8 * 2**10
 
 #: Seconds in which the head of a request must have come.
 PATIENCE = 20.0
@@ -168,7 +172,7 @@ def make_server(service: Service) -> uvicorn.Server:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         Gateway(make_app(service), service),
-        http="h11",  # its heads are limited, httptools' are not
+        http=_Sliced,  # h11 limits heads, httptools does not
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -182,6 +186,17 @@ def make_server(service: Service) -> uvicorn.Server:
         h11_max_incomplete_event_size=HEAD,
     )
     return uvicorn.Server(config)
+
+
+class _Sliced(H11Protocol):
+    """HTTP/1.1 that is read slice by slice: h11 limits only heads that are not yet whole."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come, up to the first thing that is no HTTP."""
+        for start in range(0, len(data), _SLICE):
+            if self.transport.is_closing():
+                return
+            super().data_received(data[start : start + _SLICE])
 
 
 async def _close_idle(server: uvicorn.Server) -> None:
@@ -278,8 +293,10 @@ class Gateway:
         method, path, service = scope["method"], scope["path"], self._service
         query = scope["query_string"].decode("latin-1")
         refused = service.guard.refusal(method, path, query, headers)
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
+        if len(scope["raw_path"]) + len(query) + sum(map(_length, scope["headers"])) > HEAD:
             refused = problem(431, f"a request's head may have {HEAD} bytes")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            refused = problem(400, "Content-Length and Transfer-Encoding say two things")
         if path + "/" == service.settings.prefix:
             return Answer(
                 308, {"Location": f"{path.rpartition('/')[2]}/{query and '?' + query}"}, b""
@@ -300,6 +317,11 @@ class Gateway:
         if found is service.live.state and service.live.age is not None:
             answer.headers["Age"] = str(service.live.age)
         return answer
+
+
+def _length(header: tuple[bytes, bytes]) -> int:
+    """Return the bytes of a line of a head: ``name: value`` and its end."""
+    return len(header[0]) + len(header[1]) + 4
 
 
 def _join_headers(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -297,7 +297,7 @@ class Live:
     async def renew(self) -> None:
         """Ask once and keep the answer; where there is none, the last one goes stale."""
         signs = [] if SLURM in self.sources else [_sign(path) for path in self.sources]
-        if signs and signs == self._seen and not self.snapshot.stale:
+        if signs and all(signs) and signs == self._seen and not self.snapshot.stale:
             return  # files, and none has changed
         try:
             found = await self._ask()
@@ -329,10 +329,12 @@ class Live:
 
 
 def _sign(path: str) -> tuple[int, ...]:
-    """Return what tells a changed file."""
+    """Return what tells a changed file; nothing of what is none, as a FIFO."""
     try:
         stat = os.stat(path)
     except OSError:
+        return ()
+    if not os.path.isfile(path):
         return ()
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
 

@@ -55,21 +55,22 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
 def _judge_job(model: Predictor, free: Mask, job: Job, late: bool) -> dict[str, Any]:
     """Return one job's figures; without times where it is too late for them."""
     from placement.plan import plan, spans
+    from placement.scheduler.kinds import ANY, offered
 
     said: dict[str, Any] = job.document() | {
         "touches": spans(model.machine, job.rows), "hops": _mean_hops(model.machine, job.rows),
         "time_s": None, "best_s": None, "slowdown": None,
     }  # fmt: skip
-    usable = free.copy()
-    usable[job.rows] = True
-    usable &= model.machine.compute
+    usable = offered(model.machine, free, job.rows)
     with contextlib.suppress(NidmapError):
         if late:
             return said
         time = best = model.time(job.rows)
         for strategy in _STRATEGIES:
             with contextlib.suppress(NidmapError):  # not for this network
-                found = plan(model.machine, len(job.rows), strategy=strategy, candidates=usable)
+                found = plan(
+                    model.machine, len(job.rows), strategy=strategy, candidates=usable, kind=ANY
+                )
                 best = min(best, model.time(found.rows))
         said |= {"time_s": time, "best_s": best, "slowdown": time / best if best else 1.0}
     return said

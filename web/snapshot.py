@@ -18,11 +18,13 @@ from placement.errors import NidmapError, ParseError, printable
 from placement.lookup import find_rows
 from placement.machine import FREE_STATES, Machine
 from placement.scheduler.availability import counts_of
-from placement.support.reading import read_at_most
+from placement.support.reading import read_at_most, read_bytes
 from web.columns import code_column, folded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
     from placement.slurm.jobs import RunningJob
     from placement.slurm.nodes import SlurmNodes
@@ -34,6 +36,15 @@ SCHEMA = "nidmap.state/1"
 
 #: The source that asks Slurm.
 SLURM = "slurm"
+
+#: What a node is to a viewer, in the order of the codes.
+_KINDS = ("free", "busy", "held", "down", "service")
+_FREE, _BUSY, _HELD, _DOWN, _SERVICE = range(5)
+
+#: How the words begin of nodes that are out of order.
+_DOWN_WORDS = (
+    "down", "fail", "off", "admindown", "unknown", "noresp", "disabled", "halt", "unavail",
+)  # fmt: skip
 
 #: Longest text of a job that is shown.
 _LONGEST = 200
@@ -111,6 +122,16 @@ class Snapshot:
             usable[job.rows] = False
         return np.asarray(machine.compute & usable)
 
+    def kinds(self, machine: Machine) -> NDArray[np.int8]:
+        """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
+        words, at = np.unique(self.state, return_inverse=True)
+        found = np.array([_kind_of(word) for word in words.tolist()], np.int8)[at.reshape(-1)]
+        found[(found == _FREE) & self.planned] = _HELD
+        for job in self.jobs:
+            found[job.rows[found[job.rows] != _DOWN]] = _BUSY
+        found[(machine.role == "service") & (found != _DOWN)] = _SERVICE
+        return found
+
     @property
     def standing(self) -> dict[str, Any]:
         """When it was taken, and whether the source has answered since."""
@@ -124,6 +145,7 @@ class Snapshot:
             "source": self.source,
             **self.standing,
             "state": code_column(self.state),
+            "kinds": {"values": list(_KINDS), "codes": self.kinds(machine).tolist()},
             "planned": np.flatnonzero(self.planned).tolist(),
             "free": int(self.free(machine).sum()),
             "counts": counts_of(self.state[machine.compute]),
@@ -131,6 +153,22 @@ class Snapshot:
             "unknown": self.unknown,
             "notes": list(self.notes),
         }
+
+
+def _kind_of(word: str) -> int:
+    """Return the kind that a state's word says; what nobody knows is not free and not down.
+
+    Examples
+    --------
+    >>> [_KINDS[_kind_of(word)] for word in ("idle", "idle*", "mixed+", "down*", "drained", "")]
+    ['free', 'held', 'busy', 'down', 'held', 'held']
+    """
+    plain = word.rstrip("*~#!%$@^+-")
+    if word in FREE_STATES:
+        return _FREE
+    if plain.startswith(_DOWN_WORDS):
+        return _DOWN
+    return _BUSY if plain.startswith(("alloc", "mix", "comp")) else _HELD
 
 
 def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
@@ -172,9 +210,7 @@ def _with_jobs(
     found = []
     for job, part in zip(jobs, np.split(every, ends[:-1]), strict=False):
         rows = np.sort(part)
-        name, partition = (
-            _mask_names(text, hidden)[:_LONGEST] for text in (job.name, job.partition)
-        )
+        name, partition = _mask_names(job.name, hidden)[:_LONGEST], job.partition[:_LONGEST]
         user = job.user[:_LONGEST] if users else ""
         found.append(Job(job.id, rows[rows >= 0], name, partition, user))
     return replace(bare, jobs=tuple(job for job in found if len(job.rows)))
@@ -183,16 +219,22 @@ def _with_jobs(
 def _mask_names(text: str, names: Iterable[str]) -> str:
     """Return a text without the names in it: people put their own into their jobs' names.
 
+    A name of one or two letters is masked where it is a word: it is inside most others.
+
     Examples
     --------
     >>> _mask_names("Alice-run7", ["alice"]), _mask_names("run7", ["alice"])
     ('…-run7', 'run7')
+    >>> _mask_names("standard_a", ["a"])
+    'standard_…'
     """
     folded = text.casefold()
     words = sorted({n for n in names if n and n.casefold() in folded}, key=len, reverse=True)
     if not words:
         return text
-    return re.sub("|".join(map(re.escape, words)), "…", text, flags=re.IGNORECASE)
+    alone = r"(?<![^\W_])", r"(?![^\W_])"
+    parts = (re.escape(w) if len(w) > 2 else re.escape(w).join(alone) for w in words)
+    return re.sub("|".join(parts), "…", text, flags=re.IGNORECASE)
 
 
 # --- where it comes from --------------------------------------------------------------
@@ -269,9 +311,11 @@ def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot
 
 def _text(path: str) -> tuple[str, float]:
     try:
+        taken = os.stat(path).st_mtime
+        if not os.path.isfile(path):  # a FIFO whose writer is gone would be waited for, for ever
+            return read_bytes(path).decode("utf-8", errors="replace"), taken
         with open(path, "rb") as stream:
             raw = read_at_most(stream, _MOST)
-            taken = os.fstat(stream.fileno()).st_mtime
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a file name"
         raise ParseError(path, 0, f"cannot be read: {reason}") from None

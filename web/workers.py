@@ -182,7 +182,7 @@ class Lane:
         self, function: Callable[..., Any], arguments: tuple[Any, ...], question: str, told: Told
     ) -> Any:
         async with self._turn:
-            worker = self._idle.pop() if self._idle else await self._start()
+            worker = self._alive() or await self._start()
             ended, worker.question = True, question
             try:
                 call = worker.call(function, arguments, self.seconds, told)
@@ -205,6 +205,15 @@ class Lane:
                     self._end(worker)
                 else:
                     self._idle.append(worker)
+
+    def _alive(self) -> _Worker | None:
+        """Return a worker that waits, None for none; those that something has ended are let go."""
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.lives():
+                return worker
+            self._end(worker)
+        return None
 
     async def _start(self) -> _Worker:
         try:
@@ -268,6 +277,15 @@ class _Worker:
             return
         if told is not None and number == self._number:
             told(said)
+
+    def lives(self) -> bool:
+        """Tell whether its process is there: its end of the line is closed with it."""
+        try:
+            while self._line.poll():
+                self._line.recv()  # reports that came too late
+        except (EOFError, OSError):
+            return False
+        return True
 
     def finish(self) -> None:
         """Let what is searched for now end with the best so far."""

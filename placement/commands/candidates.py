@@ -13,6 +13,7 @@ from placement.emit.formats import JOB_NODES
 from placement.errors import PlanError
 from placement.lists.pasted import read_list
 from placement.lookup import find_rows, rows_of
+from placement.scheduler.kinds import ANY
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ class Candidates:
     include: Ints
     exclude: Ints
     slurm: SlurmNodes | None
+
+    def kind(self, wanted: str) -> str:
+        """Return the kind of nodes to take (`placement.scheduler.kinds`): any of a list's own."""
+        return wanted or (ANY if self.named is not None else "")
 
 
 def candidates(

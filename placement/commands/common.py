@@ -27,6 +27,7 @@ __all__ = [
     "LazyGroup",
     "absolute_specs",
     "among",
+    "kind_option",
     "machine_from",
     "machine_option",
     "machine_specs",
@@ -150,6 +151,12 @@ def _with_preference(
         return specs
     given = machine_specs(specs, needed=bool(down))
     return (*given, *words) if given else specs
+
+
+#: What several commands say of a job that gets nodes which are alike.
+kind_option = click.option(
+    "--kind", default="", metavar="K|any", help="Nodes of this kind, as gpus=8; any: mixed."
+)
 
 
 def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ import click
 
 from placement.commands.common import (
     among,
+    kind_option,
     machine_from,
     machine_option,
     machine_specs,
@@ -76,6 +77,7 @@ def _segment(text: str) -> int:
 @click.option("--exclude", metavar="LIST|FILE", help="Never take these nodes, blades, cabinets.")
 @click.option("--include", metavar="LIST|FILE", help="Always take these nodes.")
 @slurm_options
+@kind_option
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
@@ -123,6 +125,9 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     machine that holds S nodes. Where the free nodes do not allow that, the
     answer is no (exit code 1). --segment auto, with a training: pattern, takes
     the nodes of a replica: tp, ep and pp stay inside a block.
+
+    A job gets nodes that are alike (GPUs, cores, features), as a partition has them: of the
+    kinds with enough free nodes the commonest, or --kind.
 
     Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
     chosen with: partition, constraint, reservation, nodes to have and not to
@@ -262,6 +267,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             per_blade=options.per_blade,
             contiguous=options.contiguous,
             segment=options.segment,
+            kind=offered.kind(options.kind),
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=options.baseline or own,

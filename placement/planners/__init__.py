@@ -10,13 +10,15 @@ that handles strings spends its time on strings.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, NamedTuple
 
+from placement.errors import UsageError
 from placement.hooks import STRATEGIES, load
 from placement.support.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from placement.machine import Machine
     from placement.request import Choice, Request
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
     Planner = Callable[[Machine, Request], Ints]
     Predicting = Callable[[Machine, Request], Choice]
 
-__all__ = ["BASELINE", "PREDICTING", "find", "find_predicting", "names", "planner"]
+__all__ = [
+    "BASELINE", "PREDICTING", "Needs", "find", "find_predicting", "fitting", "names", "planner",
+    "refusal",
+]  # fmt: skip
 
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
 BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
@@ -57,9 +62,112 @@ _planners: Registry[Planner] = Registry(
 )
 
 
-def planner(name: str) -> Callable[[Planner], Planner]:
-    """Register the decorated function as the planner `name`."""
-    return _planners.register(name)
+class Needs(NamedTuple):
+    """What a strategy needs of a machine, so that it is known without a plan whether it applies.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        Kinds of topology, one of which it must be; empty: any.
+    switches : str
+        Kind of Slurm's switches (``tree``, ``block``); '': any.
+    links : bool
+        True where the links between routers must be listed, or follow from a rule.
+    """
+
+    kinds: tuple[str, ...] = ()
+    switches: str = ""
+    links: bool = False
+
+    def lacking(self, machine: Machine) -> str:
+        """Say what the machine does not have; '' where it has all.
+
+        Examples
+        --------
+        >>> from placement.specs import parse_spec
+        >>> torus = parse_spec("torus:4x4")
+        >>> Needs(("dragonfly",)).lacking(torus), Needs(("torus",)).lacking(torus)
+        ('a dragonfly, and torus:4x4 is a torus', '')
+        """
+        kind = machine.topology.kind
+        if self.kinds and kind not in self.kinds:
+            return f"a {' or a '.join(self.kinds)}, and {machine.name} is a {kind}"
+        known = "tree" if machine.switches is None else machine.switches.kind
+        if self.switches and known != self.switches:
+            return f"Slurm's topology/{self.switches}, and {machine.name} has topology/{known}"
+        if self.links:
+            from placement.topologies import links
+
+            try:
+                links(machine)
+            except UsageError as error:
+                return f"links between routers: {error.message}"
+        return ""
+
+
+_needs: dict[str, Needs] = {}
+
+
+def planner(
+    name: str, kinds: tuple[str, ...] = (), switches: str = "", links: bool = False
+) -> Callable[[Planner], Planner]:
+    """Register the decorated function as the planner `name`, with what it needs (`Needs`).
+
+    Where the machine lacks that, the function is not called: a UsageError says what is missing.
+    """
+    needs = _needs[name] = Needs(kinds, switches, links)
+
+    def decorate(choose: Planner) -> Planner:
+        @wraps(choose)
+        def choose_where_fit(machine: Machine, request: Request) -> Ints:
+            if lacking := needs.lacking(machine):
+                raise _refuse(machine, name, lacking)
+            return choose(machine, request)
+
+        return _planners.register(name)(choose_where_fit)
+
+    return decorate
+
+
+def refusal(machine: Machine, name: str) -> UsageError | None:
+    """Return why a strategy does not apply to a machine, None where it does; nothing is planned.
+
+    Parameters
+    ----------
+    machine : Machine
+    name : str
+
+    Raises
+    ------
+    UsageError
+        There is no such strategy.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> refusal(parse_spec("torus:4x4"), "hilbert") is None
+    True
+    >>> print(refusal(parse_spec("torus:4x4"), "blades").message)
+    strategy blades needs a dragonfly, and torus:4x4 is a torus
+    """
+    lacking = _lacking(machine, name)
+    return _refuse(machine, name, lacking) if lacking else None
+
+
+def _refuse(machine: Machine, name: str, lacking: str) -> UsageError:
+    return UsageError(
+        f"strategy {name} needs {lacking}", f"there {', '.join(fitting(machine, BUNDLED))} fit"
+    )
+
+
+def fitting(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
+    """Return the strategies that apply to a machine, of some or of all that there are."""
+    return [n for n in (names() if among is None else among) if not _lacking(machine, n)]
+
+
+def _lacking(machine: Machine, name: str) -> str:
+    find(name)  # its module says what it needs
+    return _needs.get(name, Needs()).lacking(machine)
 
 
 def names() -> list[str]:

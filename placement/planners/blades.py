@@ -31,7 +31,7 @@ TRIALS = 6_000
 EXCHANGES = 400
 
 
-@planner("blades")
+@planner("blades", kinds=("dragonfly",))
 def blades(machine: Machine, request: Request) -> Ints:
     """Take one blade position across all groups, then the next positions.
 
@@ -78,7 +78,7 @@ def blades(machine: Machine, request: Request) -> Ints:
     >>> blades(machine, Request(count=7, free=machine.free)).tolist()
     [0, 8, 16, 1, 9, 17, 2]
     """
-    free = _places(machine, request, "blades")
+    free = _places(machine, request)
     order = np.lexsort((free.group, free.slot, free.turn))
     order = order[free.usable[order]]
     others = order[~free.must[order]][: request.count - int(free.must.sum())]
@@ -111,14 +111,8 @@ class _Places(NamedTuple):
     usable: Mask
 
 
-def _places(machine: Machine, request: Request, strategy: str) -> _Places:
+def _places(machine: Machine, request: Request) -> _Places:
     """Return where the free nodes sit, refusing what the strategy cannot serve."""
-    kind = machine.topology.kind
-    if kind != "dragonfly":
-        raise UsageError(
-            f"strategy {strategy} needs a dragonfly, and {machine.name} is a {kind}",
-            "there compact, spread, hilbert, morton and random fit",
-        )
     rows, must = free_rows(request)
     if request.per_blade < 1:
         raise UsageError(f"{request.per_blade} nodes a blade: at least 1 is needed")
@@ -269,7 +263,7 @@ def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], ND
     return found.a[apart], found.b[apart], group
 
 
-@planner("blades-linked")
+@planner("blades-linked", kinds=("dragonfly",), links=True)
 def blades_linked(machine: Machine, request: Request) -> Ints:
     """Take the blades that links between groups join directly, as many pairs as can be found.
 
@@ -312,7 +306,7 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
     [0, 2, 4]
     """
-    free = _places(machine, request, "blades-linked")
+    free = _places(machine, request)
     router = machine.router[free.rows, 0]
     place = _Search(machine, free, request.count).best()[router]
     taken = np.lexsort((free.slot, place, ~free.must, ~free.usable))[: request.count]

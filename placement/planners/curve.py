@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.curves import hilbert_key, morton_key
-from placement.errors import UsageError
 from placement.planners import planner
 from placement.planners._units import free_rows
 from placement.topologies.grid import number
@@ -73,7 +72,7 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     return _along(machine, request, hilbert_key, apart=False)
 
 
-@planner("hilbert-groups")
+@planner("hilbert-groups", kinds=("dragonfly", "dragonfly+"))
 def hilbert_groups(machine: Machine, request: Request) -> Ints:
     """Take the tightest stretch of the Hilbert curve that fills group after group.
 
@@ -124,7 +123,7 @@ def morton(machine: Machine, request: Request) -> Ints:
     return _along(machine, request, morton_key, apart=False)
 
 
-@planner("morton-groups")
+@planner("morton-groups", kinds=("dragonfly", "dragonfly+"))
 def morton_groups(machine: Machine, request: Request) -> Ints:
     """Take the tightest stretch of the Morton curve that fills group after group.
 
@@ -182,11 +181,6 @@ def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = Fal
     coords = machine.coords[rows]
     extents = machine.topology.extents
     kind = machine.topology.kind
-    if apart and not kind.startswith("dragonfly"):
-        raise UsageError(
-            f"only a dragonfly has groups to fill one by one, and {machine.name} is a {kind}",
-            "take hilbert or morton",
-        )
     if apart:
         return coords[:, 0] * np.int64(math.prod(extents[1:])) + key(coords[:, 1:], extents[1:])
     if kind.startswith("dragonfly"):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["pick_blocks", "slurm_block"]
 
 
-@planner("slurm-block")
+@planner("slurm-block", switches="block")
 def slurm_block(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does under topology/block: one block, few of the blocks inside it.
 
@@ -42,7 +42,7 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
     UsageError
         Where the machine has no topology/block.
     """
-    blocks = switches_in_node_order(machine, "block", "BlockName")
+    blocks = switches_in_node_order(machine)
     return choose(machine, request, lambda job: pick_blocks(job, blocks, request.segment))
 
 

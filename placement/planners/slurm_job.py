@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError
+from placement.errors import PlanError
 from placement.planners import planner
 from placement.planners._units import free_rows
 from placement.scheduler.node_order import slurm_order
@@ -166,20 +166,9 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
     )
 
 
-def switches_in_node_order(machine: Machine, kind: str, word: str) -> Switches:
-    """Return the machine's switches of a kind, `leaf_of` in Slurm's node order.
-
-    Raises
-    ------
-    UsageError
-        Where they are of another kind; `word` begins their lines in a topology.conf.
-    """
+def switches_in_node_order(machine: Machine) -> Switches:
+    """Return the machine's switches, `leaf_of` in Slurm's node order."""
     switches = slurm_switches(machine)
-    if switches.kind != kind:
-        raise UsageError(
-            f"{machine.name} has Slurm's topology/{switches.kind}, not topology/{kind}",
-            f"use another strategy, or give a topology.conf with {word} lines",
-        )
     return replace(switches, leaf_of=switches.leaf_of[slurm_order(machine.names)])
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["pick_dragonfly", "pick_tree", "slurm_dragonfly", "slurm_tree"]
 
 
-@planner("slurm-tree")
+@planner("slurm-tree", switches="tree")
 def slurm_tree(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does under topology/tree: few leaf switches, best fit first.
 
@@ -72,7 +72,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     return _choose_on_switches(machine, request, pick_tree)
 
 
-@planner("slurm-dragonfly")
+@planner("slurm-dragonfly", switches="tree")
 def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does with TopologyParam=Dragonfly: one leaf, else spread over all.
 
@@ -96,7 +96,7 @@ def _choose_on_switches(
     machine: Machine, request: Request, walk: Callable[[Job, Switches], Ints | None]
 ) -> Ints:
     """Let `walk` choose on the machine's switches, `leaf_of` in Slurm's node order."""
-    tree = switches_in_node_order(machine, "tree", "SwitchName")
+    tree = switches_in_node_order(machine)
     if request.contiguous:
         return choose(machine, request, pick)
     return choose(machine, request, lambda job: walk(job, tree))

@@ -56,7 +56,12 @@ def lay_out(config: Config, network: FatTree) -> Layout:
         kind="fattree",
         levels=("leaf", "node"),
         extents=(len(config.leaf), network.leaf_nodes.value),
-        parameters={"spines": spines, "up": (1, spines), "parallel": (1, uplinks // spines)},
+        parameters={
+            "spines": spines,
+            "up": (1, spines),
+            "parallel": (1, uplinks // spines),
+            "leaf_names": tuple(module.name for module in config.leaf),
+        },
     )
     return Layout(topology, nodes)
 

@@ -122,19 +122,21 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 
 def router_names(machine: Machine) -> Strs:
-    """Return ``leaf0`` …, ``level2-0`` …, and ``spine0`` … at the top; ``level1-0`` … in a tree."""
+    """Return ``leaf0`` …, ``level2-0`` …, and ``spine0`` … at the top; ``level1-0`` … in a tree.
+
+    Leaves have the names that a site gives them (``leaf_names`` of the topology).
+    """
     whole = shape(machine.topology)
     words = [f"level{n}-" for n in range(1, whole.height + 1)]
     if machine.topology.kind == "fattree":
         words = ["leaf", *words[1:-1], "spine"]
-    return np.array(
-        [
-            f"{words[level - 1]}{i}"
-            for level in range(1, whole.height + 1)
-            for i in range(whole.switches(level))
-        ],
-        dtype=np.str_,
-    )
+    found = [
+        f"{words[level - 1]}{i}"
+        for level in range(1, whole.height + 1)
+        for i in range(whole.switches(level))
+    ]
+    given = machine.topology.parameters.get("leaf_names", ())
+    return np.array([*given, *found[len(given) :]], dtype=np.str_)
 
 
 def links(machine: Machine) -> Links:

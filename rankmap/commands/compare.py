@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, machine_option, say, to_json, write_output
+from placement.commands.common import (
+    kind_option,
+    machine_from,
+    machine_option,
+    say,
+    to_json,
+    write_output,
+)
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
 from rankmap.commands.model import model_options, predictor
@@ -36,6 +43,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
 @click.option("--baseline", metavar="S", default="", help="Compare with this strategy.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
+@kind_option
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
@@ -53,6 +61,7 @@ def compare(
     baseline: str,
     per_blade: int,
     seed: int,
+    kind: str,
     as_json: bool,
     output: str | None,
     **model: Any,
@@ -96,6 +105,7 @@ def compare(
             exclude=offered.exclude,
             per_blade=per_blade,
             seed=seed,
+            kind=offered.kind(kind),
         )
     write_output(_comparison_text(found, form), output)
     if output not in (None, "-") or form != "text":

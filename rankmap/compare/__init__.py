@@ -78,6 +78,8 @@ class Entry:
             "ratio": self.ratio,
             "gain": self.gain.document(),
             "binds": self.found.binds,
+            "binding": self.found.binding,
+            "spent": self.found.spent,
             "bottleneck": worst_document(self.found.bottleneck),
             "by_class": self.found.by_class,
             "terms": {term.name: term.seconds for term in self.found.terms},
@@ -257,7 +259,7 @@ def compare_strategies(
         model.machine, count, **request | {"candidates": free, "baseline": baseline}
     )
     request |= {"candidates": free, "baseline": wanted.baseline}
-    notes = [note] if note else []
+    notes = [*([note] if note else []), *wanted.notes]
     default = plan(model.machine, count, strategy=wanted.baseline.strategy, **request)
     rows = [_Row(default, DEFAULT_ORDER)]
     if strategies:

@@ -181,6 +181,11 @@ class Prediction:
         return longest(self.spent)
 
     @property
+    def binding(self) -> str:
+        """What binds, in words, with its time."""
+        return _binding(self)
+
+    @property
     def hop_bytes(self) -> float:
         """Bytes times channels between routers."""
         return float(self.loads.load.sum())
@@ -195,7 +200,7 @@ class Prediction:
             f"{time_text(self.time_s)} for {asked['pattern']}{size}"
             f" on {asked['words']}{asked['how']}"
         )
-        return f"{head}: {_binding(self)}; {_limit(self)}"
+        return f"{head}: {self.binding}; {_limit(self)}"
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON takes it."""
@@ -207,6 +212,8 @@ class Prediction:
             "time_s": self.time_s,
             "between": None if self.between is None else self.between.document(),
             "binds": self.binds,
+            "binding": self.binding,
+            "spent": self.spent,
             "bottleneck": worst_document(self.bottleneck),
             "by_class": self.by_class,
             "terms": {t.name: {"seconds": t.seconds, "rests_on": t.rests_on} for t in self.terms},

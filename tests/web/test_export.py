@@ -72,9 +72,9 @@ def test_states_differ_in_shape_and_colour(small):
     machine = in_states(small, down=[3], allocated=[4, 5], drained=[6], reserved=[7])
     codes = kinds(machine, of_dump(machine))
     words = [list(KINDS)[code] for code in codes[:9]]
-    assert words == ["free"] * 3 + ["down", "busy", "busy", "down", "held", "free"]
+    assert words == ["free"] * 3 + ["down", "busy", "busy", "held", "held", "free"]
     text = svg(scene_of(machine)).decode()
-    for line in ("123 free", "2 allocated", "2 down", "1 reserved, planned or draining"):
+    for line in ("123 free", "2 allocated", "1 down", "2 not usable"):
         assert line in text
 
 

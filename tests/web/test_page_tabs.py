@@ -63,3 +63,107 @@ def test_a_map_that_was_hidden_shows_what_it_showed(opened, busy):
     page.page.set_viewport_size({"width": 1280, "height": 800})
     page.page.click("#tab-map")
     assert seen_of_mark(page) == before
+
+
+def test_zooming_keys_work_while_a_tab_has_the_focus(opened, busy):
+    page = opened(busy).go()
+    search(page, "job 984711")
+    near = seen_of_mark(page)
+    page.page.click("#zoom-fit")
+    page.settle()
+    page.page.focus("#tab-map")
+    page.page.keyboard.press("z")
+    assert seen_of_mark(page) == near
+
+
+def test_the_jobs_fit_the_window_and_are_sorted_by_any_column(opened, busy):
+    page = opened(busy).go("#t=jobs")
+    page.page.wait_for_selector("#jobs-body td.slow")
+    box = page.page.locator("#jobs-head th").last.bounding_box()
+    assert box["x"] + box["width"] <= 1280
+    heads = page.page.locator("#jobs-head th").all_inner_texts()
+    for down in (False, True):
+        page.page.locator("#jobs-head button").nth(heads.index("nodes")).click()
+        column = f"#jobs-body td:nth-child({heads.index('nodes') + 1})"
+        counts = [int(text) for text in page.page.locator(column).all_inner_texts()]
+        assert counts == sorted(counts, reverse=down)
+
+
+def test_plans_begin_with_the_mark_and_its_job(opened, busy):
+    page = opened(busy).go("#p=ring&n=4")
+    search(page, "job 984711")
+    page.page.click("#tab-plans")
+    page.until("() => document.getElementById('plan-count').value === '56'")
+    assert page.page.input_value("#plan-pattern") == "ring"
+    assert page.page.input_value("#plan-ppn") == "4"
+
+
+def test_the_page_and_its_picture_count_alike(opened, shaheen2):
+    import re
+
+    import numpy as np
+
+    from tests.web.machines import in_states
+    from tests.web.serving import running
+
+    rows = np.flatnonzero(shaheen2.compute)
+    machine = in_states(
+        shaheen2, **{"down*": rows[:40], "drained": rows[40:50], "maint": rows[50:60],
+                     "idle*": rows[60:65], "mixed": rows[65:90]},
+    )  # fmt: skip
+    machine.planned[rows[90:100]] = True
+    with running(machine) as site:
+        page = opened(site).go()
+        legend = dict(
+            zip(
+                page.page.locator("#legend .words").all_inner_texts(),
+                page.page.locator("#legend .num").all_inner_texts(),
+                strict=True,
+            )
+        )
+        picture = site.post("export", format="svg").body.decode()
+        page.leave()
+
+    def count(words):
+        return sum(int(n.replace(",", "")) for w, n in legend.items() if w.startswith(words))
+
+    drawn = {words: int(n) for n, words in re.findall(r">(\d+) ([a-z, ]+)<", picture)}
+    assert drawn["down"] == count("down") == 40
+    assert drawn["free"] == count("free") == len(rows) - 100
+    assert drawn["allocated"] == count("in use") == 25
+    assert drawn["not usable"] == count("not usable") == 35
+
+
+def test_a_partition_is_chosen_on_the_page(opened):
+    import nidmap
+    from placement.lookup import rows_of
+    from tests.web.serving import running
+
+    lumi = nidmap.load_machine("lumi")
+
+    def gpus(text):
+        return set(lumi.gpus[rows_of(lumi, text)].tolist())
+
+    with running(lumi) as site:
+        page = opened(site).go("#t=plans&plan=64;1;row-major;free:gpus=0;spread;alltoall")
+        page.page.wait_for_selector(".plan")
+        assert page.page.input_value("#plan-kind") == "gpus=0"
+        wanted = {"count": 64, "strategies": ["spread"]}
+        for kind, expected in (("gpus=0", {0}), ("", {8}), ("gpus=8", {8})):
+            rows = site.post("compare", kind=kind, **wanted).json["rows"]
+            assert [gpus(row["nodelist"]) for row in rows] == [expected] * 2
+        for nodes, expected in (("#3000-3063", {8}), ("#100-163", {0})):
+            said = site.post("describe", nodes=nodes).json
+            assert gpus(said["default"]["nodelist"]) == expected
+        page.leave()
+
+
+def test_out_of_order_nodes_of_a_mark_are_said(opened, small):
+    from tests.web.machines import in_states
+    from tests.web.serving import running
+
+    with running(in_states(small, down=[1, 2])) as site:
+        page = opened(site).go()
+        page.paste("#0-7")
+        page.sentence("; 2 of them are down")
+        page.leave()

@@ -391,3 +391,38 @@ def test_connections_that_send_nothing_are_closed(small, monkeypatch):
     with running(small) as site, socket.create_connection(("127.0.0.1", site.port), 10) as sock:
         sock.sendall(b"GET / HT")
         assert sock.recv(100) == b""
+
+
+def raw_answer(site, request):
+    """Return what a connection answers until it is closed, or for two seconds."""
+    with socket.create_connection(("127.0.0.1", site.port), timeout=2) as sock:
+        sock.sendall(request)
+        parts = []
+        with contextlib.suppress(TimeoutError, ConnectionResetError):
+            while part := sock.recv(65536):
+                parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/status", "/api/v1/machine", "/nowhere"])
+@pytest.mark.parametrize(
+    "line", ["P HTTP/1.1\r\nX: LONG", "P?x=LONG HTTP/1.1", "P HTTP/1.1\r\nX:WIDEa"]
+)
+def test_a_head_of_any_shape_is_limited(site, path, line):
+    wide, long = " " * 100_000, "a" * 100_000
+    head = line.replace("P", path, 1).replace("WIDE", wide).replace("LONG", long).encode()
+    answer = raw_answer(site, b"GET " + head + b"\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 "))
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_two_lengths_of_a_body_end_the_connection(site):
+    smuggled = b"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    answer = raw_answer(
+        site,
+        b"POST /api/v1/resolve HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+    )
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in answer.lower()

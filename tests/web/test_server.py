@@ -613,3 +613,31 @@ def _alive(pid):
             return stream.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_worker_that_was_killed_is_replaced_before_anyone_asks(small):
+    with running(small, seconds=600.0) as site:
+        asked = {"nodes": "0-7"}, {"nodes": "0-7", "order": "morton"}  # a lane each
+        for body in asked:
+            assert site.post("describe", **body).status == 200
+        killed = [
+            worker for lane in (site.service.short, site.service.long) for worker in lane._all
+        ]
+        assert len(killed) >= 2
+        for worker in killed:
+            os.kill(worker.process, signal.SIGKILL)
+        until(lambda: not any(worker.lives() for worker in killed))
+        for body in asked:
+            assert site.post("describe", **body).status == 200
+
+
+def test_a_pipe_whose_writer_is_gone_is_stale_at_once(small, tmp_path):
+    path = tmp_path / "states"
+    os.mkfifo(path)
+    states = "\n".join(f"{name} idle" for name in small.names)
+    writer = threading.Thread(target=path.write_text, args=(f"NODELIST STATE\n{states}\n",))
+    writer.start()
+    with running(small, (str(path),), every=1.0) as site:
+        until(lambda: site.ask("/api/v1/state").json["stale"])
+        assert "nobody writes" in site.ask("/api/v1/state").json["error"]
+    writer.join()

@@ -7,14 +7,15 @@ inwards; both for all boxes of a level at once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from placement.machine import Machine
 from placement.support.array_types import Ints
 from placement.support.arrays import rank_within
-from placement.topologies import router_count, router_names
+from placement.topologies import router_coords, router_count, router_names
 from web.layout.boxes import (
     CELL,
     NO_PAD,
@@ -54,6 +55,9 @@ _FEW = 256
 #: Leaves up to which a tree is drawn as one row, each leaf higher than wide.
 _ONE_ROW = 12
 
+#: Units that a group keeps for its spines, below its leaves.
+_SPINE_ROW = 12
+
 #: Height of the strip in which switches without nodes stand, and how many are drawn.
 _STRIP, _MOST_SPINES = 34, 2048
 
@@ -83,7 +87,8 @@ def view(machine: Machine) -> View:
     [('group', 2), ('chassis', 4), ('blade', 16)]
     """
     floor, *levels = _levels(machine)
-    strip = _STRIP if _hangs(machine) else 0
+    inside = machine.topology.kind == "dragonfly+"  # its spines stand in their groups
+    strip = _STRIP if _hangs(machine) and not inside else 0
     x, y, boxes = np.zeros(1, dtype=np.int64), np.full(1, strip), []
     for depth, level in enumerate(levels):
         x, y = x[level.parent] + level.dx, y[level.parent] + level.dy
@@ -93,7 +98,8 @@ def view(machine: Machine) -> View:
     del boxes[-1]  # the nodes
     width, routers = int(floor.w[0]), middles(machine, x, y)
     if _hangs(machine) and boxes:
-        _hang_links(machine, boxes[-1], levels[-1].parent, routers)
+        _hang_links(machine, boxes[-1], levels[-1].parent, routers, low=inside)
+        boxes[-1], width = _with_bare_leaves(machine, boxes[-1], routers, width)
     return View(
         id="switches",
         title=_TITLES.get(levels[0].name, levels[0].name.capitalize()),
@@ -105,7 +111,9 @@ def view(machine: Machine) -> View:
         levels=tuple(boxes),
         vacant=_vacant(machine, levels[-1], boxes),
         routers=routers,
-        spines=_spines(machine, routers, width) if _hangs(machine) else None,
+        spines=_spines(machine, routers, width, boxes[0] if inside else None)
+        if _hangs(machine)
+        else None,
     )
 
 
@@ -166,6 +174,8 @@ def _arrange(
     inner.dy = pad.top + pad.side + top
     outer.w = 2 * pad.side + columns * (width + gap) - gap
     outer.h = pad.top + 2 * pad.side + height - gap
+    if machine.topology.kind == "dragonfly+" and outer.name == "group":
+        outer.h += _SPINE_ROW
 
 
 def _style(machine: Machine, level: str) -> str:
@@ -253,23 +263,71 @@ def _vacant(machine: Machine, nodes: _Level, boxes: list[Boxes]) -> Ints:
     return np.column_stack([blades.x[box] + blades.pad.side, blades.y[box] + down])
 
 
-def _hang_links(machine: Machine, leaves: Boxes, box: Ints, routers: Ints) -> None:
-    """Let the links of a leaf begin at its box's upper edge, so that they hide no node."""
+def _hang_links(machine: Machine, leaves: Boxes, box: Ints, routers: Ints, low: bool) -> None:
+    """Let the links of a leaf begin at its box's edge towards the spines: they hide no node."""
     if machine.router.shape[1]:
         own = machine.router[:, 0] >= 0
         router, at = machine.router[own, 0], box[own]
-        routers[router] = np.column_stack([leaves.x[at] + leaves.w[at] // 2, leaves.y[at]])
+        edge = leaves.y[at] + leaves.h[at] if low else leaves.y[at]
+        routers[router] = np.column_stack([leaves.x[at] + leaves.w[at] // 2, edge])
 
 
-def _spines(machine: Machine, routers: Ints, width: int) -> Boxes | None:
-    """Place the switches without nodes in a strip at the top; their links begin there."""
+def _bare(machine: Machine) -> tuple[Ints, Ints]:
+    """Return the switches without nodes: leaves, by their coordinates, and those above."""
     bare = np.ones(router_count(machine), dtype=bool)
     bare[machine.router[machine.router >= 0]] = False
-    rows = np.flatnonzero(bare)[:_MOST_SPINES]
+    leaf = (router_coords(machine) >= 0).all(axis=1) & (machine.topology.router_levels > 0)
+    return np.flatnonzero(bare & leaf), np.flatnonzero(bare & ~leaf)
+
+
+def _with_bare_leaves(
+    machine: Machine, leaves: Boxes, routers: Ints, width: int
+) -> tuple[Boxes, int]:
+    """Return the leaves of a fat tree with those that have no nodes behind them."""
+    rows = _bare(machine)[0]
+    if machine.topology.kind != "fattree" or machine.topology.router_levels > 1 or not len(rows):
+        return leaves, width
+    last = int(np.lexsort((leaves.x, leaves.y))[-1])
+    w, h, y = int(leaves.w.max()), int(leaves.h[last]), int(leaves.y[last])
+    x = int(leaves.x[last] + leaves.w[last]) + MARGIN + (w + MARGIN) * np.arange(len(rows))
+    routers[rows] = np.column_stack([x + w // 2, np.full(len(rows), y)])
+    names = router_names(machine)[rows].tolist()
+    more = place_boxes(leaves.level, names, (x, y), (w, h), -1, leaves.pad)
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(leaves, name), getattr(more, name)])
+        for name in ("x", "y", "w", "h", "parent", "vacant")
+    }
+    return replace(leaves, label=(*leaves.label, *names), **joined), max(width, int(x[-1]) + w + 8)
+
+
+def _spines(machine: Machine, routers: Ints, width: int, groups: Boxes | None) -> Boxes | None:
+    """Place the switches above the leaves in a strip at the top, or at the foot of their groups.
+
+    Their links begin at the edge towards the leaves.
+    """
+    rows = _bare(machine)[1][:_MOST_SPINES]
     if not len(rows):
         return None
+    if groups is not None:
+        return _spines_of_groups(machine, routers, rows, groups)
     pitch = max(4, min(90, (width - 8) // len(rows)))
     x = max(4, (width - pitch * len(rows)) // 2) + pitch * np.arange(len(rows))
     w = max(2, pitch - 4)
     routers[rows] = np.column_stack([x + w // 2, np.full(len(rows), 20)])  # the lower edge
     return place_boxes("switch", router_names(machine)[rows].tolist(), (x, 4), (w, 16))
+
+
+def _spines_of_groups(machine: Machine, routers: Ints, rows: Ints, groups: Boxes) -> Boxes:
+    """Place each group's spines in a row below its leaves."""
+    present = np.unique(machine.coords[:, 0])
+    group = router_coords(machine)[rows, 0]
+    rows, group = rows[np.isin(group, present)], group[np.isin(group, present)]
+    box = np.searchsorted(present, group)
+    count = np.bincount(box, minlength=len(groups))[box]
+    left, room = groups.x[box] + 4, groups.w[box] - 8
+    place = rank_within(box)
+    x, end = left + place * room // count, left + (place + 1) * room // count - 1
+    y, w = groups.y[box] + groups.h[box] - _SPINE_ROW, np.maximum(1, end - x)
+    routers[rows] = np.column_stack([x + w // 2, y])
+    names = router_names(machine)[rows].tolist()
+    return place_boxes("switch", names, (x, y), (w, _SPINE_ROW - 4))

@@ -69,11 +69,17 @@ async function describe(app) {
     const answer = await app.ask("describe", "api/v1/describe", bodyOf(app, mark));
     if (!answer) return;
     app.store.set({ describe: answer });
-    say(app, answer.sentence);
+    say(app, `${answer.sentence}${outOfOrder(app, mark)}`);
   } catch (error) {
     app.store.set({ describe: null });
     say(app, `${plainWords(app, mark)} ${saidOf(error)}`);
   }
+}
+
+/** What of a mark is predicted though it is out of order, in words. */
+function outOfOrder({ snapshot }, { rows }) {
+  const down = rows.filter((row) => SHAPES[snapshot.shape[row]] === "down").length;
+  return down ? `; ${grouped(down)} of them ${down === 1 ? "is" : "are"} down` : "";
 }
 
 /** What an exported file knows of its own first mark, null of others. */

@@ -31,7 +31,7 @@ export async function postJson(path, body, signal) {
 
 /**
  * POST a question that may take long.
- * @param {Function} told is told `{ text, share, best_s, rows }` of a search, meanwhile
+ * @param {Function} told is told `{ text, share, rows }` of a search, meanwhile
  * @returns {Promise<Object>} the answer
  */
 export async function postLong(path, body, signal, told) {

@@ -67,7 +67,7 @@ export class App {
   colours() {
     const load = this.store.get("describe")?.prediction?.routers ?? null;
     const { machine, snapshot, theme } = this;
-    const now = { machine, snapshot, theme, hops: this.store.get("hops"), ranks: this.store.get("ranks"), load };
+    const now = { machine, snapshot, theme, hops: this.store.get("hops"), ranks: this.store.get("ranks"), load, markHues: this.marks.list.map((mark) => mark.hue % theme.hues.length) };
     return coloured(this.store.get("way"), now);
   }
 

@@ -44,7 +44,7 @@ function byState({ machine, snapshot, theme }) {
   const classes = [];
   const codes = new Uint16Array(machine.count);
   for (let row = 0; row < machine.count; row++) {
-    const slot = snapshot.shape[row] * 4096 + snapshot.codes[row];
+    const slot = `${snapshot.shape[row]} ${snapshot.word(row)}`;
     if (!index.has(slot)) index.set(slot, stateClass(classes, snapshot.shape[row], snapshot.word(row), theme));
     codes[row] = index.get(slot);
   }
@@ -76,7 +76,7 @@ function stateLabel({ shape, words }) {
 /** Which colour each job has had so far: it keeps it while others come and go. */
 const places = new Map();
 
-function byJob({ machine, snapshot, theme }, keyOf, labelOf) {
+function byJob({ machine, snapshot, theme, markHues = [] }, keyOf, labelOf) {
   const sums = new Map();
   for (const job of snapshot.jobs) {
     const known = sums.get(keyOf(job)) || { id: keyOf(job), label: labelOf(job), count: 0 };
@@ -85,7 +85,9 @@ function byJob({ machine, snapshot, theme }, keyOf, labelOf) {
   }
   const order = [...sums.values()].sort((a, b) => b.count - a.count).slice(0, MOST_CLASSES - 1);
   for (const { id } of order) if (!places.has(id)) places.set(id, places.size);
-  const classes = order.map((each) => ({ ...each, ...distinct(theme, places.get(each.id)), count: 0, shape: 2 }));
+  const hues = theme.hues.filter((_, i) => !markHues.includes(i)); // a mark's frame is told from every job
+  const look = hues.length ? { ...theme, hues } : theme;
+  const classes = order.map((each) => ({ ...each, ...distinct(look, places.get(each.id)), count: 0, shape: 2 }));
   const none = { id: "none", label: "no job", colour: theme.vacant, hatch: 0, shape: 1, count: 0 };
   const index = new Map(classes.map((each, i) => [each.id, i]));
   const codes = new Uint16Array(machine.count).fill(classes.length);
@@ -129,7 +131,7 @@ function byRank({ machine, theme, ranks }) {
 
 function byHops({ machine, theme, hops }) {
   if (!hops) return nothing(machine, theme, "put the focus on a node to count hops from it");
-  const whole = hops.hops.map(Math.round); // a mean over the ways that the routing takes
+  const whole = hops.hops.map(Math.round);
   const most = Math.max(...new Set(whole), 1);
   const classes = [];
   for (let far = 0; far <= most; far++) {
@@ -138,7 +140,7 @@ function byHops({ machine, theme, hops }) {
   }
   classes.push({ id: "none", label: "unreachable", colour: theme.vacant, hatch: 0, shape: 1, count: 0 });
   const codes = Uint16Array.from(whole, (far) => (far < 0 ? classes.length - 1 : far));
-  return counted(classes, codes, null, `hops from ${machine.called(hops.from)}, the mean of the ways taken`);
+  return counted(classes, codes, null, `hops from ${machine.called(hops.from)}, by the shortest way`);
 }
 
 function byLoad({ machine, theme, load }) {

@@ -26,16 +26,41 @@ export function jobsTable(app) {
   app.store.on(["tab", "snapshot"], show);
 }
 
-function draw(app, { jobs, pattern }) {
+/** How the table is sorted: as it comes (the slowest first) until a head is pressed. */
+const order = { column: -1, down: false };
+
+function draw(app, answer) {
+  const { jobs, pattern } = answer;
   const [outer, inner] = [app.machine.levels[0], app.machine.levels.at(-2) ?? app.machine.levels[0]];
   const torus = app.machine.answer.kind === "torus";
   const levels = torus ? ["router"] : [...new Set([outer, inner])];
-  const heads = ["job", "name", ...(app.machine.answer.show_users ? ["user"] : []), "nodes", ...levels.map(plural), "links between two", "best", "now", "slowdown"];
+  const heads = ["job", "name", ...(app.machine.answer.show_users ? ["user"] : []), "nodes", ...levels.map(plural), "hops between two", "best", "now", "slowdown"];
   byId("jobs-said").textContent = jobs.length
     ? `${counted(jobs.length, "job")} against the best placement of as many nodes among those free now and its own; an ${pattern} with one rank a node stands for what each really sends.`
     : "no jobs are known";
-  refill(byId("jobs-head"), ...heads.map((text) => el("th", { scope: "col", text })));
-  refill(byId("jobs-body"), ...jobs.slice(0, MOST).map((job) => line(app, job, levels)));
+  const sort = (column) => () => {
+    order.down = order.column === column && !order.down;
+    order.column = column;
+    draw(app, answer);
+    byId("jobs-head").cells[column].querySelector("button").focus();
+  };
+  const sorting = (column) => (column !== order.column ? "none" : order.down ? "descending" : "ascending");
+  refill(byId("jobs-head"), ...heads.map((text, column) => el("th", { scope: "col", "aria-sort": sorting(column) }, el("button", { type: "button", text, on: { click: sort(column) } }))));
+  const rows = jobs.map((job) => ({ job, values: valuesOf(app, job, levels) }));
+  if (order.column >= 0) rows.sort((a, b) => (order.down ? -1 : 1) * before(a.values[order.column], b.values[order.column]));
+  refill(byId("jobs-body"), ...rows.slice(0, MOST).map(({ job }) => line(app, job, levels)));
+}
+
+/** What each column is sorted by. */
+function valuesOf(app, job, levels) {
+  const words = [job.id, job.name, ...(app.machine.answer.show_users ? [job.user ?? ""] : [])];
+  return [...words, job.count, ...levels.map((level) => job.touches[level]), job.hops, job.best_s, job.time_s, job.slowdown];
+}
+
+/** Which of two values comes first; none is the least. */
+function before(a, b) {
+  if (typeof a === "string") return a.localeCompare(b, "en", { numeric: true });
+  return (a ?? -1) - (b ?? -1);
 }
 
 function plural(level) {

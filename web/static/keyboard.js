@@ -56,6 +56,7 @@ function onPage(app, event) {
     v: () => app.traffic.beside(),
     o: () => app.served && app.openTab("jobs"),
     t: () => app.openTab("table"),
+    ...zooming(app),
     l: () => app.stage.setLasso(!app.stage.lassoing),
     Escape: () => app.stage.setLasso(false),
     "[": () => stepTo(app, app.store.get("rank") - 1),
@@ -68,6 +69,12 @@ function onPage(app, event) {
   deed();
 }
 
+/** What moves the map's window, wherever the focus is. */
+function zooming(app) {
+  const step = (by) => () => app.view.zoomStep(by, ...app.stage.focusPoint());
+  return { "+": step(1), "=": step(1), "-": step(-1), 0: () => app.view.fit(), z: () => app.stage.showMark() };
+}
+
 function onMap(app, event) {
   if (event.altKey || event.metaKey || event.target.closest("button")) return;
   const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -75,11 +82,6 @@ function onMap(app, event) {
   const deeds = {
     " ": () => row >= 0 && app.pickNode(row, false),
     Enter: () => row >= 0 && app.pickNode(row, false),
-    "+": () => app.view.zoomStep(1, ...app.stage.focusPoint()),
-    "=": () => app.view.zoomStep(1, ...app.stage.focusPoint()),
-    "-": () => app.view.zoomStep(-1, ...app.stage.focusPoint()),
-    0: () => app.view.fit(),
-    z: () => app.stage.showMark(),
     Home: () => app.goTo(0),
     End: () => app.goTo(app.machine.count - 1),
     j: () => markJob(app, row),

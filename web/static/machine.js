@@ -67,18 +67,8 @@ function indexOf(machine) {
 /** What the shapes of the picture say of a node. */
 export const SHAPES = ["vacant", "idle", "allocated", "down", "service", "other", "ghost"];
 
-const IDLE = new Set(["up", "idle", "idle+cloud", "idle~"]);
-const BUSY = ["alloc", "mix", "comp", "allocated"];
-const DOWN = ["down", "fail", "off", "admindown", "unknown", "noresp", "power", "disabled", "halt", "unavail"];
-
-/** The shape (index into SHAPES) of a state's word. */
-export function shapeOfState(word) {
-  const plain = word.toLowerCase().replace(/[*~#!%$@^+-]+$/, "");
-  if (IDLE.has(plain)) return 1;
-  if (DOWN.some((start) => plain.startsWith(start))) return 3;
-  if (BUSY.some((start) => plain.startsWith(start))) return 2;
-  return 5;
-}
+/** The shape of each kind of node that the server tells apart. */
+const SHAPE_OF = { free: 1, busy: 2, down: 3, service: 4, held: 5 };
 
 /** States and jobs at one moment. */
 export class Snapshot {
@@ -92,7 +82,9 @@ export class Snapshot {
     this.words = answer.state.values;
     this.jobs = answer.jobs.map((job) => ({ ...job, list: rowsOf(job.rows) }));
     this.jobOf = jobsOfRows(this.jobs, machine.count);
-    this.shape = shapesOf(this, machine);
+    this.planned = new Set(answer.planned);
+    const shapes = answer.kinds.values.map((kind) => SHAPE_OF[kind]);
+    this.shape = Uint8Array.from(answer.kinds.codes, (code) => shapes[code]);
   }
 
   /** The job on a row, or null. */
@@ -103,7 +95,7 @@ export class Snapshot {
 
   /** The state's word of a row. */
   word(row) {
-    return this.words[this.codes[row]];
+    return this.planned.has(row) ? "planned" : this.words[this.codes[row]];
   }
 }
 
@@ -113,17 +105,6 @@ function jobsOfRows(jobs, count) {
     for (const row of job.list) jobOf[row] = index;
   });
   return jobOf;
-}
-
-function shapesOf(snapshot, machine) {
-  const ofCode = snapshot.words.map(shapeOfState);
-  const shape = new Uint8Array(machine.count);
-  for (let row = 0; row < machine.count; row++) {
-    const base = ofCode[snapshot.codes[row]];
-    const running = base === 1 && snapshot.jobOf[row] >= 0 ? 2 : base;
-    shape[row] = machine.service[row] && running !== 3 ? 4 : running;
-  }
-  return shape;
 }
 
 /** Read ranges of rows, "0-15,20". */

@@ -176,7 +176,7 @@ function wireTabs(app) {
       byId(`tab-${name}`).setAttribute("aria-selected", String(mine));
       byId(`tab-${name}`).tabIndex = mine ? 0 : -1;
     }
-    byId("desk").classList.toggle("wide", ["plans", "traffic"].includes(app.store.get("tab")));
+    byId("desk").classList.toggle("wide", ["plans", "traffic", "jobs"].includes(app.store.get("tab")));
     for (const id of ["colour-choice", "map-tools"]) byId(id).hidden = app.store.get("tab") !== "map";
     byId("view-choice").hidden = app.layouts.length < 2 || ["table", "jobs", "traffic"].includes(app.store.get("tab"));
   });

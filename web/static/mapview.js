@@ -52,9 +52,12 @@ export class MapView {
     for (const tiles of [this.tiles, this.overview]) tiles.setScene(scene);
     this.overview.setZoom((Math.min(TILE / scene.width, TILE / scene.height) * scene.pitch), 1);
     this.backdrop = null;
-    this.fitted = true;
-    this.fitAll();
-    this.rest();
+    this.fit();
+  }
+
+  /** Whether all is shown. */
+  get fitted() {
+    return this.shown?.length === 0;
   }
 
   /** Take the zoom at which all is seen, and its rulers where the boxes are too small to be named. */
@@ -80,9 +83,11 @@ export class MapView {
     return this.overview.get(0, 0) || this.overview.paint(0, 0);
   }
 
+  /** Take the host's size; of one that is out of sight the last one is kept. */
   size() {
     const ratio = Math.min(Math.max(devicePixelRatio || 1, 1), 3);
     const box = this.host.getBoundingClientRect();
+    if (!box.width || !box.height) return;
     const width = Math.max(1, Math.round(box.width * ratio));
     const height = Math.max(1, Math.round(box.height * ratio));
     if (this.canvas.width !== width) this.canvas.width = width;
@@ -93,14 +98,14 @@ export class MapView {
   resized() {
     this.size();
     if (!this.scene) return;
-    if (this.fitted) this.fitAll();
+    if (this.shown) this.frameShown();
     this.rest();
     if (this.tiles.keys) this.drawAll();
   }
 
   /** Move by CSS pixels. */
   pan(dx, dy) {
-    this.fitted = false;
+    this.shown = null;
     this.camera.pan(dx * this.camera.ratio, dy * this.camera.ratio);
     this.ask();
   }
@@ -118,7 +123,7 @@ export class MapView {
   }
 
   zoomTo(k, x = this.host.clientWidth / 2, y = this.host.clientHeight / 2) {
-    this.fitted = false;
+    this.shown = null;
     this.camera.zoom(k, x * this.camera.ratio, y * this.camera.ratio);
     this.ask();
   }
@@ -137,13 +142,17 @@ export class MapView {
     this.ask();
   }
 
-  /** Show all, or a box of units. */
+  /** Show all, or a box of units, also where the host gets its size later: as that of a tab that is opened. */
   fit(...box) {
     this.glide = null;
-    this.fitted = box.length === 0;
-    if (this.fitted) this.fitAll();
-    else this.camera.fit(...box);
+    this.shown = box;
+    this.frameShown();
     this.rest();
+  }
+
+  frameShown() {
+    if (this.fitted) this.fitAll();
+    else this.camera.fit(...this.shown);
   }
 
   /** Bring units into sight if they are not. */
@@ -152,14 +161,15 @@ export class MapView {
     const edge = 30 * this.camera.ratio;
     const inside = px > edge && py > edge && px < this.camera.width - edge && py < this.camera.height - edge;
     if (inside) return;
-    this.fitted = false;
+    this.shown = null;
     this.camera.centre(x, y);
     this.rest();
   }
 
   /** What is seen of the scene, in units: left, top, width, height. */
   get window() {
-    const [[x0, y0], [x1, y1]] = [this.units(0, 0), this.units(this.host.clientWidth, this.host.clientHeight)];
+    const { camera } = this;
+    const [[x0, y0], [x1, y1]] = [camera.units(0, 0), camera.units(camera.width, camera.height)];
     return [x0, y0, x1 - x0, y1 - y0];
   }
 

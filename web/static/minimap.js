@@ -55,7 +55,7 @@ export class Minimap {
     event.preventDefault();
     event.stopPropagation();
     const box = this.host.getBoundingClientRect();
-    this.view.fitted = false;
+    this.view.shown = null;
     this.view.camera.centre((event.clientX - box.left) / this.share, (event.clientY - box.top) / this.share);
     this.view.ask();
   }

@@ -15,7 +15,7 @@ import { Overlay } from "./overlay.js";
 import { openRankFile } from "./rankfile.js";
 import { Looks } from "./sprites.js";
 import { unitBoxes } from "./stage.js";
-import { classBars, noteList } from "./traffic.js";
+import { classBars, noteList, spentOf } from "./traffic.js";
 
 const MOST = 3;
 const USUAL = ["blades", "compact", "hilbert", "fattree-compact", "spread"];
@@ -34,8 +34,12 @@ export class PlanView {
       this.run();
     });
     byId("plan-strategies").addEventListener("change", () => this.limit());
+    byId("planner").addEventListener("input", () => {
+      this.filled = true;
+    });
     byId("plan-finish").addEventListener("click", () => this.finish());
     byId("plan-cancel").addEventListener("click", () => app.questions.get("compare")?.abort());
+    app.store.on(["tab", "marks", "pattern", "ppn"], () => this.begin());
     app.store.on(["hover"], () => this.point(app.store.get("hover")));
     app.store.on(["theme", "snapshot"], () => this.answer && this.show(this.answer));
   }
@@ -43,6 +47,10 @@ export class PlanView {
   /** List what this machine can be planned with. */
   offer() {
     const choices = this.app.machine.answer.choices ?? { strategies: [], orders: [] };
+    const kinds = choices.kinds ?? [];
+    byId("plan-kinds").hidden = kinds.length < 2;
+    const offers = kinds.length < 2 ? [] : [["", "the usual one"], ...kinds.map(({ name, count }) => [name, `${name} (${counted(count, "node")})`]), ["any", "mixed"]];
+    refill(byId("plan-kind"), ...offers.map(([value, text]) => el("option", { value, text })));
     const names = choices.strategies.filter((name) => name !== choices.default_strategy);
     const picked = USUAL.filter((name) => names.includes(name)).slice(0, MOST);
     const boxes = names.map((name) => el("label", {}, el("input", { type: "checkbox", value: name, checked: picked.includes(name) }), name));
@@ -50,6 +58,15 @@ export class PlanView {
     refill(byId("plan-order"), ...choices.orders.map((name) => el("option", { value: name, text: name, selected: name === "row-major" })));
     byId("plan-count").max = this.app.machine.count;
     this.limit();
+  }
+
+  /** Begin with the mark and its job, until a person or a link says otherwise. */
+  begin() {
+    const { marks, store } = this.app;
+    if (this.filled || store.get("tab") !== "plans") return;
+    if (marks.current?.rows.length) byId("plan-count").value = marks.current.rows.length;
+    byId("plan-pattern").value = store.get("pattern");
+    byId("plan-ppn").value = store.get("ppn");
   }
 
   limit() {
@@ -61,14 +78,15 @@ export class PlanView {
   /** What is asked, as one word for the URL. */
   get asked() {
     const form = this.form();
-    return [form.count, form.ppn, form.order, form.from, form.strategies.join(","), form.pattern].join(";");
+    const from = form.kind ? `${form.from}:${form.kind}` : form.from;
+    return [form.count, form.ppn, form.order, from, form.strategies.join(","), form.pattern].join(";");
   }
 
   form() {
     const chosen = [...byId("plan-strategies").querySelectorAll("input:checked")].map((box) => box.value);
     return {
       count: Number(byId("plan-count").value), ppn: Number(byId("plan-ppn").value), pattern: byId("plan-pattern").value.trim(),
-      order: byId("plan-order").value, from: byId("plan-from").value, strategies: chosen,
+      order: byId("plan-order").value, from: byId("plan-from").value, strategies: chosen, kind: byId("plan-kind").value,
     };
   }
 
@@ -78,7 +96,10 @@ export class PlanView {
     byId("plan-count").value = count;
     byId("plan-ppn").value = ppn || 1;
     byId("plan-order").value = order;
-    byId("plan-from").value = from === "mark" ? "mark" : "free";
+    const [source, kind = ""] = (from ?? "").split(/:(.*)/s);
+    byId("plan-from").value = source === "mark" ? "mark" : "free";
+    byId("plan-kind").value = [...byId("plan-kind").options].some((option) => option.value === kind) ? kind : "";
+    this.filled = true;
     byId("plan-pattern").value = pattern.join(";") || "alltoall";
     const wanted = (strategies ?? "").split(",").slice(0, MOST);
     for (const box of byId("plan-strategies").querySelectorAll("input")) box.checked = wanted.includes(box.value);
@@ -88,10 +109,11 @@ export class PlanView {
   /** Ask the server to compare, and show what it says. */
   async run() {
     const { app } = this;
-    const { count, ppn, pattern, order, from, strategies } = this.form();
+    const { count, ppn, pattern, order, from, strategies, kind } = this.form();
+    this.filled = true;
     const mark = app.marks.current;
     const among = from === "mark" && mark ? app.asked(mark) : "";
-    const body = { count, ppn, pattern, strategies, orders: [order], from: among, links: 0, question: QUESTION };
+    const body = { count, ppn, pattern, strategies, orders: [order], from: among, kind, bytes: Number(app.store.get("bytes")) || null, links: 0, question: QUESTION };
     this.say(`Planning ${counted(count, "node")} …`, false);
     this.previewed = "";
     this.progress({ text: "" });
@@ -113,13 +135,13 @@ export class PlanView {
   }
 
   /** Show how far the planning is: only a search knows its share, and has a best plan so far. */
-  progress({ text, share, best_s: best, rows }) {
+  progress({ text, share, rows }) {
     byId("plan-running").hidden = false;
     const bar = byId("plan-share");
     if (share === undefined) bar.removeAttribute("value");
     else bar.value = share;
-    byId("plan-finish").hidden = !best;
-    byId("plan-now").textContent = best ? `${text}; best so far ${spokenSeconds(best)}` : text;
+    byId("plan-finish").hidden = !rows;
+    byId("plan-now").textContent = rows ? `${text}; the best so far is drawn below` : text;
     if (rows && rows !== this.previewed) this.preview(rows);
   }
 
@@ -164,10 +186,12 @@ export class PlanView {
 
   card(row, i, scale) {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
-    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: "fastest" }) : null);
+    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: row.gain.low >= 1 ? "fastest" : "likely fastest" }) : null);
     const map = this.smallMap(`Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}`);
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
-    const parts = [title, timeOf(row, scale), map, this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
+    const twin = this.answer.rows.slice(0, i).find((other) => sameNodes(other, row));
+    const alike = twin ? el("p", { class: "soft", text: `the very nodes of ${twin.strategy}` }) : null;
+    const parts = [title, timeOf(row, scale), map, alike ?? el("div"), this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     return { node, map, row, heat };
   }
@@ -206,6 +230,8 @@ export class PlanView {
     const { scene, theme } = app;
     card.view = new MapView(card.map, card.map.querySelector("canvas"), true);
     card.view.setScene(scene, () => []);
+    const part = this.window();
+    if (part) card.view.fit(...part);
     card.overlay = new Overlay(card.view, card.map, { label: () => {} });
     const markOf = new Uint8Array(app.machine.count);
     for (const row of card.row.node_rows) markOf[row] = 1;
@@ -217,6 +243,18 @@ export class PlanView {
       app.store.set({ hover: scene.at(...card.view.units(event.clientX - box.left, event.clientY - box.top)) });
     });
     card.map.addEventListener("pointerleave", () => app.store.set({ hover: -1 }));
+  }
+
+  /** The part of the scene that holds all plans' nodes, as large as it may be; null for about all of it. */
+  window() {
+    const { scene } = this.app;
+    const rows = this.cards.flatMap((card) => card.row.node_rows);
+    const [xs, ys] = [scene.x, scene.y].map((of) => rows.map((row) => of[row]));
+    const ends = (values) => values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+    const [[x0, x1], [y0, y1]] = [ends(xs), ends(ys)];
+    const [w, h] = [x1 - x0 + 5 * scene.pitch, y1 - y0 + 5 * scene.pitch];
+    const small = rows.length && Math.max(w / scene.width, h / scene.height) < 0.7;
+    return small ? [x0 - 2 * scene.pitch, y0 - 2 * scene.pitch, w, h] : null;
   }
 
   /** Point at a pair of groups in all plans: in their heats, and around both groups on their maps. */
@@ -240,14 +278,14 @@ export class PlanView {
   }
 }
 
-function orderOf(row) {
-  return row.own_order?.slots ? OWN_ORDER : row.order;
+/** Whether two plans take the same nodes, in whatever order. */
+function sameNodes(a, b) {
+  const known = new Set(a.node_rows);
+  return a.node_rows.length === b.node_rows.length && b.node_rows.every((row) => known.has(row));
 }
 
-/** The bottleneck's link in words: its name already ends with its class. */
-function boundBy({ class: kind, link }) {
-  const ends = (link ?? "").replace(new RegExp(`\\s${kind}$`), "").replace("->", " to ");
-  return `${kind} ${ends}`.trim();
+function orderOf(row) {
+  return row.own_order?.slots ? OWN_ORDER : row.order;
 }
 
 function capital(text) {
@@ -271,14 +309,13 @@ function timeOf(row, { slowest }) {
 }
 
 function figuresOf(row) {
-  const worst = row.bottleneck;
   const facts = [
     ["touches", spokenTouches(row.touches)],
-    ["bound by", worst ? boundBy(worst) : "nothing"],
+    ["bound by", row.binding],
     ["of the bound", `${Math.round(row.percent_of_bound)} %`],
     ["order", row.own_order?.slots ? "its own: take the rank file too" : row.order],
     ...(row.own_order?.needed ? [["without its order", spokenSeconds(row.own_order.sorted_time_s)]] : []),
-    ...Object.entries(row.terms).filter(([, seconds]) => seconds > 0).map(([name, seconds]) => [name, spokenSeconds(seconds)]),
+    ...spentOf(row),
   ];
   return el("dl", { class: "facts num" }, ...facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));
 }

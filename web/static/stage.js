@@ -144,8 +144,7 @@ export class MapStage {
     if (zoom && css < NEAR_CSS) {
       const span = (scene.pitch * Math.min(this.host.clientWidth, this.host.clientHeight)) / 20;
       this.view.fit(scene.x[row] - span / 2, scene.y[row] - span / 2, span, span);
-    }
-    this.view.reveal(scene.x[row], scene.y[row]);
+    } else this.view.reveal(scene.x[row], scene.y[row]);
     this.app.focus(row);
   }
 

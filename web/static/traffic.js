@@ -20,7 +20,18 @@ export function showTraffic(app) {
   const box = el("input", { type: "checkbox", checked: app.store.get("links"), id: "links", on: { change: (event) => app.store.set({ links: event.target.checked }) } });
   const draw = el("label", { class: "check" }, box, el("span", { text: `Draw the ${drawn(prediction)} on the map (darker: busier)` }));
   const matrix = prediction.matrix && prediction.matrix.labels.length > 1 ? heat(app, prediction.matrix) : null;
-  refill(byId("traffic"), classBars(prediction), matrix, topLinks(prediction), draw, noteList([...(found.notes ?? []), `wiring: ${prediction.wiring}; routing: ${prediction.routing}`]));
+  refill(byId("traffic"), timeList(prediction), el("p", { class: "soft", text: "The busiest link of each class:" }), classBars(prediction), matrix, topLinks(prediction), draw, noteList([...(found.notes ?? []), `wiring: ${prediction.wiring}; routing: ${prediction.routing}`]));
+}
+
+/** What the time goes to, as [name, time]; the parts are the whole. */
+export function spentOf({ spent }) {
+  return Object.entries(spent ?? {}).filter(([, seconds]) => seconds > 0).map(([name, seconds]) => [name, spokenSeconds(seconds)]);
+}
+
+/** The time and its parts, and what binds. */
+function timeList(prediction) {
+  const facts = [["time", spokenSeconds(prediction.time_s)], ...spentOf(prediction), ["bound by", prediction.binding]];
+  return el("dl", { class: "facts num" }, ...facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));
 }
 
 function heat(app, matrix) {

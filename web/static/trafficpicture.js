@@ -29,7 +29,7 @@ const [LARGE, MEDIUM, SMALL] = [38, 27, 21];
 export function trafficPicture(shown) {
   const { theme, found, title, group } = shown;
   const { kind } = shown.machine.answer;
-  const draw = { dragonfly, torus }[kind] ?? tree;
+  const draw = { dragonfly, "dragonfly+": dragonfly, torus }[kind] ?? tree;
   const { height } = SLIDE;
   const width = shown.both && draw !== tree ? NARROW : SLIDE.width;
   const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
@@ -38,7 +38,7 @@ export function trafficPicture(shown) {
   svg.append(sheet);
   draw(sheet, shown);
   text(svg, 40, 62, title, { size: Math.min(LARGE, (width - 80) / (0.57 * title.length)), weight: 650, fill: theme.ink });
-  if (kind === "dragonfly" && group >= 0) text(svg, 40, 146, `inside g${group}`, { fill: theme.soft });
+  if (kind === "dragonfly" && group >= 0) text(svg, 40, 186, `inside g${group}`, { fill: theme.soft });
   busiestLine(svg, shown);
   scale(svg, shown);
   return svg;
@@ -50,9 +50,10 @@ function text(svg, x, y, words, { size = MEDIUM, fill, anchor = "start", weight 
 }
 
 function busiestLine(svg, { found, theme }) {
-  const { links, time_s: time } = found.prediction;
-  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])} of ${spokenSeconds(time)}` : "nothing leaves a router";
-  text(svg, 40, 106, words, { fill: theme.soft });
+  const { links, time_s: time, binding } = found.prediction;
+  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])}` : "nothing leaves a router";
+  text(svg, 40, 106, `${spokenSeconds(time)}: ${binding}`, { fill: theme.soft });
+  text(svg, 40, 146, words, { fill: theme.soft });
 }
 
 /** A link's class and ends, without the number of its lane. */
@@ -76,13 +77,9 @@ function shade(theme, share) {
   return rampColour(theme.ramps.load, 0.2 + 0.8 * share);
 }
 
-/** The router of each row's group or leaf, and how many of some rows each has. */
-function unitOfRouters({ answer, router, coords }) {
-  const unit = new Int32Array(answer.routers.count).fill(-1);
-  router.forEach((at, row) => {
-    if (at >= 0) unit[at] = coords[0][row];
-  });
-  return unit;
+/** The group of each router, also of one without nodes. */
+function unitOfRouters({ answer }) {
+  return Int32Array.from(answer.routers.unit);
 }
 
 function tally(values) {
@@ -159,7 +156,7 @@ function circle(svg, shown, items, edges) {
   }
   const top = edges.find((edge) => edge.first) ?? edges.at(-1);
   const worst = items.find((item) => item.worst);
-  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 40), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
+  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 62), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
   else if (top) label(svg, shown, chordMiddle(point(at.get(top.a), RADIUS), point(at.get(top.b), RADIUS)), `${nameIn(items, top.a)} \u2013 ${nameIn(items, top.b)}: ${spokenSeconds(top.seconds)}`);
 }
 
@@ -212,6 +209,9 @@ function chordMiddle(from, to) {
 
 /** The busiest link's name, on the picture. */
 function label(svg, { theme }, [x, y], words, anchor = "middle") {
+  const wide = 0.58 * MEDIUM * words.length + 16; // a ground of its own: no line runs through it
+  const left = x - { start: 8, middle: wide / 2, end: wide - 8 }[anchor];
+  svg.append(svgEl("rect", { x: round(left), y: round(y - MEDIUM), width: round(wide), height: 1.36 * MEDIUM, rx: 6, fill: theme.map, "fill-opacity": 0.88 }));
   text(svg, round(x), round(y), words, { fill: theme.ink, anchor, weight: 650, halo: theme.map });
 }
 

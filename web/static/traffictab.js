@@ -44,6 +44,7 @@ export class TrafficTab {
     this.found = [];
     this.view = { ...this.view, group: -1, other: false };
     if (!describe?.prediction) return this.draw();
+    this.draw();
     try {
       const asked = { ...bodyOf(app, mark), links: LINKS };
       const own = await app.ask("traffic", "api/v1/describe", asked);
@@ -82,8 +83,8 @@ export class TrafficTab {
     for (const id of ["traffic-swap", "traffic-svg", "traffic-png"]) byId(id).disabled = !shown;
     byId("traffic-swap").hidden = byId("traffic-beside").hidden = found.length < 2;
     byId("traffic-both").checked = both;
-    byId("traffic-groups").hidden = !shown || app.machine.answer.kind !== "dragonfly";
-    const none = app.marks.current?.rows.length ? "" : "Mark a job's nodes to see its traffic.";
+    byId("traffic-groups").hidden = !shown || !app.machine.answer.kind.startsWith("dragonfly");
+    const none = this.none;
     if (!shown) {
       refill(byId("traffic-picture"), none);
       return;
@@ -93,6 +94,14 @@ export class TrafficTab {
     refill(byId("traffic-group"), el("option", { value: -1, text: "all groups" }), ...touched.map((id) => el("option", { value: id, text: `the routers of g${id}`, selected: id === view.group })));
     byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${this.words} (x)`;
     refill(byId("traffic-picture"), ...(both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which)));
+  }
+
+  /** What stands where there is no picture. */
+  get none() {
+    const { app } = this;
+    if (!app.marks.current?.rows.length) return "Mark a job's nodes to see its traffic.";
+    const describe = app.store.get("describe");
+    return describe && !describe.prediction ? describe.reason || "No prediction." : "Calculating the traffic …";
   }
 
   /** What the scheduler would choose, in words. */

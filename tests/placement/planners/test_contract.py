@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
-from placement.planners import BUNDLED, find, names
+from placement.planners import BUNDLED, find, fitting, names, refusal
 from placement.request import Request
 from placement.specs import parse_spec
 
@@ -113,3 +113,17 @@ def test_every_bundled_planner_is_found_by_name():
     assert set(STRATEGIES) <= set(names())
     with pytest.raises(UsageError, match="no strategy 'hilber'; there are auto, blades, "):
         find("hilber")
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_what_applies_is_known_without_a_plan_and_is_what_can_be_planned(spec):
+    machine = machine_of(spec)
+    planned = []
+    for name in BUNDLED:
+        try:
+            find(name)(machine, Request(count=1, free=machine.free))
+            planned.append(name)
+        except UsageError:
+            continue
+    assert fitting(machine, BUNDLED) == planned
+    assert [name for name in BUNDLED if refusal(machine, name) is None] == planned

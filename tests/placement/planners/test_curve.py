@@ -136,5 +136,7 @@ def test_the_stretch_avoids_busy_parts():
 @pytest.mark.parametrize("planner", [hilbert_groups, morton_groups])
 def test_groups_are_asked_of_dragonflies_only(planner):
     machine = parse_spec("torus:4x4")
-    with pytest.raises(UsageError, match=r"only a dragonfly has groups.* take hilbert or morton"):
+    with pytest.raises(
+        UsageError, match=r"needs a dragonfly or a dragonfly\+.* hilbert, .* morton, .* fit"
+    ):
         planner(machine, Request(count=2, free=machine.free))

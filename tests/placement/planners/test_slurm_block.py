@@ -233,7 +233,7 @@ def test_choice_equals_the_walk(seed, n):
 
 def test_other_topologies_have_no_blocks():
     machine = parse_spec("tree:4x4")
-    with pytest.raises(UsageError, match="topology/tree, not topology/block"):
+    with pytest.raises(UsageError, match=r"needs Slurm.s topology/block, and .* has topology/tree"):
         find("slurm-block")(machine, cases.random_case(random.Random(1), 16).request(np.arange(16)))
 
 

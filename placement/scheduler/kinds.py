@@ -1,0 +1,170 @@
+"""Kinds of nodes: a job gets nodes that are alike, as a partition of a scheduler has them.
+
+GPUs, cores and Slurm features tell kinds apart. Features of which a machine has many
+sets say where a node stands or who owns it, not what it is, and make no kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import PlanError, UsageError, printable
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+    from placement.support.array_types import Array, Ints, Mask
+
+__all__ = ["ANY", "Kinds", "alike", "kinds_of", "of_one_kind", "offered"]
+
+#: What a user asks for who wants nodes of several kinds in one job.
+ANY = "any"
+
+#: Sets of features up to which they are taken for kinds of nodes.
+_MOST_SETS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kinds:
+    """The kinds of a machine's n nodes, the one with most compute nodes first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        ``gpus=8``, ``gpus=0,cores=64`` …: what tells each from the others.
+    of : int64 (n,)
+        The kind of each node; -1 of one that computes nothing.
+    """
+
+    names: tuple[str, ...]
+    of: Ints
+
+
+def kinds_of(machine: Machine) -> Kinds:
+    """Return the kinds of nodes that a machine has.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> kinds_of(nidmap.load_machine("lumi")).names
+    ('gpus=8', 'gpus=0')
+    >>> kinds_of(nidmap.load_machine("torus:4x4")).names
+    ('all',)
+    """
+    return machine.once("kinds", lambda: _tell_apart(machine))
+
+
+def _tell_apart(machine: Machine) -> Kinds:
+    rows = np.flatnonzero(machine.compute)
+    kind, names = np.zeros(len(rows), dtype=np.int64), [""]
+    for column in ("gpus", "features", "cores"):
+        values = getattr(machine, column)[rows]
+        if not len(rows) or (values == values[0]).all():
+            continue  # the usual case, in no time
+        words, code = np.unique(values, return_inverse=True)
+        pairs, finer = np.unique(kind * len(words) + code, return_inverse=True)
+        if len(pairs) > len(names) and (column != "features" or len(words) <= _MOST_SETS):
+            names = [_name(names, column, words, *divmod(pair, len(words))) for pair in pairs]
+            kind = finer.reshape(-1)
+    order = np.argsort(-np.bincount(kind, minlength=len(names)), kind="stable")
+    of = np.full(len(machine), -1, dtype=np.int64)
+    of[rows] = np.argsort(order)[kind]
+    return Kinds(tuple(names[k] or "all" for k in order.tolist()), of)
+
+
+def _name(names: list[str], column: str, words: Array, outer: int, word: int) -> str:
+    """Name a kind: what it is within, and the value by which it is told from the others there."""
+    value = words[word] if words[word] != "" else "none"
+    return ",".join(part for part in (names[outer], f"{column}={value}") if part)
+
+
+def alike(machine: Machine, rows: Ints) -> Mask:
+    """Return the mask of the nodes that are of the kinds of some nodes.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> lumi = nidmap.load_machine("lumi")
+    >>> int(alike(lumi, np.array([0, 1])).sum()), int(alike(lumi, np.array([0, 5000])).sum())
+    (2048, 5026)
+    """
+    known = kinds_of(machine).of
+    return np.asarray(np.isin(known, known[rows]) & (known >= 0))
+
+
+def offered(machine: Machine, free: Mask, rows: Ints) -> Mask:
+    """Return the nodes that a job on some rows could have got: of its kinds, free or its own.
+
+    Parameters
+    ----------
+    machine : Machine
+    free : bool (n,)
+    rows : int64 (k,)
+    """
+    usable = free.copy()
+    usable[rows] = True
+    return np.asarray(usable & machine.compute & (alike(machine, rows) if len(rows) else True))
+
+
+def of_one_kind(
+    machine: Machine, free: Mask, count: int, include: Ints, kind: str = ""
+) -> tuple[Mask, str]:
+    """Return which of the free nodes a request may take, and what is to be said of that.
+
+    Parameters
+    ----------
+    machine : Machine
+    free : bool (n,)
+    count : int
+    include : int64 (k,)
+        Nodes that must be in the answer: theirs are the kinds that may be taken.
+    kind : str
+        One of `kinds_of`; ``any``: nodes of all kinds. '': of the kinds with so many free
+        nodes the one that the machine has most of.
+
+    Raises
+    ------
+    UsageError
+        No such kind.
+    PlanError
+        No kind has so many free nodes.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> lumi = nidmap.load_machine("lumi")
+    >>> mask, note = of_one_kind(lumi, lumi.free, 64, np.empty(0, dtype=np.int64))
+    >>> int(mask.sum()), note
+    (2978, 'nodes of one kind, gpus=8, are taken; --kind has gpus=8, gpus=0, any')
+    """
+    known = kinds_of(machine)
+    if len(known.names) < 2 or kind == ANY:
+        if kind not in ("", ANY, *known.names):
+            raise _no_such_kind(known, kind)
+        return free, ""
+    if kind:
+        if kind not in known.names:
+            raise _no_such_kind(known, kind)
+        return np.asarray(free & (known.of == known.names.index(kind))), ""
+    if len(include):
+        return np.asarray(free & alike(machine, include)), ""
+    have = np.bincount(known.of[free & (known.of >= 0)], minlength=len(known.names))
+    enough = np.flatnonzero(have >= count)
+    if not len(enough):
+        text = ", ".join(
+            f"{n} of {name}" for n, name in zip(have.tolist(), known.names, strict=True)
+        )
+        raise PlanError(
+            f"{count} nodes of one kind wanted, there are {text} free", "--kind any mixes them"
+        )
+    first = known.names[enough[0]]
+    others = int((have > 0).sum()) > 1
+    said = f"nodes of one kind, {first}, are taken; --kind has {', '.join(known.names)}, any"
+    return np.asarray(free & (known.of == enough[0])), said if others else ""
+
+
+def _no_such_kind(known: Kinds, kind: str) -> UsageError:
+    there = f"there are {', '.join(known.names)}, and any for nodes of all kinds"
+    return UsageError(f"no nodes of kind {printable(kind)!r}", there)
