@@ -27,6 +27,9 @@ __all__ = ["launch_options", "order", "run", "run_command", "step_options"]
 #: Seconds of a search that are said before it begins.
 _LONG = 5.0
 
+#: The deadline of auto where nobody states one, for more ranks than these.
+_USUAL_DEADLINE, _MANY = 120.0, 1 << 17
+
 #: Seconds that choosing an order may take while a launch of Slurm's filter waits.
 _PATIENCE = "1"
 
@@ -104,7 +107,7 @@ def run_command(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Seconds of processor time that auto and graph may take, reading included.",
+    help="Processor time for auto and graph; default: none, and 120 for 131,072 ranks or more.",
 )
 @sending_options
 @_launcher_order_option
@@ -180,7 +183,7 @@ def order(
     slots = job.slots(job.machine())
     asked = _add_relax(strategy) if relax else strategy
     sent = job_of(model)
-    seconds = _seconds_left(deadline, asked)
+    seconds = _seconds_left(deadline, asked, len(slots))
     if asked == "graph" and deadline is not None:
         asked = f"graph:seconds={seconds:g}"
     wish = Wish(wanted, asked, sent, seconds, machine_specs(job.specs))
@@ -193,7 +196,7 @@ def order(
     else:
         write_output(emit(made, chosen, way), output)
     _report(made, chosen, launcher_order)
-    if deadline is not None and made.optimised and not made.optimised["finished"]:
+    if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
         say("nidmap: --deadline has ended the search: more seconds may find a better order")
     copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.get("bytes"))[0])
     if copies:
@@ -204,10 +207,11 @@ def order(
         say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
 
 
-def _seconds_left(deadline: float | None, strategy: str) -> float:
+def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
     """Return the processor time that is left of a deadline after what was read until now."""
-    if deadline is None:
+    if deadline is None and (strategy != "auto" or ranks <= _MANY):
         return math.inf
+    deadline = _USUAL_DEADLINE if deadline is None else deadline
     if strategy not in ("auto", "graph"):
         raise UsageError("--deadline is for --strategy auto and graph", "others take no search")
     return max(deadline - time.process_time(), 0.001)

@@ -39,6 +39,7 @@ from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
+from rankmap.pattern.graph import Graph
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.job_pattern import fit_pattern
@@ -54,6 +55,10 @@ BY_J = 0.3
 #: Why no time is looked at where it would have to be simulated for every order.
 SHARED = "links are shared fairly in time"
 
+
+#: Edges of a graph whose times are predicted; each prediction of more takes several seconds, and
+#: gigabytes.
+MOST_TIMED = 1 << 22
 
 #: What every launcher does by itself.
 DEFAULT = "row-major"
@@ -136,12 +141,19 @@ def auto_order(
     """
     given = dict(job or {})
     fair = given.get("predictor") is not None and given["predictor"].fair
-    why = SHARED if fair else without_time(slots, given.get("routing", ""))
+    why = SHARED if fair else without_time(slots, given.get("routing", "")) or _too_large(pattern)
     if why:
         return _by_j(slots, pattern, seconds, why)
     ppn = slots.counts.tolist()
     asked, _ = predictor(slots.machine, {**given, "pattern": pattern, "ppn": ppn})  # type: ignore[arg-type]  # without_time has seen it
     return _by_time(asked, slots, pattern, seconds)
+
+
+def _too_large(pattern: str | Pattern) -> str:
+    """Return why a graph is too large to predict the time of one order after the other."""
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    edges = len(wanted.indices) // 2 if isinstance(wanted, Graph) else 0
+    return f"{edges:,} edges are too many to predict times" if edges > MOST_TIMED else ""
 
 
 def without_time(slots: Slots, routing: str = "") -> str:

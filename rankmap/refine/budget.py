@@ -67,4 +67,4 @@ def total_work(ranks: int) -> float:
 
 def seconds_for(ranks: int) -> float:
     """Return about how many seconds mapping so many ranks takes."""
-    return total_work(ranks) / A_SECOND * max(1.0, ranks / RANKS) ** CACHED
+    return total_work(ranks) / A_SECOND * float(max(1.0, ranks / RANKS) ** CACHED)

@@ -327,3 +327,12 @@ def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
     assert code == 1
     assert talk.startswith("nidmap: no valid order: a.slots:4: ")
     assert "not one of 0 to 3" in talk
+
+
+def test_a_graph_too_large_for_predictions_is_ordered_by_j(tool, here, monkeypatch):
+    monkeypatch.setattr("rankmap.joint.auto_order.MOST_TIMED", 63)
+    torn_graph(here / "torn.graph", 64)
+    code, out, talk = tool("order -m torus:4x4,bw=1 --ppn 4 --pattern graph:torn.graph --json")
+    assert code == 0
+    assert "chosen by J (64 edges are too many to predict times)" in talk
+    assert json.loads(out)["optimised"]["by"] == "J"
