@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from placement.plan import plan
     from rankmap.compare import compare
     from rankmap.grid.dims import dims
-    from rankmap.joint.by_strategy import order
     from rankmap.predict import predict
     from rankmap.runtime import cart_create, reorder
-    from rankmap.runtime.record import record
+    from rankmap.search.by_strategy import order
 
 __all__ = [
     "cart_create",
@@ -39,7 +38,6 @@ __all__ = [
     "order",
     "plan",
     "predict",
-    "record",
     "reorder",
 ]
 
@@ -57,11 +55,10 @@ _API = {
     "__version__": ("placement", "__version__"),
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
-    "order": ("rankmap.joint.by_strategy", "order"),
+    "order": ("rankmap.search.by_strategy", "order"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),
-    "record": ("rankmap.runtime.record", "record"),
     "reorder": ("rankmap.runtime", "reorder"),
     "cart_create": ("rankmap.runtime", "cart_create"),
 }
@@ -88,7 +85,7 @@ _COMMANDS = {
     "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
     "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
     "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
-    "ab": ("workloads.program.commands:ab", "Measure default and plan with your program."),
+    "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
     "slurm": ("placement.commands.slurm:slurm", "Plan by one line in the job script."),
@@ -97,7 +94,7 @@ _COMMANDS = {
 }
 
 #: What else a later room brings to an earlier one, which may not import it.
-_STRATEGIES = {"auto": "rankmap.joint.planner:auto"}
+_STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "predict --against": "workloads.minicray.against",
     "names of order": "rankmap.orders:names",
@@ -109,13 +106,21 @@ _SERVICES = {
 def __getattr__(name: str) -> Any:
     """Load a name of the front door when it is first asked for."""
     if name not in _API:
-        raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
+        raise AttributeError(f"module 'nidmap' has no attribute {name!r}{_instead(name)}")
     if _HIDDEN:
         raise ImportError(_HIDDEN)
     module, attribute = _API[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
+
+
+def _instead(name: str) -> str:
+    """Return what does now what a name of an earlier release did, '' for any other."""
+    if _HIDDEN:
+        return ""
+    instead = import_module("placement.support.old_spellings").GONE.get(f"nidmap.{name}")
+    return f": {instead}" if instead else ""
 
 
 def shadowed() -> str:

@@ -12,12 +12,12 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
-from placement.scheduler.baseline import baseline_of
+from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
 
-__all__ = ["counted", "overfull", "plan", "spans", "usual_strategy"]
+__all__ = ["counted", "describe", "overfull", "plan", "request_for", "spans", "usual_strategy"]
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
@@ -40,6 +40,7 @@ def plan(
     seed: int = 0,
     baseline: Baseline | str = "",
     segment: int | None = None,
+    promised: Mask | None = None,
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -72,9 +73,12 @@ def plan(
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`), for any strategy; 0, with a ``training:``
         pattern: those of a replica (tp, ep and pp), where a block holds it.
+    promised : bool (n,) or None
+        Rows among the candidates that others wait for: the plan leaves them out, the
+        scheduler may take them.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
-        ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
+        ``bytes``, ``routing`` … (`rankmap.search.planner.auto`).
 
     Returns
     -------
@@ -105,17 +109,56 @@ def plan(
         )
     if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
-    free, must = _free(machine, count, candidates, include, exclude)
-    own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
-    request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own, segment)
-    if name not in _KNOW_TREES:
-        request = _inside_one_tree(machine, request)
+    request = request_for(
+        machine, count, candidates=candidates, include=include, exclude=exclude,
+        per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed,
+        baseline=baseline, segment=segment, any_tree=name in _KNOW_TREES, promised=promised,
+    )  # fmt: skip
+    request = replace(request, job=job)
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
         choice = _choose(machine, request, name)
     _verify(machine, request, choice.rows, name)
-    return _describe(machine, request, choice, name)
+    return describe(machine, request, choice, name)
+
+
+def request_for(
+    machine: Machine,
+    count: int,
+    *,
+    candidates: Mask | None = None,
+    include: Iterable[int] = (),
+    exclude: Iterable[int] = (),
+    per_blade: int = 4,
+    contiguous: bool = False,
+    weights: Ints | None = None,
+    seed: int = 0,
+    baseline: Baseline | str = "",
+    segment: int | None = None,
+    any_tree: bool = False,
+    promised: Mask | None = None,
+) -> Request:
+    """Return what every planner is asked, of the same arguments as `plan`.
+
+    Parameters
+    ----------
+    any_tree : bool
+        Whether the planner chooses the tree of a topology.conf itself.
+
+    Raises
+    ------
+    PlanError, UsageError
+        As `plan`.
+    """
+    free, must = _free(machine, count, candidates, include, exclude)
+    own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
+    request = Request(
+        count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment
+    )
+    if promised is not None:
+        request = replace(request, free=_without_promised(machine, request, promised), idle=free)
+    return request if any_tree else _inside_one_tree(machine, request)
 
 
 def _choose(machine: Machine, request: Request, name: str) -> Choice:
@@ -182,10 +225,25 @@ def _free(
     return free, must
 
 
+def _without_promised(machine: Machine, request: Request, promised: Mask) -> Mask:
+    """Return which rows are free and not waited for by others, or are to be included."""
+    free = request.free & ~promised
+    free[request.include] = True
+    have, lost = int(free.sum()), int((request.free & ~free).sum())
+    if have < request.count:
+        raise PlanError(
+            f"{request.count} nodes wanted, {have} free beside {lost} that pending jobs name",
+            "--include takes nodes that others wait for",
+        )
+    return free
+
+
 def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> None:
     have = int(free.sum())
     if have < count:
         excluded = f", {dropped} excluded" if dropped else ""
+        silent = int((machine.state == "not_responding").sum())
+        excluded += f", {silent} idle ones that do not respond (idle*)" if silent else ""
         raise PlanError(
             f"{count} nodes wanted, {have} free: {count - have} missing",
             f"{machine.name} has {int(machine.compute.sum())} compute nodes{excluded}",
@@ -215,7 +273,8 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     ours = needed if len(needed) else tree[planners.find("slurm-tree")(machine, request)[:1]]
     inside = request.free & (tree == ours[0])
     _refuse_short(machine, inside, request.count, 0)
-    return replace(request, free=inside)
+    idle = None if request.idle is None else request.idle & (tree == ours[0])
+    return replace(request, free=inside, idle=idle)
 
 
 def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
@@ -237,7 +296,8 @@ def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> No
         )
 
 
-def _describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
+def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
+    """Return a choice as a plan, with what its nodes touch beside the baseline's."""
     from placement.lookup import nodes_of
 
     rows = choice.rows
@@ -257,6 +317,8 @@ def _describe(machine: Machine, request: Request, choice: Choice, strategy: str)
         warnings=choice.warnings,
         order=choice.order,
         written=choice.written,
+        judged=choice.judged,
+        request=request,
     )
 
 
@@ -272,7 +334,7 @@ def _default(machine: Machine, request: Request) -> dict[str, Any]:
         "touches": None,
     }
     try:
-        rows = planners.find(own.strategy)(machine, request)
+        rows = scheduler_choice(machine, request)
         default["touches"] = spans(machine, rows)
         default["nodelist"] = nodes_of(machine, rows).fold()
     except PlanError as error:

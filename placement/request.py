@@ -67,6 +67,9 @@ class Request:
     segment : int or None
         Nodes of a segment, none of which is split over blocks
         (`placement.planners.segments`); None: no segments.
+    idle : bool (n,) or None
+        Rows that the scheduler may take by itself, where some of them are not `free`
+        because others wait for them; None: the free ones.
     """
 
     count: int
@@ -79,6 +82,7 @@ class Request:
     job: Mapping[str, Any] = field(default_factory=dict)
     baseline: Baseline = field(default_factory=Baseline)
     segment: int | None = None
+    idle: Mask | None = None
 
     def rows(self) -> Ints:
         """Return the free rows in the machine's order.
@@ -115,6 +119,9 @@ class Choice:
         Returns that order as text of a format (see `nidmap order --format`),
         or for '' of the one that the name of a file asks for, within a
         ``--mapping-limit``; and what a person should know of that.
+    judged : callable or None
+        Returns whether other nodes, rank r on slot r, are worth leaving the baseline for, and
+        what they win in a sentence; None where the strategy predicts nothing.
     """
 
     rows: Ints
@@ -123,6 +130,7 @@ class Choice:
     warnings: tuple[str, ...] = ()
     order: object = None
     written: Written | None = None
+    judged: Callable[[Ints], tuple[bool, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -134,7 +142,10 @@ class Plan(Choice):
     nodes : NodeList
         The nodes of its rows.
     strategy : str
+    request : Request
+        What was asked.
     """
 
     nodes: NodeList
     strategy: str
+    request: Request

@@ -70,7 +70,7 @@ def fit_order(
     limit : str or None
         As ``--mapping-limit`` gives it.
     job : mapping or None
-        What else is said of the job (`rankmap.joint.job.KEYS`): predicted time decides
+        What else is said of the job (`rankmap.search.job.KEYS`): predicted time decides
         where it is known, else J.
 
     Returns
@@ -277,8 +277,8 @@ def shorten_order(
 
 def _clock(order: Order, job: JobWords) -> Callable[[Order], float] | None:
     """Return what predicts the time of orders of the same ranks; None where nothing can."""
-    from rankmap.joint.auto_order import without_time
-    from rankmap.joint.job import predictor
+    from rankmap.search.cost import without_time
+    from rankmap.search.job import predictor
 
     on = order.on
     if on.machine is None or on.rows is None or without_time(on, job.get("routing", "")):

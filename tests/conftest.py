@@ -22,10 +22,6 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("NIDMAP_HYPOTHESIS", "ci"))
 
-# Orders that an earlier run of other code has kept are none of these tests' business.
-os.environ["NIDMAP_ORDERS"] = ""
-os.environ["NIDMAP_LEASES"] = ""
-
 # A shell starts background commands with SIGINT ignored, and children inherit that:
 # the tests of Ctrl-C must not depend on how the tests themselves were started.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

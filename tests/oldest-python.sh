@@ -31,7 +31,7 @@ fi
 # examples of each property; what waits for Slurm, MPI or many processes, or unpacks gigabytes,
 # is tested by `unit`.
 [ $# -gt 0 ] || set -- tests/placement/lists tests/placement/readers tests/placement/planners \
-    tests/placement/writers tests/commands/test_plan_formats.py tests/rankmap/emit \
+    tests/writers tests/commands/test_plan_formats.py tests/rankmap/emit \
     tests/rankmap/pattern -m 'not slurm and not mpi' -k 'not 256_mib'
 export NIDMAP_HYPOTHESIS="${NIDMAP_HYPOTHESIS:-quick}"
 exec "$venv/bin/python" -m pytest -q -p no:cacheprovider "$@"

@@ -22,10 +22,10 @@ from web.workers import report
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints, Mask
-    from rankmap.joint.budget import Moment
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
+    from rankmap.search.budget import Moment
     from rankmap.slots import Slots
 
 
@@ -105,7 +105,7 @@ def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> 
 
 def _new_order(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
     """Return a new order, as ``nidmap order`` makes it."""
-    from rankmap.joint.by_strategy import order_by_strategy
+    from rankmap.search.by_strategy import order_by_strategy
 
     return order_by_strategy(slots, pattern, _order_name(strategy), job)
 
@@ -187,14 +187,14 @@ def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str,
     ``own_order``: the slot of every rank (None where rank r is on slot r), and
     the time without it.
     """
-    from rankmap.compare import DEFAULT_ORDER, compare_strategies
+    from rankmap.compare import compare_strategies
     from web import link_loads
 
     found = compare_strategies(
         _predictor(machine, wanted, wanted.count),
         wanted.count,
         wanted.strategies,
-        [_order_name(order) for order in wanted.orders] or [DEFAULT_ORDER],
+        [_order_name(order) for order in wanted.orders],
         told=_report_row,
         progress=_report_search,
         candidates=_candidates(machine, free, wanted.from_),

@@ -20,8 +20,6 @@ PROGRAMS = {
     "isx": ("workloads.isx.command:isx", "ISx bucket sort: strong, weak, weak_iso."),
     "fft": ("workloads.fft.command:fft", "2-D and 3-D FFTs on slabs and pencils."),
     "contention": ("workloads.contention.command:contention", "All-to-all by leaf modules."),
-    "ab": ("workloads.ab.command:ab", "Does an order or a node set help? Measured."),
-    "report": ("workloads.report.command:report", "Tables and plots of several runs."),
 }
 
 
@@ -60,13 +58,13 @@ def _say_once(error: Exception) -> int:
 
 @click.group(cls=BenchGroup)
 def bench() -> None:
-    """Measure sorts, FFTs, stencils and all-to-alls, and whether an order helps.
+    """Measure sorts, FFTs, stencils and all-to-alls.
 
     Every program runs on MPI ranks: started by -n on this machine, or by your
     own launcher, e.g. srun -n 9216 nidmap bench fft …
 
     \b
     nidmap bench alltoall -n 4 -o alltoall.csv
-    srun -n 512 nidmap bench ab --workload fft --orders default,auto -o ab.csv
-    nidmap bench report ab.csv -o report.html
+    srun -n 512 nidmap bench fft --shape 512x512x512 -o fft.csv
+    nidmap ab -m shaheen2 --pattern fft:16x32 -- srun -n 512 nidmap bench fft --shape 512x512x512
     """

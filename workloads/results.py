@@ -3,7 +3,8 @@
 Four shapes by suffix: ``.csv`` (the header as JSON in a comment on the first
 line), ``.parquet`` (the header in the file's metadata; needs pyarrow),
 ``.jsonl`` (one object a line, the header first) and ``.json`` (one object, the
-header with ``samples`` in it). While a program runs, each
+header with ``samples`` in it). ``.svg`` and ``.png`` are a picture of the samples, which then
+stand beside it as CSV. While a program runs, each
 finished sample goes into ``FILE.part`` (in the last shape), so that a kill or
 a time limit of the batch system loses none of them.
 """
@@ -31,7 +32,7 @@ __all__ = ["SCHEMA", "Journal", "Run", "check_name", "csv_text", "load", "read_r
 #: Name and version of the shape, first thing in every file.
 SCHEMA = "nidmap.samples/1"
 
-_SUFFIXES = (".csv", ".parquet", ".jsonl", ".json")
+_SUFFIXES = (".csv", ".parquet", ".jsonl", ".json", ".svg", ".png")
 _MARK = f"# {SCHEMA} "
 
 
@@ -69,6 +70,8 @@ def check_name(path: str | None) -> None:
         raise UsageError(f"-o {printable(path)}: samples are written as {', '.join(_SUFFIXES)}")
     if path is not None and path.endswith(".parquet"):
         _pyarrow()
+    if path is not None and path.endswith(_SUFFIXES[-2:]):
+        import_module("matplotlib")
 
 
 def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -77,7 +80,8 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     Parameters
     ----------
     path : str
-        ``.csv``, ``.parquet``, ``.jsonl`` or ``.json``; ``-`` for standard output, as CSV.
+        ``.csv``, ``.parquet``, ``.jsonl`` or ``.json``; ``.svg`` or ``.png`` for a picture,
+        and the samples beside it as CSV; ``-`` for standard output, as CSV.
     header : mapping
         What the samples are of; anything JSON can hold.
     rows : iterable of mapping
@@ -109,6 +113,12 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
         write_output("".join(_line(entry) for entry in (full, *kept)), path)
     elif path.endswith(".json"):
         write_output(_line({**full, "samples": kept}), path)
+    elif path.endswith(_SUFFIXES[-2:]):
+        from workloads.picture import draw_samples
+
+        stem, _, form = path.rpartition(".")
+        save(f"{stem}.csv", header, kept)
+        write_output(draw_samples(header, kept, form), path)
     else:
         write_output(f"{_MARK}{_line(full)}{csv_text(kept)}", path)
 

@@ -161,10 +161,19 @@ class Session:
             if error is None:
                 with together(self.comm):
                     self.journal.close(self.ended)
+                self._say_time()
                 if self.root and self.ended != "complete":
                     say(f"nidmap: {self.ending()}")
             elif self.root:  # no word with the others: they may be elsewhere
                 self._keep_samples(error)
+
+    def _say_time(self) -> None:
+        """Say in one line what all cases took together: the figure that `nidmap ab` reads."""
+        if self.root and self.finished:
+            both = all("communication" in result.phases for result in self.finished)
+            phase = "communication" if both else "total"
+            seconds = sum(result.median(phase) for result in self.finished)
+            say(f"nidmap: {phase} took {seconds:.6e} s")
 
     def ending(self) -> str:
         """Say that the run ended early, and what is kept of it."""

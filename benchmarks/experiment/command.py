@@ -41,7 +41,7 @@ def experiment(
 
     Other jobs hold some nodes; the real slurmctld says what it would give a
     job, nidmap plan --strategy auto what it would take, and both run side by
-    side in blocks, as bench ab does it. Ten seeds take an hour on two cores.
+    side in blocks of one launch. Ten seeds take an hour on two cores.
 
     \b
     python -m benchmarks.experiment --seeds 10 -o results

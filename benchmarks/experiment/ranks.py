@@ -1,6 +1,6 @@
 """One launch of the experiment, run by every rank: ``python -m …ranks JOB.json``.
 
-The arms are measured as in ``nidmap bench ab``; after them each runs a few
+The arms take turns in one launch (`paired`); after them each runs a few
 times more while its first rank reads the links' counters, so that an arm's
 bytes are known link by link.
 """
@@ -12,10 +12,10 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
+from benchmarks.experiment.paired import measure
 from placement.commands.common import write_output
 from placement.errors import LaunchError
-from workloads.ab.arms import Arm, Comparison
-from workloads.ab.running import measure
+from workloads.ab.arms import Arm
 from workloads.minicray.client import link_bytes
 from workloads.options import Common
 from workloads.session import quiet_barrier
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-    from workloads.ab.running import Side
+    from benchmarks.experiment.paired import Side
     from workloads.session import Session
 
 __all__ = ["main"]
@@ -44,10 +44,6 @@ def main() -> int:
 
 def _measure(job: dict[str, Any]) -> int:
     common = Common(repeat=job["repeat"], warmup=0, seed=job["seed"], output=job["output"])
-    asked = Comparison(
-        ("default",), pattern=job["pattern"], machine=job["machine"], workload=job["workload"],
-        options=tuple(job["options"]), blocks=job["blocks"], launch=job["seed"],
-    )  # fmt: skip
 
     def count(session: Session, sides: Sequence[Side]) -> None:
         carried = {side.arm.name: _count_links(session, side, job) for side in sides}
@@ -61,7 +57,7 @@ def _measure(job: dict[str, Any]) -> int:
             raise LaunchError("the ranks are not where srun was asked to start them")
         return [Arm(**arm) for arm in job["arms"]]
 
-    session = measure(common, asked, arms, count)
+    session = measure(common, job, arms, count)
     return session.exit_code
 
 

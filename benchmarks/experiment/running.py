@@ -171,7 +171,6 @@ def measure_case(
             {
                 "name": arm.name,
                 "order": "given",
-                "nodes": ",".join(machine.names[arm.rows].tolist()),
                 "members": arm.members(used, case.ppn),
                 "control": arm.control,
             }

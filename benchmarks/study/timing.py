@@ -74,9 +74,7 @@ def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line
     left = asked.left(slots)
     found = []
     for phase in asked.phases(slots, order):
-        bandwidth, memory, *fixed = asked.parts(
-            phase, asked.loads(phase.total, left, phase.sent), left
-        )
+        bandwidth, memory, *fixed = asked.parts(phase, asked.loads(phase.total, left), left)
         found.append(Line(sum(fixed), (bandwidth + memory) / asked.size))
     return found
 
@@ -216,7 +214,7 @@ class Stepped:
         self.fixed = 0.0
         self.phases: list[list[_Step]] = []
         for phase in asked.phases(slots):
-            whole = asked.loads(phase.total, None, enough=0.0)
+            whole = asked.loads(phase.total, None)
             self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
@@ -225,7 +223,7 @@ class Stepped:
             self.phases.append(
                 [
                     _step(
-                        asked.loads(phase.job.demand(one), None, enough=0.0),
+                        asked.loads(phase.job.demand(one), None),
                         times,
                         one.message(ranks),
                     )

@@ -57,10 +57,11 @@ def run(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     if sys.stdout is None or sys.stderr is None:
         _stand_in_for_closed()
-    if any("\0" in word for word in (sys.argv[1:] if argv is None else argv)):
+    words = sys.argv[1:] if argv is None else argv
+    if any("\0" in word for word in words):
         return fail("an argument holds a NUL, which no name and no path has", 2)
     try:
-        code: Any = cli.main(args=argv, prog_name="nidmap", standalone_mode=False)
+        code: Any = cli.main(args=words, prog_name="nidmap", standalone_mode=False)
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # click leaves by SystemExit when a pipe breaks
         silence_stdout()
@@ -70,7 +71,8 @@ def run(argv: list[str] | None = None) -> int:
         what = f"cannot read or write {error.filename}" if error.filename else "cannot write"
         return fail(f"{what}: {error.strerror or error}", 5)
     except (Exception, KeyboardInterrupt) as error:
-        return _explain(error)
+        line = _replacement(error, words)
+        return fail(line, 2) if line else _explain(error)
     return code if isinstance(code, int) else 0
 
 
@@ -108,6 +110,15 @@ def _explain(error: BaseException) -> int:
         raise error
     what = f"{type(error).__name__}: {error}"
     return fail(f"internal error, {what}; a defect: NIDMAP_DEBUG=1 shows where", 70)
+
+
+def _replacement(error: BaseException, words: list[str]) -> str:
+    """Return what to use where words that were refused name what left, '' for any other error."""
+    if getattr(error, "exit_code", None) != 2:
+        return ""
+    from placement.support.old_spellings import replacement
+
+    return replacement(words)
 
 
 def fail(message: str, code: int) -> int:

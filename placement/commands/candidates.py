@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.commands.common import say
+from placement.commands.common import say, warn
 from placement.emit.formats import JOB_NODES
 from placement.errors import PlanError
 from placement.lists.pasted import read_list
 from placement.lookup import find_rows, rows_of
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask
 
-__all__ = ["Candidates", "candidates"]
+__all__ = ["Candidates", "candidates", "promised_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,9 +120,12 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     """
     from placement.slurm.nodes import free_nodes
 
-    found = _without_held(free_nodes(partition, **others))
+    found = free_nodes(partition, **others)
     for note in found.notes:
         say(f"nidmap: {note}")
+    silent = int((found.state == "not_responding").sum())
+    if silent and int(found.free.sum()) < count:
+        warn(f"nidmap: {counted(silent, 'idle node')} of Slurm's do not respond (idle*)")
     names = [found.default_partition] if partition is None else partition.split(",")
     if names == [""]:
         return found
@@ -144,23 +148,21 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     return chosen
 
 
-def _without_held(found: SlurmNodes) -> SlurmNodes:
-    """Return Slurm's nodes, those that other plans or pending jobs want counted as promised."""
-    from placement.slurm.leases import leased_nodes, pinned_nodes
+def promised_rows(machine: Machine, free: Mask) -> Mask | None:
+    """Return the free nodes that pending jobs name, and say how many; None for none."""
+    from placement.slurm.nodes import promised_nodes
 
-    idle, notes = found.free, list(found.notes)
-    planned = found.planned.copy()
-    for held, words in (
-        (leased_nodes(), "your plans of the last minutes hold"),
-        (pinned_nodes(), "pending jobs name"),
-    ):
-        mine = np.isin(found.names, list(held))
-        if (mine & idle).any():
-            notes.append(
-                f"{words} {int((mine & idle).sum())} of the idle nodes, which are left out"
-            )
-        planned |= mine
-    return replace(found, planned=planned, notes=tuple(notes))
+    by_job = {
+        job: np.isin(machine.names, list(nodes)) & free for job, nodes in promised_nodes().items()
+    }
+    named = {job: mask for job, mask in by_job.items() if mask.any()}
+    if not named:
+        return None
+    promised: Mask = np.logical_or.reduce(list(named.values()))
+    jobs = ", ".join(list(named)[:4]) + (" …" if len(named) > 4 else "")
+    left_out = counted(int(promised.sum()), "idle node")
+    warn(f"nidmap: {left_out} left out, which pending jobs name ({jobs}); --include takes them")
+    return promised
 
 
 def _idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:

@@ -19,7 +19,7 @@ from placement.hooks import SERVICES, load
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from placement.machine import Machine
 
@@ -36,7 +36,9 @@ __all__ = [
     "silence_stdout",
     "slurm_options",
     "to_json",
+    "warn",
     "write_output",
+    "write_outputs",
 ]
 
 #: What a shell can complete here, and what says its names.
@@ -205,6 +207,11 @@ def say(text: str) -> None:
         click.echo(text, err=True)
 
 
+def warn(text: str) -> None:
+    """Write one line to stderr, under ``--quiet`` too: the answer is no, or another than asked."""
+    click.echo(text, err=True)
+
+
 def to_json(value: Any) -> str:
     """Return `value` as indented JSON; numpy scalars and arrays become numbers and lists."""
     return json.dumps(value, indent=2, default=methodcaller("tolist")) + "\n"
@@ -222,18 +229,48 @@ def write_output(data: str | bytes, path: str | None) -> None:
     OutputError
         Where it cannot be written; nothing is left behind.
     """
-    raw = data.encode() if isinstance(data, str) else data
-    if path is None or path == "-":
-        _to_stdout(raw)
-        return
+    write_outputs((data, path))
+
+
+def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
+    """Write several results as `write_output` does: all of their files, or none.
+
+    Raises
+    ------
+    OutputError
+        Where one of them cannot be written; nothing is left behind.
+    """
+    raws = [(data.encode() if isinstance(data, str) else data, path) for data, path in outputs]
+    files = [(raw, path) for raw, path in raws if path not in (None, "-") and _is_replaced(path)]
+    with contextlib.ExitStack() as stack:
+        ready = [_write_beside(raw, path, stack) for raw, path in files]
+        for raw, path in raws:
+            if path is None or path == "-":
+                _to_stdout(raw)
+            elif (raw, path) not in files:
+                _write_in_place(raw, path)
+        for temporary, path in ready:
+            with _refusing(path):
+                os.replace(temporary, path)
+            _remove_left_behind(path)
+
+
+def _is_replaced(path: str) -> bool:
+    return os.path.isfile(path) or not os.path.exists(path)
+
+
+@contextlib.contextmanager
+def _refusing(path: str) -> Iterator[None]:
+    """Say which output cannot be written."""
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            with open(path, "wb") as stream:
-                stream.write(raw)
-        else:
-            _replace(raw, os.path.realpath(path))
+        yield
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _write_in_place(raw: bytes, path: str) -> None:
+    with _refusing(path), open(path, "wb") as stream:
+        stream.write(raw)
 
 
 def _to_stdout(raw: bytes) -> None:
@@ -260,22 +297,30 @@ def silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _replace(raw: bytes, path: str) -> None:
-    """Write a temporary file beside `path` and rename it over it, keeping its mode."""
-    folder, name = os.path.split(path)
+def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> tuple[str, str]:
+    """Write a temporary file beside `path`, with its mode, that goes where it is not renamed.
+
+    Returns
+    -------
+    str, str
+        Its path, and the one that it is for, without symbolic links.
+    """
+    real = os.path.realpath(path)
+    folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
-    try:
+    stack.callback(_unlink, temporary)
+    with _refusing(path):
         if not _write_nameless(raw, temporary):
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as stream:
                 _store(stream, raw)
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _remove_left_behind(path)
+        os.chmod(temporary, _mode(real))
+    return temporary, real
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def _write_nameless(raw: bytes, path: str) -> bool:

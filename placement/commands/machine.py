@@ -170,10 +170,8 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     """Write a machine in a format that other programs read.
 
     Graphs: graphml, gexf, gml, node-link (JSON), edgelist. Tables: csv
-    (nodes), links-csv, routers-csv, parquet. Dumps, which nidmap reads back:
-    xtprocadmin, xtdb2proc, meshcoords, torus-coordinates, system-map,
-    rtr-aries, rtr-gemini, sls, topology-conf, topology-yaml,
-    scontrol-topology, sinfo, ibnetdiscover, ibnetdiscover-ports.
+    (nodes), links-csv, routers-csv, parquet. For Slurm, and read back by
+    nidmap: topology-conf, topology-yaml.
 
     \b
     nidmap machine export -m shaheen2 -o shaheen2.graphml

@@ -17,6 +17,7 @@ from placement.commands.common import (
     say,
     slurm_options,
     to_json,
+    warn,
     write_output,
 )
 from placement.errors import ParseError, UsageError, printable
@@ -346,7 +347,8 @@ def free(
     }
     write_output(to_json(document) if as_json else folded, output)
     states = ", ".join(f"{many} {printable(word)}" for word, many in sorted(found.states.items()))
-    say(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")
+    tell = say if found.nodes else warn
+    tell(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")
     for note in found.notes:
         say(f"nidmap: {note}")
     if not found.nodes:

@@ -18,9 +18,9 @@ from placement.commands.common import (
     quiet_option,
     say,
     slurm_options,
-    write_output,
+    write_outputs,
 )
-from placement.commands.plan_report import PlanOptions, PlanReport
+from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
 from placement.emit import FORMATS
 from placement.errors import UsageError
@@ -152,8 +152,10 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
     Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
     chosen with: partition, constraint, reservation, nodes to have and not to
-    have. With --slack they start the program on -N of the nodes that the job
-    gets, chosen inside it.
+    have. exclude and switches leave the choice to Slurm, and say which nodes it
+    would choose now; where a strategy that predicts sees no gain in those,
+    nothing is excluded. With --slack they start the program on -N of the nodes
+    that the job gets, chosen inside it.
 
     \b
     nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
@@ -174,14 +176,13 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         check = check_plan(report.job, simulated)  # asked by the very header of the job
-    text = report.text(check)
-    told = ""
+    outputs, told = [(report.text(check), options.output)], ""
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
         wanted = options.order_format or "", options.order_out, options.mapping_limit
         order, told = chosen.written(*wanted)
-        write_output(order, options.order_out)
-    write_output(text, options.output)
+        outputs.insert(0, (order, options.order_out))
+    write_outputs(*outputs)
     report.say(check)
     if told:
         say(f"nidmap: {told}")
@@ -189,11 +190,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
-    """Return the report on the plan that the options of ``nidmap plan`` ask for.
-
-    Idle nodes that it takes are kept from this user's other plans for some minutes, unless it
-    is only printed on a terminal.
-    """
+    """Return the report on the plan that the options of ``nidmap plan`` ask for."""
     from placement.plan import usual_strategy
 
     options = PlanOptions(
@@ -202,16 +199,7 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
         **given,
     )
     _refuse_contradictions(options)
-    machine = machine_from(options.specs)
-    if options.source != "idle":
-        return _choose(machine, options)
-    from placement.slurm.leases import lease, one_plan_at_a_time
-
-    with one_plan_at_a_time():
-        report = _choose(machine, options)
-        if options.output is not None or not sys.stdout.isatty():
-            lease(report.plan.nodes)  # what is only looked at is in nobody's hands
-    return report
+    return _choose(machine_from(options.specs), options)
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:
@@ -254,6 +242,11 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
             )
         if options.order_format is not None and options.order_out is None:
             raise UsageError("--order-format goes with --order-out")
+        if options.order_out is not None and options.form in SOFT:
+            raise UsageError(
+                f"--order-out and --format {options.form} exclude each other",
+                "Slurm chooses the nodes: nidmap run orders the ranks inside the job",
+            )
         if options.order_out == "-" and options.output in (None, "-"):
             raise UsageError("the nodes and the order cannot both go to standard output")
         return
@@ -271,15 +264,23 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    from placement.commands.candidates import candidates
+    from placement.commands.candidates import candidates, promised_rows
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
+    from placement.scheduler.constraints import looks_at_switches
 
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
-    compared = baseline_of if offered.slurm is None else live_baseline
+    own, promised, live = baseline_of(machine), None, offered.slurm is not None
+    if live and offered.free is not None:
+        own, promised = live_baseline(machine), promised_rows(machine, offered.free)
+    if options.form == "switches" and not looks_at_switches(machine, own, live):
+        raise UsageError(
+            f"--format switches: {own.words} does not look at --switches",
+            "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
+        )
     with bar() as show:
         traffic = {}
         if options.strategy in PREDICTING:
@@ -297,10 +298,11 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             segment=options.segment,
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
-            baseline=compared(machine, options.baseline or ""),
+            baseline=options.baseline or own,
+            promised=promised,
             **traffic,
         )
-    return PlanReport(machine, chosen, options, offered)
+    return PlanReport(machine, chosen, options, offered, own)
 
 
 def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import absolute_specs, say
+from placement.commands.common import absolute_specs, say, warn
 from placement.commands.sending import SENDING
 from placement.emit import emit
 from placement.emit.formats import Emission, Job
@@ -20,16 +20,16 @@ from placement.errors import UsageError
 from placement.lookup import nodes_of
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
+from placement.scheduler.constraints import Exclusion, best_exclusion, leaf_count, led_to
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.machine import Machine
-    from placement.request import Plan
+    from placement.request import Baseline, Plan
     from placement.slurm.starts import PlanCheck
-    from placement.support.array_types import Ints, Ints32, Mask
 
-__all__ = ["PlanOptions", "PlanReport", "around", "plan_document"]
+__all__ = ["SOFT", "PlanOptions", "PlanReport", "plan_document"]
 
 
 class PlanOptions(SimpleNamespace):
@@ -50,6 +50,9 @@ class PlanOptions(SimpleNamespace):
 #: Formats that pin the job to the very nodes.
 _PINNING = ("nodelist", "lines", "sbatch", "pbs")
 
+#: Formats that leave the choice of the nodes to Slurm.
+SOFT = ("exclude", "switches")
+
 #: Formats that hold the command which chooses inside a job with slack, or are for programs.
 _TELL_SLACK = ("sbatch", "exclude", "switches", "json", "pbs")
 
@@ -64,12 +67,15 @@ class PlanReport:
     plan : Plan
     options : PlanOptions
     offered : Candidates
+    own : Baseline
+        What the scheduler does by itself, whatever the plan is compared with.
     """
 
     machine: Machine
     plan: Plan
     options: PlanOptions
     offered: Candidates
+    own: Baseline
 
     @cached_property
     def job(self) -> Job:
@@ -92,15 +98,37 @@ class PlanReport:
             placement_set=options.placement_set or "",
             select=self._select(options.select) if options.select else (),
         )
-        if options.form not in ("exclude", "switches"):
+        if options.form not in SOFT:
             return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
         return replace(
             pinned,
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
-            switches=self.leaf_switches() if options.form == "switches" else 0,
+            switches=self._switches[0] if options.form == "switches" else 0,
             contiguous=options.contiguous,
         )
+
+    @cached_property
+    def exclusion(self) -> Exclusion:
+        """The part of the machine that ``--format exclude`` keeps the job to."""
+        return best_exclusion(self.machine, self.plan, self.own)
+
+    @property
+    def excludes(self) -> bool:
+        """Whether the header excludes the rest of the machine: not where that is known to be idle.
+
+        Where the strategy predicts nothing, whoever asks for it gets it.
+        """
+        return self.options.form == "exclude" and (self.exclusion.pays or self.plan.judged is None)
+
+    @cached_property
+    def _switches(self) -> tuple[int, int]:
+        """How many leaf switches the job asks for, 0 where that binds nothing, and Slurm's own."""
+        led = led_to(self.machine, self.plan, self.own, self.machine.compute)
+        wanted = leaf_count(self.machine, self.plan.rows)
+        by_itself = wanted if led is None else leaf_count(self.machine, led)
+        known = self.own.strategy == "slurm-tree"
+        return 0 if known and led is not None and by_itself <= wanted else wanted, by_itself
 
     def _select(self, resource: str) -> tuple[tuple[str, int], ...]:
         """Return how many of the plan's nodes have each value of a vnode resource of PBS.
@@ -132,8 +160,8 @@ class PlanReport:
     def _outside(self) -> NodeList:
         """Return the nodes that a job without a list of its nodes must not have."""
         allowed = self.machine.compute.copy()
-        if self.options.form == "exclude":
-            allowed &= around(self.machine, self.plan.rows)[0]
+        if self.excludes:
+            allowed &= self.exclusion.inside
         if self.offered.named is not None:
             allowed &= self.offered.named
         allowed[self.offered.exclude] = False
@@ -141,12 +169,6 @@ class PlanReport:
         if self.offered.slurm is not None:
             outside &= np.isin(self.machine.names, self.offered.slurm.names)
         return nodes_of(self.machine, np.flatnonzero(outside))
-
-    def leaf_switches(self) -> int:
-        """Return how many leaf switches the plan touches."""
-        from placement.scheduler.switches import slurm_switches
-
-        return len(np.unique(slurm_switches(self.machine).leaf_of[self.plan.rows]))
 
     def text(self, check: PlanCheck | None) -> str:
         """Return the plan in the format that was asked for."""
@@ -167,8 +189,8 @@ class PlanReport:
     def _remarks(self) -> tuple[str, ...]:
         """Return the comment lines of a header."""
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
-        if self.options.form == "exclude":
-            remarks.append(f"Slurm chooses in {around(self.machine, self.plan.rows)[1]}")
+        if self.options.form in SOFT:
+            remarks.append(self.led_words())
         if self.options.order_out is not None:
             remarks.append(
                 f"planned together with the order of the ranks in {self.options.order_out}"
@@ -218,12 +240,15 @@ class PlanReport:
         for note in (*self.machine.notes, *self.plan.warnings, *self._warnings()):
             say(f"nidmap: {note}")
         self._say_order()
+        if options.form in SOFT:
+            say(f"nidmap: {self.led_words()}")
         if check is not None:
-            say(check.sentence())
+            (warn if check.pinned.never else say)(check.sentence())
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
-                "pinned: the job will wait for exactly these nodes, and the list goes stale; "
-                "--check asks Slurm when, --slack, --format exclude or switches pin less"
+                "pinned: the job waits for exactly these nodes, and nothing keeps them for it "
+                "until it is submitted; --check asks Slurm when, --slack or --format exclude "
+                "pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
             from placement.emit.formats import inside_job
@@ -231,6 +256,27 @@ class PlanReport:
             command = inside_job(shlex.join(self._choosing()), self.machine.batch)
             say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")
         sys.stderr.flush()
+
+    def led_words(self) -> str:
+        """Return where a header without the plan's nodes leads."""
+        if self.options.form == "switches":
+            wanted, by_itself = self._switches
+            if not wanted:
+                leaves = counted(by_itself, "leaf")
+                return f"--switches is left out: Slurm's own choice has {leaves} without it"
+            return (
+                f"Slurm moves no job for --switches: it waits up to five minutes until its own "
+                f"choice ({by_itself} leaf switches now) has {wanted}"
+            )
+        one = self.exclusion
+        if one.rows is None:
+            return f"Slurm would let the job wait in {one.part}"
+        nodes = nodes_of(self.machine, one.rows).unique.fold(sort=True)
+        lead = f"Slurm chooses in {one.part}, now {nodes}"
+        if not one.pays and self.plan.judged is not None:
+            return f"nothing is excluded, since that wins nothing: {lead} ({one.words})"
+        why = one.words if one.pays else "as it does by itself"
+        return f"{lead}: {why}" if why else lead
 
     def _say_order(self) -> None:
         """Say that the plan needs its order of the ranks, where it does."""
@@ -294,55 +340,3 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
 
         document["joined"] = asdict(count_joined(machine, plan.rows))
     return document
-
-
-def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
-    """Return the nodes of the part of the machine that some nodes lie in.
-
-    Their groups, outermost switches or leaf modules; on a torus, which has
-    none, the smallest box around them, which may go around the ends.
-
-    Parameters
-    ----------
-    machine : Machine
-    rows : int64 (k,)
-        At least one.
-
-    Returns
-    -------
-    inside : bool (n,)
-    words : str
-        What part that is.
-
-    Examples
-    --------
-    >>> from placement.specs import parse_spec
-    >>> inside, words = around(parse_spec("torus:8x4"), np.array([7, 8, 9]))
-    >>> np.flatnonzero(inside).tolist(), words
-    ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')
-    """
-    levels = machine.topology.levels
-    if machine.topology.kind != "torus":
-        if len(levels) == 1:
-            return machine.compute, "the machine"
-        outermost = machine.coords[:, 0]
-        used = np.unique(outermost[rows])
-        part = counted(len(used), levels[0])
-        return np.isin(outermost, used), f"the {part} that the plan uses"
-    inside = np.ones(len(machine), dtype=bool)
-    words = []
-    for axis, (name, extent) in enumerate(
-        zip(levels[:-1], machine.topology.extents[:-1], strict=True)
-    ):
-        start, length = _shortest_arc(machine.coords[rows, axis], extent)
-        inside &= (machine.coords[:, axis] - start) % extent < length
-        words.append(f"{name} {start}-{(start + length - 1) % extent}")
-    return inside, f"the box {', '.join(words)}"
-
-
-def _shortest_arc(values: Ints32, extent: int) -> tuple[int, int]:
-    """Return start and length of the shortest arc of a ring that holds all values."""
-    taken = np.unique(values)
-    gaps = np.diff(np.append(taken, taken[0] + extent))
-    after = int(np.argmax(gaps))
-    return int(taken[(after + 1) % len(taken)]), extent - int(gaps[after]) + 1

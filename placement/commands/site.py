@@ -8,13 +8,10 @@ import click
 
 from placement.commands.common import report_options, say, to_json, write_output
 from placement.commands.tables import align_columns
-from placement.errors import SiteError, UsageError
+from placement.errors import SiteError
 from placement.sites.overlay import Overlay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.sites.against import Finding
     from placement.sites.model import Site
 
 __all__ = ["site"]
@@ -27,7 +24,7 @@ def site() -> None:
     \b
     nidmap site list
     nidmap site show shaheen2
-    nidmap site check mymachine.toml --against xtprocadmin.txt
+    nidmap site check mymachine.toml
 
     Your own files are found by name in the folders of $NIDMAP_SITES.
     """
@@ -161,59 +158,23 @@ def _value(value: Any) -> str:
 
 @site.command("check")
 @click.argument("name")
-@click.option("--against", metavar="DUMP", help="A dump of the machine ('-' for stdin).")
 @report_options
-def check(name: str, against: str | None, as_json: bool, output: str | None) -> int:
-    """Check a site's file, and whether a dump of the machine agrees with it.
+def check(name: str, as_json: bool, output: str | None) -> None:
+    """Check a site's file.
 
     NAME is a .toml file (one of `nidmap calibrate` too) or a site's name. A
-    faulty file is refused with its file, line and key (exit code 3). With
-    --against, every contradiction between the file and the dump is listed
-    (exit code 1).
+    faulty file is refused with its file, line and key (exit code 3). Whether
+    a dump of the machine agrees is what `nidmap machine check` says.
 
     \b
     nidmap site check mymachine.toml
-    nidmap site check pizdaint --against xtprocadmin.txt
-    rtr --interconnect | nidmap site check edison --against -
+    nidmap machine check -m mymachine.toml -m xtprocadmin.txt
     """
     from placement.site import load_configuration
 
     found = load_configuration(name)
-    verdict: dict[str, Any] = {"name": found.name, "file": found.source, "holds": True}
-    if against is None:
-        write_output(to_json(verdict) if as_json else _sentence(found), output)
-        return 0
-    if isinstance(found, Overlay):
-        raise found.alone()
-    findings = _compare_with_dump(found, against)
-    differ = sum(f.agrees is False for f in findings)
-    verdict |= {"dump": against, "agrees": not differ, "findings": [f._asdict() for f in findings]}
-    head = ("what", found.name, against, "")
-    rows = [[f.what, f.site, f.dump, _WORD[f.agrees]] for f in findings]
-    last = f"{differ} of {len(findings)} differ" if differ else "no contradiction"
-    text = (
-        f"{align_columns([head, *rows], left=range(4))}\n{found.name} against {against}: {last}\n"
-    )
-    write_output(to_json(verdict) if as_json else text, output)
-    return int(differ > 0)
-
-
-_WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
-
-
-def _compare_with_dump(found: Site, against: str) -> Sequence[Finding]:
-    from placement.readers import read
-    from placement.sites.against import compare
-
-    dump = read(against)
-    for fault in dump.faults:
-        if fault.fatal:
-            raise fault.error(dump.source)
-    findings = compare(found, dump)
-    if not any(f.agrees is not None for f in findings):
-        hint = "give one with nodes and their cnames, NIDs or names, or with the links"
-        raise UsageError(f"a {dump.format} dump says nothing that this configuration does", hint)
-    return findings
+    verdict = {"name": found.name, "file": found.source, "holds": True}
+    write_output(to_json(verdict) if as_json else _sentence(found), output)
 
 
 def _sentence(found: Site | Overlay) -> str:

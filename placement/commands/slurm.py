@@ -1,12 +1,11 @@
 """``nidmap slurm``: one line in the job script instead of a plan by hand.
 
-Slurm's commands run two scripts at submission, which stand in `placement.slurm`.
+Slurm's commands run a script at submission, which stands in `placement.slurm`.
 ``cli_filter.lua`` is run by sbatch, salloc and srun themselves, with the user's
 rights; it asks ``nidmap slurm constrain`` and ``nidmap slurm launch`` and gives
-them so many seconds in all, whatever they start or leave behind.
-``job_submit.lua`` is run inside slurmctld, where nothing may be started or waited
-for: it only counts leaves. A head with their settings is written before them. A
-script that is there already is kept beside ours and runs first.
+them so many seconds in all, whatever they start or leave behind. A head with its
+settings is written before it. A script that is there already is kept beside ours
+and runs first.
 """
 
 from __future__ import annotations
@@ -42,9 +41,12 @@ from placement.errors import (
 if TYPE_CHECKING:
     from placement.commands.plan_report import PlanReport
 
-__all__ = ["CLI_FILTER", "JOB_SUBMIT", "slurm"]
+__all__ = ["CLI_FILTER", "slurm"]
 
-CLI_FILTER, JOB_SUBMIT = "cli_filter.lua", "job_submit.lua"
+CLI_FILTER = "cli_filter.lua"
+
+#: The scripts that `nidmap slurm install` writes, or wrote.
+_SCRIPTS = (CLI_FILTER, "job_submit.lua")
 
 #: What the first line of a script of ours begins with.
 _MARK = "-- nidmap"
@@ -95,8 +97,9 @@ def slurm() -> None:
     pattern (as plan and run take it), strategy (of plan), bytes, segment (nodes
     that stay in a block, as --segment asks, too), and pin=yes for the very
     nodes where that makes the job start no later. At submission the
-    groups that the plan does not use are excluded; inside the job every
-    srun starts its ranks in order. Whatever fails, the job starts as it was written.
+    groups that the plan does not use are excluded, where Slurm's choice among
+    the others wins over its choice among all; inside the job every srun
+    starts its ranks in order. Whatever fails, the job starts as it was written.
 
     \b
     nidmap slurm install --dir /etc/slurm -m shaheen2
@@ -107,7 +110,6 @@ def slurm() -> None:
 @slurm.command()
 @machine_option
 @_dir_option
-@click.option("--job-submit", is_flag=True, help="Also write slurmctld's script (for admins).")
 @click.option("--command", metavar="CMD", help="Starts nidmap; default: this installation.")
 @click.option(
     "--seconds",
@@ -116,23 +118,19 @@ def slurm() -> None:
     show_default=True,
     help="Seconds that a submission or a launch may wait for nidmap, in all.",
 )
-def install(
-    specs: tuple[str, ...], folder: str, job_submit: bool, command: str | None, seconds: float
-) -> None:
-    """Write the scripts that Slurm's commands run at submission.
+def install(specs: tuple[str, ...], folder: str, command: str | None, seconds: float) -> None:
+    """Write the script that Slurm's commands run at submission.
 
     sbatch, salloc and srun run DIR/cli_filter.lua where slurm.conf has
     CliFilterPlugins=lua; no daemon is touched. A script that is there is kept
-    as cli_filter.site.lua and runs first. With --job-submit also
-    DIR/job_submit.lua, for JobSubmitPlugins=lua: it starts nothing inside
-    slurmctld and only asks for as few leaf switches as hold the job.
+    as cli_filter.site.lua and runs first.
 
     \b
     nidmap slurm install --dir /etc/slurm -m shaheen2
-    nidmap slurm install --dir /etc/slurm -m topology.conf --job-submit
+    nidmap slurm install --dir /etc/slurm -m topology.conf --seconds 3
     """
     given = absolute_specs(specs)
-    machine = machine_from(specs)
+    machine_from(specs)  # what is wrong with it is said here, and not at every submission
     program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
     if given:
         program = ["env", f"NIDMAP_MACHINE={' '.join(given)}", *program]
@@ -140,16 +138,6 @@ def install(
     settings += f'local SECONDS, CENTISECONDS = "{seconds:g}", {round(100 * seconds)}\n'
     _install_script(folder, CLI_FILTER, settings)
     say("slurm.conf has to say CliFilterPlugins=lua")
-    if job_submit:
-        import numpy as np
-
-        from placement.scheduler.switches import slurm_switches
-
-        leaf = slurm_switches(machine).leaf_of
-        largest = int(np.bincount(leaf[leaf >= 0]).max())
-        settings = f"local LEAF = {largest}  -- nodes of a leaf switch\n"
-        _install_script(folder, JOB_SUBMIT, settings)
-        say("slurm.conf has to say JobSubmitPlugins=lua")
 
 
 def _site_script(path: str) -> str:
@@ -203,7 +191,7 @@ def remove(folder: str) -> int:
     \b
     nidmap slurm remove --dir /etc/slurm
     """
-    paths = [os.path.join(folder, name) for name in (CLI_FILTER, JOB_SUBMIT)]
+    paths = [os.path.join(folder, name) for name in _SCRIPTS]
     ours = [path for path in paths if _is_ours(path)]
     for path in ours:
         try:
@@ -275,6 +263,10 @@ def _words(comment: str) -> dict[str, str]:
                 f"it may say {', '.join(f'{word}=' for word in _WORDS)}",
             )
         said[name] = value
+    if said.get("pin", "no") not in ("yes", "no"):
+        raise UsageError(
+            f"--comment=nidmap: pin={printable(said['pin'], 40)} is neither yes nor no"
+        )
     return said
 
 
@@ -285,20 +277,16 @@ def _constraints(given: dict[str, Any]) -> tuple[dict[str, str], str]:
         if given.get(name) not in (None, "", "unset"):
             return {}, f"--{name} is set: submitted as written"
     report = _report_of(given, words)
-    found = {}
-    outside = report.job.exclude
-    if outside:
-        found["exclude"] = outside.fold(sort=True)
-    if report.job.segment and not _asked_segment(given):
-        found["segment"] = str(report.job.segment)
-    leaves = _leaves(report)
-    if leaves:
-        found["switches"] = f"{leaves}@00:10:00"
     if words.get("pin") == "yes" and _no_later(report):
         return {"nodelist": report.plan.nodes.fold()}, "pinned to the nodes of the plan"
-    part = f"{len(outside)} nodes are excluded" if outside else "any group will do"
-    asked = f", {leaves} leaf switches are asked for" if leaves else ""
-    return found, f"{report.plan.strategy}: {part}{asked}"
+    found = {}
+    if report.job.segment and not _asked_segment(given):
+        found["segment"] = str(report.job.segment)
+    outside = report.job.exclude
+    if not report.exclusion.pays or not outside:
+        return found, f"{report.plan.strategy}: {report.led_words()}: submitted as written"
+    found["exclude"] = outside.fold(sort=True)
+    return found, f"{report.plan.strategy}: {len(outside)} nodes excluded; {report.led_words()}"
 
 
 def _size(given: dict[str, Any]) -> tuple[int, int | None]:
@@ -351,17 +339,6 @@ def _asked_segment(given: dict[str, Any]) -> str:
     """Return the --segment of the job itself, '' for none."""
     asked = str(given.get("segment") or "")
     return asked if asked.isdigit() and int(asked) else ""
-
-
-def _leaves(report: PlanReport) -> int:
-    """Return how many leaf switches the plan touches, 0 where Slurm does not look at them."""
-    from placement.slurm.command import configuration
-
-    try:
-        plugin = configuration().get("TopologyPlugin", "")
-    except LaunchError:
-        return 0
-    return report.leaf_switches() if plugin.endswith("tree") else 0
 
 
 def _no_later(report: PlanReport) -> bool:

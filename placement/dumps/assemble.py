@@ -33,14 +33,13 @@ __all__ = ["assemble"]
 LISTS = ("rtr-aries", "rtr-gemini")
 
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
-_SAID_OF_PLANS = ("two-leaves", "unnamed-host", "taint")
+_SAID_OF_PLANS = ("two-leaves", "unnamed-host")
 
 _TOPOLOGIES = ("topology-conf", "topology-yaml", "scontrol-topology")
 #: What runs the jobs of a machine, by the formats that it prints.
 _SCHEDULER = {
     **dict.fromkeys((*_TOPOLOGIES, "sinfo", "scontrol-nodes", "slurm-json"), "slurm"),
     "pbsnodes": "pbs",
-    "kubernetes": "kubernetes",
 }
 
 

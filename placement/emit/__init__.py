@@ -18,7 +18,7 @@ __all__ = ["FORMATS", "emit"]
 #: Names of the formats.
 FORMATS = (
     *("nodelist", "lines", "nids", "cnames", "hostfile", "sbatch", "aprun", "pbs", "json"),
-    *("exclude", "switches", "affinity"),
+    *("exclude", "switches"),
 )
 
 

@@ -1,4 +1,4 @@
-"""A plan written down, one function a format: lists, headers, launch lines, the affinity of pods.
+"""A plan written down, one function a format: lists, headers, launch lines.
 
 Every header, and the question that ``--check`` puts to Slurm, is made from
 one `Job`, so that what the nodes were chosen with is also what the job asks
@@ -28,7 +28,6 @@ _BATCH = {
     "torque": ("Torque", "pbs"),
     "cobalt": ("Cobalt", "aprun"),
     "alps": ("ALPS (aprun)", "aprun"),
-    "kubernetes": ("Kubernetes", "affinity"),
 }
 
 #: What takes the scripts of a format; others than these fit everywhere.
@@ -37,6 +36,9 @@ _TAKERS = {
     "aprun": ("alps", "torque", "cobalt", "pbs"),
     "pbs": ("pbs", "torque", "alps"),
 }
+
+#: How long a job waits for few leaf switches; Slurm's own limit where no site raises it.
+WAIT = "00:05:00"
 
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.
 JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": "PBS_NODEFILE"}
@@ -61,7 +63,7 @@ class Job:
     exclude : NodeList
         Nodes that it must not have.
     switches : int
-        At most so many leaf switches, for ten minutes' wait; 0: any number.
+        At most so many leaf switches, for five minutes' wait; 0: any number.
     contiguous : bool
         One run of consecutive nodes.
     segment : int
@@ -111,7 +113,7 @@ def slurm_options(job: Job) -> list[str]:
         "nodelist": job.nodelist.fold() or None,
         "exclude": job.exclude.fold(sort=True) or None,
         "segment": job.segment or None,
-        "switches": f"{job.switches}@00:10:00" if job.switches else None,
+        "switches": f"{job.switches}@{WAIT}" if job.switches else None,
     }
     given = {name: str(value) for name, value in values.items() if value is not None}
     options = [f"--{name}={_quote_word(value)}" for name, value in given.items()]
@@ -243,7 +245,7 @@ def sbatch(plan: Emission) -> str:
     """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
 
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
-    ``switches`` as few leaf switches as the plan uses, for ten minutes' wait.
+    ``switches`` as few leaf switches as the plan uses, for five minutes' wait.
     """
     return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 
@@ -299,36 +301,23 @@ def _launch_inside(plan: Emission, scheduler: str) -> list[str]:
     choose, job = inside_job(plan.choosing, scheduler), plan.job
     lines = [f"# the job gets {job.count + job.slack} nodes and uses {job.count}: chosen inside it"]
     if scheduler == "slurm":
+        lines.append(': "${1:?name the program behind the script: sbatch FILE ./app}"')
         ranks = f"--nodes={job.count} --ntasks={job.ranks} --ntasks-per-node={job.ppn or 1}"
-        launch = f'srun {ranks} --nodelist="$nodes" ./app'
+        launch = f'srun {ranks} --nodelist="$nodes" "$@"'
         return [*lines, f"nodes=$({choose}) || exit", launch]
+    lines.append(': "${APP:?name the program: qsub -v APP=./app FILE}"')
     if plan.scheduler == "alps":
-        return [*lines, f"nids=$({choose} --format nids) || exit", _aprun_line(plan, '"$nids"')]
+        line = _aprun_line(plan, '"$nids"', "$APP")
+        return [*lines, f"nids=$({choose} --format nids) || exit", line]
     # PALS takes each host once; Hydra and Open MPI count a host's lines as its slots.
     form, ppn = ("lines", f" --ppn {job.ppn or 1}") if plan.scheduler == "pbs" else ("hostfile", "")
     return [
         *lines,
         "hosts=$(mktemp) || exit",
         f'{choose} --format {form} > "$hosts" || exit',
-        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" ./app',
+        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" $APP',
     ]
 
 
-def _aprun_line(plan: Emission, nids: str) -> str:
-    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} ./app"
-
-
-def affinity(plan: Emission) -> str:
-    """Return ``affinity`` for the ``spec`` of pods: required, by ``kubernetes.io/hostname``."""
-    lines = [f"# {line}" for line in plan.remarks]
-    lines += [
-        "affinity:",
-        "  nodeAffinity:",
-        "    requiredDuringSchedulingIgnoredDuringExecution:",
-        "      nodeSelectorTerms:",
-        "      - matchExpressions:",
-        "        - key: kubernetes.io/hostname",
-        "          operator: In",
-        f"          values: {dumps(list(plan.nodes))}",
-    ]
-    return "\n".join(lines) + "\n"
+def _aprun_line(plan: Emission, nids: str, program: str = "./app") -> str:
+    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} {program}"

@@ -2,8 +2,8 @@
 
 A site's own positions count first, then cables that were found (InfiniBand),
 then cnames (an XC, an XE or XK, or an EX, told apart by how the NIDs and
-coordinates fit), then a torus or tree that Slurm describes, then the labels
-of Kubernetes. Where nothing says anything, all nodes count as equally near.
+coordinates fit), then a torus or tree that Slurm describes.
+Where nothing says anything, all nodes count as equally near.
 """
 
 from __future__ import annotations
@@ -176,8 +176,4 @@ def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Network:
             return slurm_tree.torus(table, dump)
         if dump.switches:
             return slurm_tree.locate(table, dump)
-    if any("labels" in dump.parameters for dump in dumps):
-        from placement.geometry import labels
-
-        return labels.locate(table, dumps)
     return slurm_tree.flat(table)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from placement.records import Dump
     from placement.support.array_types import Ints, Strs
 
-__all__ = ["as_domains", "flat", "locate", "place_forest", "switches_of", "torus"]
+__all__ = ["flat", "locate", "place_forest", "switches_of", "torus"]
 
 
 def switches_of(dump: Dump, names: Strs) -> Switches:
@@ -85,38 +85,30 @@ def locate(table: Table, dump: Dump) -> Network:
     if forest.kind in ("block", "ring"):
         forest = _add_root(_group_blocks(forest))
     placed = place_forest(forest)
-    return as_domains(placed) if forest.kind == "block" else placed
+    return _as_domains(placed) if forest.kind == "block" else placed
 
 
 #: GB/s a direction of a GPU to others of its block (NVLink 5), and to the network (400 Gb/s).
 GPU_INSIDE, GPU_OUTSIDE = 900.0, 50.0
 
-#: GPUs of a node where nothing says how many.
+#: GPUs of a node, of which the file says nothing.
 GPUS = 4
 
 
-def as_domains(network: Network, gpus: int = 0) -> Network:
+def _as_domains(network: Network) -> Network:
     """Return a tree whose leaves are domains of accelerators: fast links inside, NICs out of them.
 
     The bandwidths are assumed. The NICs of a domain's nodes are one link, as wide as all of them.
-
-    Parameters
-    ----------
-    network : Network
-        Of `place_forest`.
-    gpus : int
-        Of a node; 0 for unknown.
     """
-    gpus = gpus or GPUS
     links = network.links
     assert links is not None
     below = np.bincount(network.router[:, 0], minlength=len(network.router_names)).astype(float)
     for low, high in zip(links.a.tolist(), links.b.tolist(), strict=True):
         below[high] += below[low]  # links of the lowest switches come first
-    inside, outside = gpus * GPU_INSIDE, gpus * GPU_OUTSIDE
+    inside, outside = GPUS * GPU_INSIDE, GPUS * GPU_OUTSIDE
     note = (
         f"blocks are assumed to be NVLink domains, {inside:g} GB/s a node inside and {outside:g}"
-        f" out of them ({gpus} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
+        f" out of them ({GPUS} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
         " (bandwidth.up0, bandwidth.up1) state them"
     )
     marks = dict.fromkeys(("memory_mark", "process_mark"), "assumed")

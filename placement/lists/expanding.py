@@ -253,6 +253,9 @@ class _Reader:
         if "*" not in body and ":" not in body:
             return body, 1, 1
         match = _REPEAT.fullmatch(body)
+        if body.endswith("*"):
+            what = f"'{printable(word)}': '*' is no wildcard, it repeats a name (nid00045*3)"
+            raise self.error(line, what, "a cabinet, cage or blade stands for its nodes: c0-0c1")
         if match is None or int(match[3]) < 1:
             what = f"'{printable(word)}': what stands behind '*' or ':' is not a count"
             raise self.error(line, what, "write nid00045*3 or node1:4")
@@ -293,6 +296,8 @@ class _Reader:
             raise self.error(entry.line, f"{shown} has a bracket without its other")
         bad = next((c for c in sample if not re.match(r"[A-Za-z0-9_.\-]", c)), sample[:1])
         named = f"'{bad}'" if bad.isprintable() else ascii(bad)[1:-1]
+        if bad == "/":
+            raise self.error(entry.line, f"{shown} is no file that is there, and no node's name")
         what = f"{shown} is not a node name: {named} cannot be in one"
         raise self.error(entry.line, what, "names hold letters, digits, '.', '-' and '_'")
 

@@ -49,6 +49,7 @@ _RANK = re.compile(r"rank\s+(\d+)\s*=\s*(\S+)(?:\s+slot\s*=\s*\S+)?", re.ASCII)
 _LISTS = ("NODELIST", "NODELIST(REASON)", "HOSTNAMES")
 #: Columns whose text may hold blanks.
 _BLANKS = {"NAME", "JOBNAME", "REASON", "COMMENT", "COMMAND", "WORK_DIR"}
+_ALONE = "paste the table with its header, or the node lists alone, as squeue -h -o %N prints them"
 _WAITING = {"PD", "PENDING"}
 _STATE_WORDS = ("ST", "STATE")
 _COUNT = re.compile(r"\d{1,8}", re.ASCII)
@@ -60,26 +61,8 @@ _STATES = (
     "|failg|fail|future|futr|idle|inval|maint|mixed|mix|no_respond|npc|perfctrs|planned|plnd"
     "|power_down|power_up|pow_dn|pow_up|powered_down|powering_down|reboot|reserved|resv|unknown|unk"
 )
-_STATE = rf"(?:{_STATES})[*~#$@^!%+\-]*"
-#: Rows of the default forms without their header: what they are, the list's and the count's group.
-_BARE = (
-    (
-        "squeue",
-        compile_pattern(
-            r"\s*\d[\d_\[\]\-%,+.]*+\s+\S++\s+\S.*\s(?P<state>[A-Z_]{1,12})"
-            r"(?:\s+(?:[\d:\-]+|INVALID|UNLIMITED)){1,2}\s+(\d+)\s+(\S.*?)\s*",
-            re.ASCII,
-        ),
-        (3, 2),
-    ),
-    ("sinfo", re.compile(rf"\s*(\S+)\s+(\d+)\s+\S+\s+{_STATE}\s*", re.ASCII), (1, 2)),
-    (
-        "sinfo",
-        re.compile(rf"\s*\S+\s+(?:up|down|drain|inact)\s+\S+\s+(\d+)\s+{_STATE}\s+(\S+)\s*"),
-        (2, 1),
-    ),
-    ("sinfo", re.compile(rf"\s*(\S+)\s+{_STATE}\s*"), (1, 0)),
-)
+#: A word of a row whose header was cut off: a state as sinfo prints it, the time of a job.
+_TELLING = re.compile(rf"(?:{_STATES})[*~#$@^!%+\-]*|(?:\d+-)?\d+:\d\d(?::\d\d)?", re.ASCII)
 
 
 def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
@@ -286,17 +269,6 @@ def flux_resource_set(text: str, source: str) -> list[Piece]:
     return [Piece(names) for names in found]
 
 
-def command_of(line: str) -> str:
-    """Return the command that prints such a line without a header; '' for none.
-
-    Examples
-    --------
-    >>> command_of("  7 debug a.sh me R 0:01 2 n[1-2]"), command_of("nid00012")
-    ('squeue', '')
-    """
-    return next((command for command, form, _ in _BARE if form.fullmatch(line)), "")
-
-
 class _Row(NamedTuple):
     """A line of a table and its number."""
 
@@ -320,7 +292,7 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
     Raises
     ------
     ParseError
-        At a row that does not fit the table.
+        At a row that does not fit the table, and where a table has lost its header.
 
     Examples
     --------
@@ -337,10 +309,9 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
     at = next((k for k, word in enumerate(words) if word.upper() in _LISTS), None)
     if at is not None and all(word[0].isalpha() for word in words):
         return _read_headed(_Header(first.text, words, at), rows, source)
-    for command, form, groups in _BARE:
-        if form.fullmatch(first.text):
-            found = [_bare(row, form, groups, source) for row in (first, *rows)]
-            return [piece for piece in found if piece], command == "sinfo"
+    if any(map(_TELLING.fullmatch, words[1:])):
+        what = f"'{printable(first.text.strip(), 60)}' is a row of a table without its header"
+        raise ParseError(source, first.line, what, _ALONE)
     return None
 
 
@@ -417,22 +388,9 @@ def _leaving(row: str) -> bool:
     return " CG " in row or " COMPLETI" in row
 
 
-def _bare(row: _Row, form: re.Pattern[str], groups: tuple[int, int], source: str) -> Piece | None:
-    """Read a row without a header, which is of one form with all others; None for no nodes."""
-    match = form.fullmatch(row.text)
-    if match is None:
-        raise _misfit(row, source)
-    text, count = match[groups[0]], match[groups[1]] if groups[1] else "0"
-    if text[0] == "(":
-        return None
-    expected = 0 if _leaving(row.text) or len(count) > 8 else int(count)
-    return Piece(text, row.line, expected, match.groupdict().get("state", ""))
-
-
 def _misfit(row: _Row, source: str) -> ParseError:
     what = f"this row does not fit the table above it: '{printable(row.text.strip())}'"
-    hint = "paste the node lists alone, as squeue -h -o %N prints them"
-    return ParseError(source, row.line, what, hint)
+    return ParseError(source, row.line, what, _ALONE)
 
 
 def read_list(argument: str, option: str = "") -> tuple[str, str]:

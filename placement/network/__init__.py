@@ -17,8 +17,8 @@ routing             where
 ``single``          everywhere: one path, the next hop depends on (router,
                     destination) only, as route tables need it
 ``valiant``         dragonflies: a random third group, minimal to and from it
-``adaptive``        dragonflies: the best mixture of minimal and valiant, in a
-                    group of minimal and detours over its other routers
+``adaptive``        dragonflies: minimal, and valiant or in a group detours over
+                    its other routers, divided until both are as full
 ``dimension-order`` tori: x first, then y, z; ties go to + (with ``-simgrid``
                     after it: as SimGrid's torus, ties to coordinate 0 to -)
 ``d-mod-k``         fat trees: up-ports by the destination's index; where the
@@ -48,9 +48,11 @@ __all__ = [
     "Worst",
     "channels",
     "hops",
+    "largest_bias",
     "loads",
     "next_channel",
     "routings",
+    "usual_bias",
 ]
 
 #: Routings of each kind of network, the default first.
@@ -65,6 +67,15 @@ ROUTINGS = {
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "dimension-order-simgrid", "d-mod-k")
 
+#: Fabrics whose routers are known to send packets around full links.
+ADAPTIVE_FABRICS = ("aries", "slingshot")
+
+#: How many times as full as detours routers let minimal ways become, likely and at most. On Aries
+#: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
+#: Table IV saves at 36 nodes (both Aseeri et al.). Elsewhere nothing is measured: half way from
+#: the best division to Aries, and as far again.
+BIASES, BIAS = {"aries": (4.0, 20.0)}, (2.0, 4.0)
+
 #: Kinds that may be irregular: their module says which routings apply to a machine.
 BY_SHAPE = ("dragonfly+", "fattree", "tree")
 
@@ -72,8 +83,8 @@ BY_SHAPE = ("dragonfly+", "fattree", "tree")
 def routings(machine: Machine) -> tuple[str, ...]:
     """Return the names of the routings that apply to a machine, the default first.
 
-    The default is the one that the machine is known to have (``known:routing=…``, or as
-    `nidmap calibrate` measured it).
+    The default is the one that the machine is known to have: as its site or
+    ``known:routing=…`` states it, as `nidmap calibrate` measured it, or as its fabric has.
 
     Raises
     ------
@@ -94,7 +105,36 @@ def routings(machine: Machine) -> tuple[str, ...]:
         found = _kind(kind).routings(machine)
     stated = machine.topology.parameters
     own = stated.get("routing") or next(iter(stated.get("routings", ())), "")
+    if not own and machine.topology.fabric in ADAPTIVE_FABRICS:
+        own = "adaptive"
     return (own, *(name for name in found if name != own)) if own in found else found
+
+
+def usual_bias(machine: Machine) -> float:
+    """Return how many times as full as detours routers likely let minimal ways become.
+
+    As the site states it, or as is known or assumed of the fabric.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> usual_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
+    2.0
+    """
+    topology = machine.topology
+    return float(topology.parameters.get("bias", BIASES.get(topology.fabric, BIAS)[0]))
+
+
+def largest_bias(machine: Machine) -> float:
+    """Return how many times as full routers let minimal ways become that hardly take detours.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> largest_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
+    4.0
+    """
+    return max(BIASES.get(machine.topology.fabric, BIAS)[1], usual_bias(machine))
 
 
 def _routing(machine: Machine, routing: str) -> str:
@@ -157,8 +197,7 @@ def loads(
     machine: Machine,
     demand: Demand,
     routing: str = "",
-    enough: float = 0.0,
-    settled: bool = True,
+    bias: float | None = None,
 ) -> Loads:
     """Return the bytes on every channel when the whole demand is sent.
 
@@ -169,12 +208,9 @@ def loads(
         Of this machine.
     routing : str
         '' is the machine's default.
-    enough : float
-        Seconds that the busiest channel may take: ``adaptive`` gains nothing
-        beyond. Others are the same whatever it is.
-    settled : bool
-        Whether ``adaptive`` keeps bytes on minimal ways where it can; False where only the
-        busiest channel matters.
+    bias : float or None
+        How many times as full as detours ``adaptive`` lets minimal ways be; None: as the
+        machine states, or its fabric has (`usual_bias`).
 
     Returns
     -------
@@ -205,7 +241,7 @@ def loads(
     found = module.channels(machine, routing)
     notes = module.notes(machine, routing)
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
-        load, said = module.loads(machine, demand, enough, settled)
+        load, said = module.loads(machine, demand, bias or usual_bias(machine))
         notes = (*notes, said)
     else:
         load = module.loads(machine, demand, routing)

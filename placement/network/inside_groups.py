@@ -40,6 +40,8 @@ class InsideGroups:
         How many shortest paths there are; 0 where there is none.
     most : int
         The longest shortest path.
+    alone : float64 (k, q, q)
+        Share of a pair's bytes on each of its channels where one hop joins it, else 0.
     listed : bool
         Whether `few` can be asked: no path has three hops.
     grids : list of (int, int) or None
@@ -67,6 +69,7 @@ class InsideGroups:
             self.ways += new
             self._at.append(new)
         self.most = len(self._at) - 1
+        self.alone: Floats = np.divide(1.0, joined, out=np.zeros_like(joined), where=joined > 0)
         self.listed = self.most <= 2 and joined.shape[1] <= MOST_LISTED
         self._turns = [_turns(one) for one in joined] if self.listed else []
         self.grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
@@ -118,6 +121,8 @@ class InsideGroups:
             Bytes on one channel from u to v; without meaning where there is
             none.
         """
+        if self.most == 1:
+            return demand * self.alone[shape]
         return self._by_wiring(shape, demand, self._carried, _carried_on_grid)
 
     def priced(self, shape: Ints, price: Floats) -> Floats:
@@ -135,7 +140,39 @@ class InsideGroups:
         float64 (g, q, q)
             0 where there is no path.
         """
+        if self.most == 1:
+            return price * (self.alone[shape] > 0)
         return self._by_wiring(shape, price, self._priced, _priced_on_grid)
+
+    def priced_ends(
+        self, shape: Ints, price: Floats, slots: tuple[Ints, Ints], gates: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return mean prices of the shortest paths from, to and between some positions.
+
+        Parameters
+        ----------
+        shape : int64 (g,)
+            Wiring of each group.
+        price : float64 (g, q, q)
+            As for `priced`; 0 where there is no channel.
+        slots : int64 (n, 1), int64 (n, w)
+            Some of the groups, and positions of each.
+        gates : float64 (g, k, q)
+            Sets of positions, with the share of each.
+
+        Returns
+        -------
+        leaving, entering : float64 (n, w, q)
+            From each of these positions to every one, and back.
+        passing : float64 (g, k, k)
+            From set to set.
+        """
+        sides = self.grids[int(shape[0])]
+        if sides is not None and (shape == shape[0]).all():
+            return _priced_ends_on_grid(sides, price, slots, gates)
+        every = self.priced(shape, price)
+        passing = product(product(gates, every), gates.transpose(0, 2, 1))
+        return every[slots], every.transpose(0, 2, 1)[slots], passing
 
     def _by_wiring(
         self,
@@ -326,3 +363,30 @@ def _priced_on_grid(sides: tuple[int, int], price: Floats) -> Floats:
     along = row[:, :, :, None, :] + row.transpose(0, 2, 1, 3)[:, None, :, :, :]
     across = column[:, :, :, :, None] + column.transpose(0, 1, 3, 2)[:, :, None, :, :]
     return np.asarray((along + across) / 2).reshape(price.shape)
+
+
+def _priced_ends_on_grid(
+    sides: tuple[int, int], price: Floats, slots: tuple[Ints, Ints], gates: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return `InsideGroups.priced_ends` on grids: half a path along the row first, half last."""
+    chassis, blades = sides
+    pairs = price.reshape(-1, chassis, blades, chassis, blades)
+    row, column = np.einsum("gcbcd->gcbd", pairs), np.einsum("gcbdb->gcbd", pairs)
+    g, (c, b) = slots[0], np.divmod(slots[1], blades)
+    leaving = row[g, c, b][:, :, None, :] + column[g, c].swapaxes(2, 3)
+    leaving += column[g, c, b][:, :, :, None] + row[g, :, b]
+    entering = row[g, c, :, b][:, :, None, :] + column[g, :, :, c]
+    entering += column[g, :, b, c][:, :, :, None] + row[g, :, :, b]
+    shape = *slots[1].shape, chassis * blades
+    ways = gates.reshape(*gates.shape[:2], chassis, blades)
+    size = chassis * blades
+    to_blades = product(gates, row.reshape(-1, size, blades))
+    to_chassis = product(gates, column.reshape(-1, size, chassis))
+    turned = ways.swapaxes(2, 3).reshape(gates.shape).swapaxes(1, 2)
+    from_chassis = product(column.reshape(-1, chassis, size), turned)
+    along = row.swapaxes(1, 2).reshape(-1, blades, size)
+    from_blades = product(along, gates.swapaxes(1, 2))
+    passing = product(to_blades, ways.sum(axis=2).swapaxes(1, 2))
+    passing += product(to_chassis, ways.sum(axis=3).swapaxes(1, 2))
+    passing += product(ways.sum(axis=3), from_chassis) + product(ways.sum(axis=2), from_blades)
+    return leaving.reshape(shape) / 2, entering.reshape(shape) / 2, passing / 2

@@ -43,7 +43,7 @@ class PathCosts(Protocol):
 def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
     """Return what a byte costs between nodes at a price of every channel.
 
-    Under the network's default routing: on a dragonfly ``minimal``, else the one path.
+    On a dragonfly by ``minimal`` ways, else by the one path of the default routing.
 
     Parameters
     ----------

@@ -37,6 +37,7 @@ from placement.network.model import Channels
 from placement.network.shortest_paths import Graph, graph_of
 from placement.network.torus_grid import Grid, grid_of
 from placement.support.array_types import Floats, Ints, Mask
+from placement.support.arrays import ragged_ranges
 from placement.topologies import router_count
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
@@ -46,6 +47,9 @@ LIKE_SIMGRID = "dimension-order-simgrid"
 
 #: What one position of a line costs on all axes, in pairs.
 _DEAR = 0.5
+
+#: Ways are walked slot by slot where they take no more steps than one in so many of the positions.
+FEW_STEPS = 4
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:
@@ -240,7 +244,8 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
 def _grid(machine: Machine, routing: str) -> Grid:
     """Return the grid of a machine as a routing goes round it."""
-    return replace(grid_of(machine), back=routing == LIKE_SIMGRID)
+    grid = grid_of(machine)  # what it keeps is made once
+    return replace(grid, back=True) if routing == LIKE_SIMGRID else grid
 
 
 def _is_cut(grid: Grid) -> bool:
@@ -340,10 +345,25 @@ def _one_axis(grid: Grid, axis: int, at: Ints, target: Ints, amount: Floats, den
     start, to, line = grid.along(at, axis), grid.along(target, axis), grid.line(at, axis)
     some = np.flatnonzero(start != to)
     plus, minus, _ = _steps(grid, axis, at[some], target[some])
+    if int(plus.sum() + minus.sum()) * FEW_STEPS < grid.size:
+        _walk(grid, axis, at[some], plus, minus, amount[some], dense)
+        return
     both = rings.split(
         grid.lines(axis), grid.extents[axis], line[some], start[some], plus, minus, amount[some]
     )
     _spread(grid, axis, both, dense)
+
+
+def _walk(
+    grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints, amount: Floats, dense: Floats
+) -> None:
+    """Add the loads of the way along one axis, slot by slot: of few ways that takes less."""
+    extent, start = grid.extents[axis], grid.along(at, axis)
+    for way, steps in ((0, plus), (1, -minus)):
+        message, step = ragged_ranges(np.zeros(len(at), dtype=np.int64), np.abs(steps))
+        turn = (start[message] + (step if way == 0 else -step)) % extent
+        slot = at[message] + (turn - start[message]) * grid.stride(axis)
+        np.add.at(dense[axis, way], slot, amount[message])
 
 
 def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
@@ -366,11 +386,9 @@ def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, M
 
 def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Mask:
     """Return which ways along an axis cross a slot without a channel."""
-    extent, spots = grid.extents[axis], grid.spots(axis)
+    extent = grid.extents[axis]
     line, start = grid.line(at, axis), grid.along(at, axis)
-    gone = np.zeros((2, len(spots), 2 * extent + 1), dtype=np.int64)
-    for way in (0, 1):
-        np.cumsum(np.tile(~grid.there[axis, way][spots], 2), axis=1, out=gone[way, :, 1:])
+    gone = grid.missing[axis]
     up = gone[0][line, start + plus] - gone[0][line, start]
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     down = gone[1][line, last] - gone[1][line, last - minus]

@@ -63,6 +63,18 @@ class Grid:
             for axis, extent in enumerate(self.extents)
         )
 
+    @cached_property
+    def missing(self) -> tuple[Ints, ...]:
+        """Running sums of the links that rings lack, twice round: (2, lines, 2 extent + 1)."""
+        sums = []
+        for axis, extent in enumerate(self.extents):
+            gone = np.zeros((2, self.lines(axis), 2 * extent + 1), dtype=np.int64)
+            for way in (0, 1):
+                lacking = np.tile(~self.there[axis, way][self.spots(axis)], 2)
+                np.cumsum(lacking, axis=1, out=gone[way, :, 1:])
+            sums.append(gone)
+        return tuple(sums)
+
     @property
     def size(self) -> int:
         """Positions."""

@@ -22,8 +22,8 @@ __all__ = ["BUNDLED", "find", "read", "read_text", "recognise", "resembling"]
 BUNDLED = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
     *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
-    *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes", "kubernetes"),
-    *("topograph", "slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
+    *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
+    *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
     *("job-list", "sinfo"),
 )
 

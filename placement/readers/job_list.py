@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from placement.lists.expanding import expand
-from placement.lists.pasted import command_of, pieces
+from placement.lists.pasted import pieces
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines
 from placement.records import Dump
@@ -32,15 +32,13 @@ def sniff(head: str) -> bool:
     --------
     >>> sniff("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n")
     True
-    >>> sniff("  7 debug a.sh me R 0:01 2 n[1-2]\n")
-    True
     """
     lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
     for line in lines[:2]:  # -l prints the date first
         words = {word.upper() for word in line.split()}
         if _RECORD.match(line) or (words & _NODES and words & _JOB):
             return True
-    return bool(lines) and command_of(lines[0]) == "squeue"
+    return False
 
 
 def read(text: str, source: str) -> Dump:

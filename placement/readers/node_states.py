@@ -35,7 +35,7 @@ ORDER = (
     "up", "idle", "planned", "powered_down", "powering_up", "power_up", "power_down",
     "powering_down", "mixed", "allocated", "completing", "perfctrs", "blocked", "reserved",
     "inactive", "maint", "reboot", "draining", "drained", "failing", "fail", "future", "inval",
-    "error", "unknown", "down",
+    "error", "unknown", "not_responding", "down",
 )  # fmt: skip
 
 #: Flags that leave a node as free as it was: Slurm wakes what it has put to sleep.
@@ -43,11 +43,11 @@ NEUTRAL = {"cloud", "dynamic_norm", "dynamic_future", "powered_down", "powering_
 NEUTRAL |= {"power_down", "powering_down", "power_drain", "external", "resume", "undrain"}
 
 #: Signs after the word that take an idle node out of service.
-SIGNS = {"*": "down", "$": "maint", "@": "reboot", "^": "reboot"}
+SIGNS = {"*": "not_responding", "$": "maint", "@": "reboot", "^": "reboot"}
 
 _PART = re.compile(r"([a-z_]+)([*~#!%$@^-]*)")
 _RANK = {word: i for i, word in enumerate(ORDER)}
-_LONG = sorted({*ORDER, *WORDS, *NEUTRAL, "not_responding"})
+_LONG = sorted({*ORDER, *WORDS, *NEUTRAL})
 
 #: What may be stated of a node besides its state, and the type of its column.
 FIGURES = {
@@ -173,9 +173,8 @@ def node_state(text: str) -> tuple[str, bool] | None:
     -------
     (str, bool) or None
         The word in lower case (``idle~``, a node powered down, is ``idle``:
-        Slurm wakes it for a job; ``idle*``, which does not answer, is
-        ``down``) and True for planned (``plnd`` or the sign ``-``); None
-        where `text` is not a state at all.
+        Slurm wakes it for a job; ``idle*`` is ``not_responding``) and True for
+        planned (``plnd`` or the sign ``-``); None where `text` is not a state at all.
 
     Examples
     --------

@@ -99,11 +99,6 @@ def line_of(value: object) -> int:
     return getattr(value, "line", 0)
 
 
-def is_null(value: object) -> bool:
-    """Tell whether a value is null, in YAML or JSON."""
-    return value is None or (isinstance(value, _Text) and value in ("", "~", "null"))
-
-
 class Tree(NamedTuple):
     """Takes the values of a file for what its format says they are, and refuses others.
 
@@ -111,20 +106,13 @@ class Tree(NamedTuple):
     ----------
     source : str
         File name, for errors.
-    nulls : bool
-        True where a key without a value is as good as no key.
     """
 
     source: str
-    nulls: bool = False
-
-    def absent(self, value: object) -> bool:
-        """Tell whether nothing stands in the place of a value."""
-        return value is None or (self.nulls and is_null(value))
 
     def dictionary(self, value: Any, what: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
         """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
-        if self.absent(value):
+        if value is None:
             return {}
         if not isinstance(value, dict):
             raise self.error(value, f"{what} is not a dictionary")
@@ -136,7 +124,7 @@ class Tree(NamedTuple):
 
     def items(self, value: Any, what: str, hint: str = "") -> list[Any]:
         """Return a list, empty where there is none."""
-        if self.absent(value):
+        if value is None:
             return []
         if not isinstance(value, list):
             raise self.error(value, f"{what} is not a list", hint)
@@ -144,7 +132,7 @@ class Tree(NamedTuple):
 
     def text(self, value: Any, what: str) -> str:
         """Return one value, '' where there is none."""
-        if is_null(value):
+        if value is None or (isinstance(value, _Text) and value in ("", "~", "null")):
             return ""
         if not isinstance(value, str):
             raise self.error(value, f"{what} is not one value", "a folded list is text")
@@ -174,20 +162,6 @@ def parse_yaml(text: str, source: str) -> Any:
     >>> parse_yaml("- topology: a\n", "topology.yaml")
     [{'topology': 'a'}]
     """
-    first, *more = parse_documents(text, source)
-    if more:
-        raise ParseError(source, line_of(more[0]), "a second YAML document", "one is enough")
-    return first
-
-
-def parse_documents(text: str, source: str) -> list[Any]:
-    r"""Return all documents in `text`; parameters and errors as of `parse_yaml`.
-
-    Examples
-    --------
-    >>> parse_documents("a\n---\nb\n", "two.yaml")
-    ['a', 'b']
-    """
     stream = _List()
     opened: list[_List | _Dict] = [stream]
     for count, event in enumerate(_events(text, source)):
@@ -209,7 +183,9 @@ def parse_documents(text: str, source: str) -> list[Any]:
                 raise ParseError(source, line, f"nested deeper than {MAX_DEPTH} levels")
     if not stream:
         raise ParseError(source, 0, "an empty YAML document")
-    return stream
+    if len(stream) > 1:
+        raise ParseError(source, line_of(stream[1]), "a second YAML document", "one is enough")
+    return stream[0]
 
 
 def _add(node: Node, parent: _List | _Dict, source: str) -> None:

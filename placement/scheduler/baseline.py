@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from placement import planners
@@ -11,8 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from placement.machine import Machine
+    from placement.request import Request
+    from placement.support.array_types import Ints
 
-__all__ = ["baseline_of", "live_baseline"]
+__all__ = ["baseline_of", "live_baseline", "scheduler_choice"]
 
 #: The planner that simulates each of Slurm's topology plugins.
 _PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
@@ -20,7 +23,6 @@ _PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
 #: What the schedulers are called whose own choice nobody has described.
 _UNKNOWN = {
     "alps": "ALPS", "pbs": "PBS", "cobalt": "Cobalt", "torque": "Torque", "flux": "Flux",
-    "kubernetes": "Kubernetes",
 }  # fmt: skip
 
 
@@ -100,3 +102,26 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
         return baseline_of(machine, named, None if named else configuration())
     except LaunchError:
         return baseline_of(machine)
+
+
+def scheduler_choice(machine: Machine, request: Request) -> Ints:
+    """Return the nodes that the scheduler gives to the job by itself.
+
+    Raises
+    ------
+    PlanError
+        It would let the job wait.
+
+    Examples
+    --------
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("tree:4x2")
+    >>> free = machine.free & (machine.nid > 1)
+    >>> scheduler_choice(machine, Request(3, free)).tolist()
+    [2, 3, 4]
+    >>> scheduler_choice(machine, Request(3, free, idle=machine.free)).tolist()
+    [0, 1, 2]
+    """
+    free = request.free if request.idle is None else request.idle
+    return planners.find(request.baseline.strategy)(machine, replace(request, free=free))

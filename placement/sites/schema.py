@@ -22,7 +22,7 @@ Extent = Annotated[int, Meta(ge=1, le=1024)]
 Nid = Annotated[int, Meta(ge=0, le=10_000_000)]
 Amount = Annotated[float, Meta(gt=0, le=1e9)]
 NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
-Share = Annotated[float, Meta(ge=0, le=1)]
+AtLeastOne = Annotated[float, Meta(ge=1, le=1e9)]
 Routings = Annotated[list[Name], Meta(min_length=1, max_length=20)]
 Selectors = Annotated[list[Text], Meta(max_length=10_000)]
 Wiring = Literal["aligned", "consecutive", "same-chassis"]
@@ -218,8 +218,8 @@ class Sending(Table, frozen=True, kw_only=True):
     of a node; ``gap_us`` what a step of a staged exchange takes beyond its
     bytes. ``routing`` names the routings that fit what was measured, several
     where they could not be told apart. ``burst`` is the bytes that an interface sends
-    of a message before it turns to another one. ``detours`` is how far an exchange was
-    measured to lie, by logarithms, from shortest paths (0) to what no routing can beat (1).
+    of a message before it turns to another one. ``bias`` is how many times as full
+    as detours routing ``adaptive`` lets minimal ways become (`placement.network.adaptive`).
     ``eager`` is the bytes up to which a message is done for its sender when it is handed over.
     """
 
@@ -231,7 +231,7 @@ class Sending(Table, frozen=True, kw_only=True):
     gap_us: Figure[NotNegative] | None = None
     routing: Figure[Routings] | None = None
     burst: Figure[Amount] | None = None
-    detours: Figure[Share] | None = None
+    bias: Figure[AtLeastOne] | None = None
     eager: Figure[NotNegative] | None = None
 
 

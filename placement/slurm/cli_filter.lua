@@ -4,8 +4,8 @@ local site_post = slurm_cli_post_submit
 
 local SIGN = "nidmap.options/1"
 local ALLOWED = {
-  sbatch = { exclude = true, switches = true, nodelist = true, segment = true },
-  salloc = { exclude = true, switches = true, nodelist = true, segment = true },
+  sbatch = { exclude = true, nodelist = true, segment = true },
+  salloc = { exclude = true, nodelist = true, segment = true },
   srun = { nodelist = true, distribution = true, ntasks = true, nodes = true,
            ["ntasks-per-node"] = true, export = true },
 }
@@ -142,6 +142,8 @@ function slurm_cli_pre_submit(options, offset)
       ok, why = pcall(launch, options)
     elseif options["type"] == "sbatch" or options["type"] == "salloc" then
       ok, why = pcall(submit, options, offset)
+    elseif (options["comment"] or ""):sub(1, 7) == "nidmap:" then
+      say("an srun outside a job is not planned, sbatch and salloc are: started as written")
     end
     if not ok then pcall(say, tostring(why) .. ": started as written") end
   end

@@ -19,10 +19,14 @@ from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
 from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["Reservation", "SlurmNodes", "free_nodes", "reservations"]
+__all__ = ["Reservation", "SlurmNodes", "free_nodes", "promised_nodes", "reservations"]
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
+
+#: Why a pending job waits that is about to have the nodes it names; held ones and the like may
+#: wait for weeks.
+_WAITING = ("None", "Resources", "Priority")
 
 _RECORD = re.compile(r"ReservationName=(?P<name>.*?) StartTime=(?P<start>\S+) (?P<rest>.*)")
 _FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State|PartitionName)=(\S*)")
@@ -193,6 +197,19 @@ def _table(dump: Dump, partition: str | None) -> SlurmNodes:
         default_partition=str(default) if partition is None else "",
         **columns,
     )
+
+
+def promised_nodes() -> dict[str, NodeList]:
+    """Return the nodes that pending jobs name (``sbatch -w``), anybody's, by the job's id.
+
+    Of jobs that wait for nodes or their turn alone; {} where Slurm does not say.
+    """
+    try:
+        answer = ask(["squeue", "-h", "-t", "PD", "-o", "%i|%n|%r"])
+        rows = [line.split("|") for line in answer.output.splitlines() if line.count("|") == 2]
+        return {job: NodeList.parse(text) for job, text, why in rows if text and why in _WAITING}
+    except (LaunchError, NidmapError):
+        return {}
 
 
 class Reservation(NamedTuple):

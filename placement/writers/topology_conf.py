@@ -6,16 +6,14 @@ are written like others, and service nodes are on no switch that Slurm knows.
 
 from __future__ import annotations
 
-import numpy as np
-
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members, slurm_switches
-from placement.support.array_types import Ints, Strs
+from placement.support.array_types import Strs
 
-__all__ = ["fold_names", "rows_below", "switch_rows", "write"]
+__all__ = ["fold_names", "switch_rows", "write"]
 
 _WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
 
@@ -99,21 +97,3 @@ def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
 def fold_names(names: Strs) -> str:
     """Return node names as one folded list, in their order."""
     return NodeList(names.tolist()).fold()
-
-
-def rows_below(switches: Switches) -> list[Ints]:
-    """Return the rows of all nodes below each switch, ascending.
-
-    Examples
-    --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.scheduler.switches import slurm_switches
-    >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
-    [[0, 1], [2, 3], [0, 1, 2, 3]]
-    """
-    found = members(switches)
-    for switch in np.argsort(switches.level, kind="stable").tolist():
-        parent = int(switches.parent[switch])
-        if parent >= 0:
-            found[parent] = np.concatenate([found[parent], found[switch]])
-    return [np.sort(rows) for rows in found]

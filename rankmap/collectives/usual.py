@@ -24,7 +24,7 @@ import numpy as np
 from placement.support.array_types import Ints
 from rankmap.collectives import parts
 
-__all__ = ["EVERY_PAIR", "messages", "steps"]
+__all__ = ["EVERY_PAIR", "messages"]
 
 #: Families and algorithms of `rankmap.collectives` whose messages these kinds have: a barrier by
 #: doubling sends between the same ranks as an allreduce, a broadcast along a chain as a scan.
@@ -58,6 +58,11 @@ def messages(kind: str, size: int, root: int) -> Ints:
     Returns
     -------
     int64 (3, m)
+
+    Examples
+    --------
+    >>> messages("bcast", 4, 0).T.tolist(), messages("allgather", 3, 0).T.tolist()
+    ([[0, 2, 1], [0, 1, 1], [2, 3, 1]], [[0, 1, 2], [1, 2, 2], [2, 0, 2]])
     """
     if kind in EVERY_PAIR:
         source, target = np.divmod(np.arange(size * size), size)
@@ -69,19 +74,3 @@ def messages(kind: str, size: int, root: int) -> Ints:
             step = part.step(k)
             sent.append(np.stack(np.broadcast_arrays(step.source, step.target, times)))
     return np.concatenate(sent, axis=1)
-
-
-@functools.lru_cache(maxsize=1024)
-def steps(kind: str, size: int, rank: int, root: int) -> list[tuple[int, int]]:
-    """Return to whom a rank sends in a collective, and how often its block.
-
-    Examples
-    --------
-    >>> steps("bcast", 8, 0, 0), steps("bcast", 8, 4, 0), steps("reduce", 8, 5, 0)
-    ([(4, 1), (2, 1), (1, 1)], [(6, 1), (5, 1)], [(4, 1)])
-    >>> steps("allreduce", 6, 1, 0), steps("allreduce", 6, 5, 0), steps("allgather", 4, 3, 0)
-    ([(0, 1), (3, 1), (5, 1)], [(1, 1)], [(0, 3)])
-    """
-    source, target, times = messages(kind, size, root)
-    mine = source == rank
-    return list(zip(target[mine].tolist(), times[mine].tolist(), strict=True))

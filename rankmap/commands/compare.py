@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
+from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
 from rankmap.commands.model import model_options, predictor
 
@@ -25,9 +26,11 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @click.option("--ppn", metavar="N[,N...]", default="1", help="Ranks a node; default 1.")
 @click.option("--pattern", metavar="P", help="alltoall, bcast, fft:64x64, stencil:24x24x16 …")
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
-@click.option("--strategies", metavar="A,B", default="", help="Planners; default: all that apply.")
 @click.option(
-    "--orders", metavar="A,B", default="row-major", show_default=True, help="Orders of the ranks."
+    "--strategies", metavar="A,B", default="", help="Planners; default: auto and its candidates."
+)
+@click.option(
+    "--orders", metavar="A,B", default="", help="Orders of the ranks; default: the best of each."
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
 @click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
@@ -56,7 +59,8 @@ def compare(
 ) -> None:
     """Compare ways to choose and order a job's nodes, by their predicted time.
 
-    One row a strategy and order, the fastest first: predicted time and its
+    One row a strategy and order, the fastest first; without names those that
+    strategy auto chooses from, and auto itself. Shown are predicted time and its
     ratio to what the scheduler does by itself (--baseline names another),
     how many times as fast that is over all that is not known, what binds,
     hop-bytes, what the nodes touch, and how near the limit it comes. The name
@@ -99,8 +103,11 @@ def compare(
 
 
 def _words(text: str) -> list[str]:
-    """Return the names in a comma-separated option."""
-    return [word.strip() for word in text.split(",") if word.strip()]
+    """Return the names in a comma-separated option; none where it is not given."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if text and not words:
+        raise UsageError(f"'{text}' names nothing to compare", "leave it out for the best of all")
+    return words
 
 
 def _comparison_text(found: Comparison, form: str) -> str | bytes:

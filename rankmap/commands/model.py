@@ -7,18 +7,22 @@ each: `JobArguments` and `OrderArguments`.
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, machine_from, machine_option
+from placement.commands.common import among, machine_from, machine_option, say
 from placement.commands.sending import SENDING, sending_options
+from placement.errors import NidmapError
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from placement.machine import Machine
+    from placement.nodelist import NodeList
     from rankmap.order import Order
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
@@ -64,15 +68,32 @@ class JobArguments:
         return name_pattern(self.pattern, self.grid, needed)
 
     def slots(self, machine: Machine) -> Slots:
-        """Return the slots of the job on a machine; on all its free nodes where none are named."""
+        """Return the slots of the job on a machine.
+
+        Where no nodes are named those of the job that this runs in, else all free ones.
+        """
         from rankmap.slots import slots_of
 
         if self.nodes is None:
-            return slots_of(machine, None, self.ppn)
+            return slots_of(machine, _allocated_nodes(machine), self.ppn)
         from placement.lists.pasted import read_list
 
         text, source = read_list(self.nodes, "--nodes")
         return slots_of(machine, text, self.ppn, source, repeats=source != "--nodes")
+
+
+def _allocated_nodes(machine: Machine) -> NodeList | None:
+    """Return the nodes of the job that this runs in; None outside of one, or of another machine."""
+    from rankmap.launch.allocation import allocation
+
+    try:
+        job = allocation(os.environ)
+    except NidmapError:
+        return None
+    if job is None or not set(job.nodes) <= set(machine.names.tolist()):
+        return None
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes names others")
+    return job.nodes
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,7 +172,7 @@ def job_of(model: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        As `rankmap.joint.job.predictor` takes it.
+        As `rankmap.search.job.predictor` takes it.
     """
     given = {name: model.pop(name) for name in SENDING}
     return {name: value for name, value in given.items() if value is not None}
@@ -161,7 +182,7 @@ def predictor(
     machine: Machine, pattern: str, ppn: int | str | Sequence[int], model: dict[str, Any]
 ) -> Predictor:
     """Return the model that the options of `model_options` ask for."""
-    from rankmap.joint.job import predictor as predictor_of
+    from rankmap.search.job import predictor as predictor_of
 
     options = dict(model)
     fair = options.pop("fair")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, machine_specs, quiet_option, say, write_output
+from placement.commands.common import among, quiet_option, say, write_output
 from placement.commands.sending import sending_options
 from placement.errors import LaunchError, UsageError
 from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
@@ -139,12 +139,12 @@ def order(
 ) -> None:
     """Order a job's ranks on its nodes.
 
-    Slots are numbered node by node, in the order of --nodes (default: all
-    free compute nodes). auto is the search of nidmap plan on exactly these
-    nodes: by predicted time where the machine states bandwidths (--bytes,
-    --routing … say more of the job), by J where it does not; stderr says
-    which. Other strategies are what they are called. Formats, and the names
-    of -o that ask for them:
+    Slots are numbered node by node, in the order of --nodes (default: those of
+    the job that this runs in, else all free compute nodes). auto is the search of
+    nidmap plan on exactly these nodes: by predicted time where the machine states
+    bandwidths (--bytes, --routing … say more of the job), by J where it does not;
+    stderr says which. Other strategies are what they are called. Formats, and the
+    names of -o that ask for them:
 
     \b
     slots      .slots            line r is the slot of rank r (the default)
@@ -155,8 +155,6 @@ def order(
     hydra                        host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
-    mpijob                       host file with slots, as of Kubeflow's MPIJob
-    kubernetes                   JSON: each node with its ranks
     json       .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each
@@ -172,9 +170,9 @@ def order(
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
-    from rankmap.order_store import Wish, arrange_and_store
     from rankmap.pattern import parse_pattern
     from rankmap.predict.job_pattern import size_of
+    from rankmap.search.by_strategy import order_by_strategy
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"
@@ -186,9 +184,8 @@ def order(
     seconds = _seconds_left(deadline, asked, len(slots))
     if asked == "graph" and deadline is not None:
         asked = f"graph:seconds={seconds:g}"
-    wish = Wish(wanted, asked, sent, seconds, machine_specs(job.specs))
     with _shown(len(slots), asked, wanted, seconds):
-        made = arrange_and_store(slots, wish)
+        made = order_by_strategy(slots, wanted, asked, sent, seconds)
     made, told = fit_format(made, chosen, way, mapping_limit, sent)
     fitted = parse_pattern(wanted).on(made.on)
     if binder:
@@ -306,9 +303,9 @@ def run(
     takes what nidmap order or plan --order-out wrote. One line says which
     order was taken and what it is expected to win. Whatever is unclear, the
     command starts as it is, in the default order, and one line on stderr says
-    why (--strict refuses instead). --dry-run writes the order file and prints
-    the command for a shell. --verify first runs a step whose ranks only say
-    where they are, and compares that with the plan. --bind also arranges ranks
+    why (--strict refuses instead). --dry-run prints the command for a shell, with
+    --order-dir the order file that it names is kept. --verify first runs a step
+    whose ranks only say where they are, and compares that with the plan. --bind also arranges ranks
     inside the nodes, where a site or hwloc's XML (-m node.xml) says what is in
     them, and gives each its cores, as nidmap order --bind does.
 

@@ -105,7 +105,7 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
     strategy = given.strategy
     if strategy is None or strategy == "row-major":
         return None
-    from rankmap.joint.by_strategy import order_by_strategy
+    from rankmap.search.by_strategy import order_by_strategy
 
     return order_by_strategy(slots, asked.pattern, strategy, {"predictor": asked})
 
@@ -131,11 +131,7 @@ def _between(found: Prediction) -> list[str]:
     if span is None or not span.unknowns:
         return []
     ends = f"{time_text(span.low)} to {time_text(span.high)}"
-    proviso = span.proviso(1.0, found.time_s, found.loads.routing)
-    if proviso:
-        ends += f", likely {time_text(span.likely)},"
-        proviso = f" ({time_text(found.time_s)}{proviso})"
-    what = f"{ends} over what is not known of the machine{proviso}"
+    what = f"{ends} over what is not known of the machine"
     return [f"{what}; most unsure: {span.most_unsure}"]
 
 

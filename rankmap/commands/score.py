@@ -25,17 +25,11 @@ SCHEMA = "nidmap.score/1"
 @click.command()
 @job_options
 @order_options
-@click.option("--job", "number", metavar="ID", help="Report on a job that `nidmap run` launched.")
-@click.option("--ask", is_flag=True, help="With --job: ask the ranks of a running job.")
-@click.option("--order-dir", metavar="DIR", help="With --job: where `run` kept the order.")
 @sending_options
 @report_options
 def score(
     job: JobArguments,
     order: OrderArguments,
-    number: str | None,
-    ask: bool,
-    order_dir: str | None,
     as_json: bool,
     output: str | None,
     **model: Any,
@@ -50,31 +44,16 @@ def score(
     states bandwidths (--bytes, --routing … say more of the job), and stderr
     says so; J is J all the same.
 
-    --job ID takes what `nidmap run` keeps beside its order files (after the
-    job's end only where --order-dir named a place for them), and compares
-    it with what Slurm says of the job's nodes and, with --ask, what the ranks
-    of a running job say themselves. Slurm keeps no record of which rank sat
-    where: after the end only what `run --verify` wrote down is known.
-
     \b
     nidmap score -m tree:4x16x6 --ppn 24 --grid 24x24x16 --order a.slots
     nidmap score -m shaheen2 --nodes 12-15 --ppn 32 --pattern matrix:comm.npz \\
           --order MPICH_RANK_ORDER
     nidmap score -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert --json
-    nidmap score --job 4711 --ask
     """
     from rankmap.emit.text import BrokenOrderError
-    from rankmap.joint.by_strategy import order_by_strategy
     from rankmap.pattern import parse_pattern
+    from rankmap.search.by_strategy import order_by_strategy
 
-    if number is not None:
-        from rankmap.commands.job import report_job
-
-        if order.path or order.strategy or job.nodes or job.ppn:
-            raise UsageError("--job takes order, nodes and ranks from what `run` kept")
-        return report_job(number, job, ask, order_dir, as_json, output)
-    if ask or order_dir:
-        raise UsageError("--ask and --order-dir go with --job")
     if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
     wanted = parse_pattern(job.named_pattern())
@@ -146,7 +125,7 @@ def _words(found: dict[str, Any]) -> str:
 
 
 def _bound_text(found: dict[str, Any]) -> str:
-    if found["lower_bound"] <= 0:
-        return "none known"
     gap = found["gap"]
+    if gap is None or gap > 1:
+        return "none near it is known"
     return f"{found['lower_bound']:,} ({found['bound']}; J is {gap:.1%} above)"

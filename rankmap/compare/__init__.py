@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.plan import plan
+from placement.plan import describe, plan, request_for
 from placement.planners import PREDICTING
-from placement.request import Baseline, Plan
-from placement.scheduler.baseline import baseline_of
+from placement.request import Baseline, Choice, Plan, Request
+from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.predict import Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.prediction import worst_document
-from rankmap.slots import Slots
-
-Row = tuple[Plan, str, Prediction, Gain]
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.by_strategy import AUTO, order_by_strategy
+from rankmap.search.cost import HopCost, TimeCost, without_time
+from rankmap.search.node_sets import node_choices
+from rankmap.search.ranking import ROW_MAJOR, Candidate
+from rankmap.search.search import Space, search
 
 __all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compare_strategies"]
 
 #: The order that every launcher makes where nobody says another.
-DEFAULT_ORDER = "row-major"
+DEFAULT_ORDER = ROW_MAJOR
 
 #: Planners that are tried where none are named.
 STRATEGIES = (
@@ -156,7 +159,7 @@ def compare(
     pattern: str | Pattern,
     *,
     strategies: Sequence[str] = (),
-    orders: Sequence[str] = (DEFAULT_ORDER,),
+    orders: Sequence[str] = (),
     **model: Any,
 ) -> Comparison:
     """Predict what each strategy and order make of a job, and the default beside them.
@@ -168,9 +171,9 @@ def compare(
         Nodes wanted.
     pattern : str or Pattern
     strategies : sequence of str
-        Planners; empty: all that apply.
+        Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str
-        Orderings of the ranks.
+        Orderings of the ranks; empty: the best quick one of each strategy.
     **model
         More of what `rankmap.predict.Predictor` takes: ppn, bytes, routing, algorithm,
         latency, background …
@@ -195,10 +198,10 @@ def compare(
 
 
 def compare_strategies(
-    asked: Predictor,
+    model: Predictor,
     count: int,
     strategies: Sequence[str] = (),
-    orders: Sequence[str] = (DEFAULT_ORDER,),
+    orders: Sequence[str] = (),
     told: Callable[[float, str], None] | None = None,
     baseline: Baseline | str = "",
     progress: Callable[[Any], bool | None] | None = None,
@@ -208,28 +211,29 @@ def compare_strategies(
 
     Parameters
     ----------
-    asked : Predictor
+    model : Predictor
         Machine, pattern, ranks a node and how to predict.
     count : int
         Nodes wanted.
     strategies : sequence of str
-        Planners; empty: all that apply.
+        Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str
-        Orderings of the ranks (`rankmap.orders`).
+        Orders of the ranks (`rankmap.orders`); empty: the best quick one of each strategy.
     told : callable or None
         Is told before each row how much is done (0 to 1), and which row it is.
     baseline : Baseline or str
         What is compared with, or a planner's name; '': what the machine's
         scheduler does by itself.
     progress : callable or None
-        Is told how far a strategy that searches has come, and ends its search by
-        returning True (`rankmap.joint.budget.Budget`).
+        Is told how far a search has come, and ends it by returning True
+        (`rankmap.search.budget.Budget`).
     **request
         More of what `placement.plan.plan` takes: candidates, exclude, per_blade, seed …
 
     Returns
     -------
     Comparison
+        No row of the candidates of ``auto`` is faster than ``auto`` itself.
 
     Raises
     ------
@@ -243,93 +247,141 @@ def compare_strategies(
     >>> import nidmap
     >>> from rankmap.predict import Predictor
     >>> m = nidmap.load_machine("torus:4x4x4,bw=1")
-    >>> found = compare_strategies(Predictor(m, "alltoall", 1, 1e6), 8, ["hilbert"])
-    >>> [(entry.strategy, round(entry.ratio, 2)) for entry in found.entries]
+    >>> rows = compare_strategies(Predictor(m, "alltoall", 1, 1e6), 8, ["hilbert"]).entries
+    >>> [(entry.strategy, round(entry.ratio, 2)) for entry in rows]
     [('hilbert', 0.67), ('slurm-none', 1.0)]
     """
-    if not orders:
-        raise UsageError("no order to compare", "name one, as row-major")
     free = request.get("candidates")
-    free, note = connected_nodes(asked.machine, asked.machine.free if free is None else free)
-    request["candidates"] = free
+    free, note = connected_nodes(model.machine, model.machine.free if free is None else free)
+    wanted = request_for(
+        model.machine, count, **request | {"candidates": free, "baseline": baseline}
+    )
+    request |= {"candidates": free, "baseline": wanted.baseline}
     notes = [note] if note else []
-    own = baseline_of(asked.machine, baseline) if isinstance(baseline, str) else baseline
-    request["baseline"] = own
-    plans = _plans(asked, count, strategies, request, progress, notes)
-    gains = Gains(asked, Placed(plans[0].rows))
-    rows: list[Row] = []
-    for k, chosen in enumerate(plans):
-        on = asked.slots(chosen.rows)
-        for name in _orders_of(chosen, orders, own.strategy):
-            if told is not None:
-                which = f"{k + 1} of {len(plans)} strategies: {chosen.strategy}, {name}"
-                told(k / len(plans), which)
-            order, placed = _order(asked, chosen, on, name)
-            found = asked.on(on, placed)  # its gain comes behind it: both have the same steps
-            rows.append((chosen, order, found, gains.of(Placed(chosen.rows, placed))))
-            if placed is not None and placed.optimised:
-                said = placed.optimised
-                how = "predicted time" if said["by"] == "time" else f"J ({said['why']})"
-                notes.append(f"order {order}: chosen by {how}")
-    first = next(one for one in rows if (one[0].strategy, one[1]) == (own.strategy, DEFAULT_ORDER))
-    base = first[2].time_s
-    entries = []
-    for one in rows:
-        chosen, order, found, gain = one
-        ratio = found.time_s / base if base else 1.0
-        entries.append(Entry(chosen.strategy, order, chosen, found, ratio, gain, one is first))
+    default = plan(model.machine, count, strategy=wanted.baseline.strategy, **request)
+    rows = [_Row(default, DEFAULT_ORDER)]
+    if strategies:
+        for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
+            rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
+    else:
+        chosen = plan(model.machine, count, strategy=AUTO, **request, predictor=model,
+                      progress=progress)  # fmt: skip
+        rows += _ordered_rows(model, chosen, orders, notes)
+        rows += _candidate_rows(model, wanted, default.rows, orders, notes)
+    once: dict[tuple[str, str], _Row] = {}
+    for row in rows:
+        once.setdefault((row.plan.strategy, row.order), row)
+    entries = _predict(model, list(once.values()), told)
     entries.sort(key=lambda entry: entry.found.time_s)
     every = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
     common = entries[0].found.asked.items()
     document = {key: value for key, value in common if key not in ("order", "nodelist")}
-    return Comparison(tuple(entries), document, tuple(every), own)
+    return Comparison(tuple(entries), document, tuple(every), wanted.baseline)
 
 
-def _plans(
-    asked: Predictor,
+class _Row(NamedTuple):
+    """A plan with an order of its ranks, before it is predicted."""
+
+    plan: Plan
+    order: str
+    slots: Order | Ints | None = None
+
+
+def _predict(
+    model: Predictor, rows: list[_Row], told: Callable[[float, str], None] | None
+) -> list[Entry]:
+    """Return rows with their figures; the first is the default."""
+    gains = Gains(model, Placed(rows[0].plan.rows))
+    entries: list[Entry] = []
+    for k, row in enumerate(rows):
+        if told is not None:
+            which = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
+            told(k / len(rows), which)
+        nodes = row.plan.rows
+        found = model.on(model.slots(nodes), row.slots)
+        gain = gains.of(Placed(nodes, row.slots))  # behind it: both have the same steps
+        base = entries[0].found.time_s if entries else found.time_s
+        ratio = found.time_s / base if base else 1.0
+        entries.append(Entry(row.plan.strategy, row.order, row.plan, found, ratio, gain, k == 0))
+    return entries
+
+
+def _named_plans(
+    model: Predictor,
     count: int,
     strategies: Sequence[str],
     request: Mapping[str, Any],
     progress: Callable[[Any], bool | None] | None,
-    notes: list[str],
-) -> list[Plan]:
-    """Return the default's plan and those of the strategies; what does not apply is noted."""
-    default = request["baseline"].strategy
-    found = [plan(asked.machine, count, strategy=default, **request)]
-    for strategy in dict.fromkeys(strategies or STRATEGIES):
-        if strategy == default:
-            continue
+) -> Iterator[Plan]:
+    """Yield the plans of strategies by name."""
+    for strategy in dict.fromkeys(strategies):
         # A strategy that predicts has to look for what is compared here.
-        searching = {"predictor": asked, "progress": progress} if strategy in PREDICTING else {}
-        try:
-            found.append(plan(asked.machine, count, strategy=strategy, **{**request, **searching}))
-        except (UsageError, PlanError) as error:
-            if strategies:
-                raise
-            notes.append(f"{strategy} is left out: {error.message}")
-    return found
+        searching = {"predictor": model, "progress": progress} if strategy in PREDICTING else {}
+        yield plan(model.machine, count, strategy=strategy, **{**request, **searching})
 
 
-def _orders_of(chosen: Plan, orders: Sequence[str], default: str) -> list[str]:
-    """Return the names of the orders on a plan's nodes; the default has its own order too.
+def _ordered_rows(
+    model: Predictor, chosen: Plan, orders: Sequence[str], notes: list[str]
+) -> Iterator[_Row]:
+    """Yield a plan with orders by name, or with its own where it was chosen together with one."""
+    if chosen.order is not None:
+        own = cast("Order", chosen.order)
+        if np.array_equal(own.slots, np.arange(len(own.slots))):
+            yield _Row(chosen, DEFAULT_ORDER)
+        else:
+            yield _Row(chosen, chosen.facts["predicted"]["order"]["strategy"], own)
+        return
+    for name in orders:
+        if name == DEFAULT_ORDER:
+            yield _Row(chosen, name)
+            continue
+        slots = model.slots(chosen.rows)
+        order = order_by_strategy(slots, model.pattern, name, {"predictor": model})
+        if order.optimised:
+            how = order.optimised
+            word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
+            notes.append(f"order {name}: chosen by {word}")
+        yield _Row(chosen, name, order)
 
-    Nodes that were chosen together with an order are predicted in that order alone.
+
+def _candidate_rows(
+    model: Predictor, wanted: Request, default: Ints, orders: Sequence[str], notes: list[str]
+) -> Iterator[_Row]:
+    """Yield the candidates of strategy ``auto``: every planner, and the best of each family."""
+    machine = model.machine
+    choices = list(node_choices(machine, wanted))
+    described = {name: describe(machine, wanted, Choice(rows), name) for name, rows in choices}
+    if orders:
+        for chosen in described.values():
+            yield from _ordered_rows(model, chosen, orders, notes)
+        return
+    timeless = without_time(model.slots(default), model.routing)
+    cost = HopCost(model) if timeless else TimeCost(model)
+    budget = Budget(LIMITS.judgements_of(wanted.count), math.inf)
+    ranking = search(cost, Space(wanted, choices, default, mapping=False, exact=True), budget)
+    best: dict[str, Candidate] = {}
+    for candidate in sorted(ranking.candidates, key=lambda candidate: candidate.cost):
+        best.setdefault(_family(candidate.nodes), candidate)
+    notes.append(
+        f"{len(ranking.candidates)} candidates, {len(choices)} choices of nodes with their orders:"
+        " the best of each planner and of each family is shown"
+    )
+    for candidate in best.values():
+        if candidate.nodes in described:  # grids on boxes and the default have rows of their own
+            chosen = described[candidate.nodes]
+            placement = candidate.placement.listed_as(chosen.rows)
+            slots = None if candidate.order == DEFAULT_ORDER else placement.slots
+            yield _Row(chosen, candidate.order, slots)
+
+
+def _family(name: str) -> str:
+    """Return what node choices that differ in a size alone have in common.
+
+    Examples
+    --------
+    >>> _family("22 blades"), _family("box 4x2x8"), _family("blades --per-blade 2")
+    ('blade', 'box', 'blades --per-blade 2')
     """
-    if chosen.order is not None:
-        return ["its own order"]
-    own = [DEFAULT_ORDER] if chosen.strategy == default else []
-    return list(dict.fromkeys([*orders, *own]))
-
-
-def _order(asked: Predictor, chosen: Plan, on: Slots, name: str) -> tuple[str, Order | None]:
-    """Return what an order on a plan's nodes is called, and the order; None for the default."""
-    if chosen.order is not None:
-        order = cast("Order", chosen.order)
-        if np.array_equal(order.slots, np.arange(len(order.slots))):
-            return DEFAULT_ORDER, None
-        return chosen.facts["predicted"]["order"]["strategy"], order
-    if name == DEFAULT_ORDER:
-        return name, None
-    from rankmap.joint.by_strategy import order_by_strategy
-
-    return name, order_by_strategy(on, asked.pattern, name, {"predictor": asked})
+    if name[0].isdigit():
+        return name.partition(" ")[2].removesuffix("s")
+    return "box" if name.startswith("box ") else name

@@ -36,9 +36,7 @@ BUNDLED = {
     "hydra": "hosts",
     "intel": "hosts",
     "json": "document",
-    "kubernetes": "kubernetes",
     "mpich": "mpich",
-    "mpijob": "hosts",
     "openmpi": "openmpi",
     "seq": "slurm",
     "slots": "slots",
@@ -104,9 +102,8 @@ def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
         entry s is the rank at slot s of the launcher's own node order),
         ``slurm`` (host file for SLURM_HOSTFILE), ``openmpi`` (rankfile),
         ``seq`` (Open MPI's sequential file), ``hydra`` (MPICH's host file),
-        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks),
-        ``mpijob`` (host file with slots), ``kubernetes`` (nodes with their ranks) or
-        ``json``.
+        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks)
+        or ``json``.
     launcher_order : str
         The node order that ``mpich`` is for: ``sorted`` as native Slurm
         sorts every allocation, or ``given`` as in ``order.on``.

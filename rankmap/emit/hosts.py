@@ -1,4 +1,4 @@
-"""Formats with a line a node: ``hydra``, ``intel``, ``mpijob``, ``torchrun``.
+"""Formats with a line a node: ``hydra``, ``intel``, ``torchrun``.
 
 They, and all others that name a node for every rank, say nothing of the place inside a node:
 read back, the ranks of a node stand in ascending places.
@@ -13,13 +13,6 @@ Intel MPI takes the same text as ``-machinefile F``; a host that stands there
 again stays one node (checked on Intel MPI 2021). ``-f F``, which looks alike,
 ignores the counts, and inside a batch job the scheduler's placement wins over
 both unless ``I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=off`` is set.
-
-``host slots=N`` is the host file of Kubeflow's MPIJob (``mpijob``), in the order's nodes. The
-MPI operator writes ``/etc/mpi/hostfile`` with a line a worker, by their numbers. Which node
-a worker is on Kubernetes decides: the lines are to be put in this order by the nodes of
-their pods (docs/launching.md). Ranks fill line after line, so that only orders that keep the
-ranks of each node together can be said. Open MPI puts the node of mpirun first where it is
-one of them; a launcher's pod is on none.
 
 ``node-rank host nproc-per-node`` is for torchrun, which gives each node a stretch of
 consecutive ranks, in the order of the node ranks; orders that are not of this kind cannot be
@@ -182,14 +175,6 @@ _HOST_COUNT = NodeLines(
 )
 register("hydra")(_HOST_COUNT)
 register("intel")(_HOST_COUNT)
-register("mpijob")(
-    NodeLines(
-        "{host} slots={count}",
-        re.compile(r"(?P<host>\S+)\s+slots\s*=\s*(?P<count>[0-9]{1,9})", re.ASCII),
-        "host slots=N",
-        once="a host file with slots",
-    )
-)
 register("torchrun")(
     NodeLines(
         "{number} {host} {count}",

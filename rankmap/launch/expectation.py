@@ -50,11 +50,11 @@ def expectation(
     pattern : str
         '' where none is known.
     job : mapping
-        What else is said of the job (`rankmap.joint.job.KEYS`).
+        What else is said of the job (`rankmap.search.job.KEYS`).
     keeps_list : bool
         Whether the launcher takes the nodes in the order of its list; else it sorts them.
     """
-    from rankmap.joint.auto_order import without_time
+    from rankmap.search.cost import without_time
 
     try:
         why = without_time(order.on, job.get("routing", ""))
@@ -94,9 +94,9 @@ def default_order(order: Order, keeps_list: bool) -> Order:
 
 def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) -> Gain | None:
     """Return what an order wins; None where it is the default order."""
-    from rankmap.joint.job import predictor
     from rankmap.predict.gain import Gains, Placed
     from rankmap.predict.job_pattern import fit_pattern
+    from rankmap.search.job import predictor
 
     on = order.on
     base = default_order(order, keeps_list)

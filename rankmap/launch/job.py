@@ -29,7 +29,6 @@ from rankmap.launch.launch_folder import (
 )
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
-from rankmap.order_store import Wish, arrange_and_store, stored_order
 from rankmap.orders import arrange
 from rankmap.short_orders import fit_order
 
@@ -73,9 +72,9 @@ class RunRequest:
     patience : float
         Seconds that a launcher may take to say where it puts ranks; 0: ten.
     machine_specs : tuple of str
-        The machine as ``-m`` takes it: orders that are kept are found by it.
+        The machine as ``-m`` takes it.
     job : mapping of str to anything
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     seconds : float
         Of processor time that choosing an order may take.
     mapping_limit : str or None
@@ -103,11 +102,6 @@ class RunRequest:
     order_file: str | None = None
     order_format: str | None = None
     bind: bool = False
-
-    @property
-    def wish(self) -> Wish:
-        """The order that is wanted."""
-        return Wish(self.pattern, self.strategy, self.job, self.seconds, self.machine_specs)
 
 
 def read_job(
@@ -205,12 +199,6 @@ class Job:
         """Find the slots."""
         self.slots = self._own_slots()
 
-    def stored(self) -> Order | None:
-        """Return the order that is kept for this job, None where none is."""
-        if self.request.order_file is not None:
-            return None
-        return stored_order(self.slots, self.request.wish)
-
     def ordered(self, strategy: str = "") -> Order:
         """Return the order of a file, or a new one, by another strategy than was asked for."""
         given = self.request
@@ -222,7 +210,11 @@ class Job:
             return replace(made, pattern=given.pattern or made.pattern)
         if strategy:
             return arrange(self.slots, given.pattern, strategy)
-        return arrange_and_store(self.slots, given.wish)
+        from rankmap.search.by_strategy import order_by_strategy
+
+        return order_by_strategy(
+            self.slots, given.pattern, given.strategy, given.job, given.seconds
+        )
 
     def expected(self, order: Order) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
@@ -234,14 +226,14 @@ class Job:
         return self.how.asked_remarks(self.request.patience or 10.0)
 
     def prepared(self, order: Order | None = None) -> Prepared:
-        """Return the launch of an order, its file written; None: of the one that is kept, or new.
+        """Return the launch of an order, its file written; None: of a new one.
 
         Raises
         ------
         NidmapError
             Where this launcher cannot lay the ranks out so; no file is left behind.
         """
-        order = order or self.stored() or self.ordered()
+        order = order or self.ordered()
         progress.step()
         how, request, job = self.how, self.request, self.how.allocation
         free = self.lay(order)
@@ -266,8 +258,6 @@ class Job:
                 rank_nodes=rank_nodes(how.form, laid),
                 remarks=(*self.remarks(order), *changed, *bound),
                 laid=laid,
-                form=how.binder_form if how.bound else how.form,
-                variables=how.rank_variables,
             )
         except BaseException:
             discard_launch(path)

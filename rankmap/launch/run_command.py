@@ -20,8 +20,6 @@ from rankmap.launch.launch_folder import (
     Prepared,
     discard_launch,
     remove_at_end,
-    store_answers,
-    store_launch,
 )
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
@@ -62,6 +60,9 @@ _AUTO = 0.6
 #: or where the job does not run without its answer.
 VERIFYING = 60.0
 
+#: What is said of the order file that a dry run's command names.
+NO_FILE = "a dry run leaves no order file: --order-dir DIR keeps one"
+
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
@@ -76,7 +77,7 @@ class RunCommand:
     options : mapping of str to any
         The options of a launch, by their names.
     sent : mapping of str to any
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     """
 
     command: tuple[str, ...]
@@ -85,14 +86,18 @@ class RunCommand:
     sent: Mapping[str, Any]
 
     def show(self, as_json: bool, strict: bool) -> int:
-        """Print the command that a run would start; the order file is written."""
+        """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
         launch, unclear, lines = Launch(self.command), "", []
         known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
         try:
             job, made, expected = self.prepare()
             order, words = made.order, self.order_words(made.order, expected.words)
-            lines = [words, *made.remarks, *job.asked_remarks(), f"the order file is {made.path}"]
-            known.update(order_file=made.path, strategy=order.strategy)
+            kept = self.options["order_dir"] is not None
+            where = f"the order file is {made.path}" if kept else NO_FILE
+            lines = [words, *made.remarks, *job.asked_remarks(), where]
+            known.update(order_file=made.path if kept else None, strategy=order.strategy)
+            if not kept:
+                discard_launch(made.path)
             known.update(optimised=order.optimised, gain=expected.gain)
             launch = made.launch
         except (Exception, SystemExit) as error:
@@ -152,28 +157,23 @@ class RunCommand:
     def _plan(self) -> Iterator[dict[str, Any]]:
         """Plan and yield what the parent needs of it, a quick order first; in the child process.
 
-        An order that is kept is looked for before anything is thought out;
-        what is expected of an order is worked out when it could start.
+        What is expected of an order is worked out when it could start.
         """
         from rankmap.launch.expectation import UNKNOWN
 
         job, dropped = self.read_job(dry=False), ""
-        order = job.stored()
         given, asked = self.options, os.path.basename(self.command[0])
         auto = given["strategy"] == "auto" and given["order_file"] is None
-        if order is None and auto and given["patience"] and asked in _QUICK_LAUNCHERS:
+        if auto and given["patience"] and asked in _QUICK_LAUNCHERS:
             with contextlib.suppress(NidmapError):
                 quick = job.prepared(job.ordered(_QUICK))
-                self._store(quick)
                 yield {**self._for_parent(quick, UNTIMELY), "quick": True}
                 dropped = quick.path
         try:
-            order = order or job.ordered()
-            made = job.prepared(order)
+            made = job.prepared()
         except Exception:
             discard_launch(dropped)
             raise
-        self._store(made)
         yield {**self._for_parent(made, UNTIMELY), "dropped": dropped}
         try:
             words = job.expected(made.order).words
@@ -193,13 +193,6 @@ class RunCommand:
             "remarks": made.remarks,
             "words": self.order_words(made.order, expected),
         }
-
-    def _store(self, made: Prepared) -> None:
-        """Write down what is planned, for ``nidmap score --job``."""
-        from rankmap.launch.allocation import job_id
-
-        specs = machine_specs(self.job.specs, needed=False)
-        store_launch(made, job_id(os.environ), self.command, specs)
 
     def order_words(self, order: Order, expected: str) -> str:
         """Return which order is taken, by what it was chosen, and what is expected of it."""
@@ -349,7 +342,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
             return f"cannot verify: {error}"
         _say_safely(f"cannot verify: {error}")
         return ""
-    store_answers(found["path"], said)
     pairs = zip(said, plan, strict=True)
     wrong = [r for r, (one, two) in enumerate(pairs) if plain_host(one) != plain_host(two)]
     if wrong:

@@ -158,8 +158,8 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
     >>> from rankmap.slots import slots_of
     >>> from rankmap.pattern.structured import Lines
     >>> on = slots_of(nidmap.load_machine("tree:4x2x2,dist=1:2:3"), None, 4)
-    >>> choose(Lines("fft", (8, 8)), on).words()
-    'default is optimal (J = 672): it meets the lower bound'
+    >>> choose(Lines("alltoall", (64,)), on).words()
+    'default is optimal (J = 4,480): it meets the lower bound'
     """
     distance = job_distance(slots)
     first = cost_of(pattern, slots.node, distance)

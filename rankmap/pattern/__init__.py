@@ -227,4 +227,9 @@ def parse_pattern(spec: str) -> Pattern:
     name, colon, text = spec.strip().partition(":")
     if colon and not text:
         raise UsageError(f"pattern '{printable(spec)}': nothing after the colon")
+    if not colon and ("/" in name or "." in name):
+        raise UsageError(
+            f"pattern '{printable(name)}' is a file's name without what it holds",
+            "measured:FILE is a recording, matrix:FILE and graph:FILE who sends to whom",
+        )
     return _builders.find(name)(text)

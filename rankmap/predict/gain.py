@@ -14,13 +14,11 @@ under the same values:
 * unknowns are independent, so `low` and `high` add the factors below and above 1 up as
   independent errors are: the logarithms' squares, and their root.
 
-Routers that adapt lie between two ends that can be computed for certain: every packet
-keeps to its shortest paths, and traffic is spread so well that only the cuts of the
-network bind (`placement.network.bounds.bound_demand`: no routing is faster). The likely value
-is the geometric mean of the two, and each end is what this unknown may do. A site may state
-how far towards the second end an exchange was measured to lie (``[sending] detours``): the
-likely value is half way between the mean and that then, and its lower end as far below as
-the upper one is above.
+Routers that adapt keep to minimal ways while these are less than so many times as full as
+detours (`placement.network.adaptive`): the likely value is what was measured or is assumed of
+the fabric, the ends are the best division there is, and routers that hardly take
+detours (`placement.network.largest_bias`). Where nothing says whether an InfiniBand
+fabric of groups adapts, its own routing is likely, and the best division the other value.
 """
 
 from __future__ import annotations
@@ -34,8 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.network import Loads
-from placement.network.bounds import bound_demand
+from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
 from rankmap.order import Order
 from rankmap.pattern.collective import Collective
@@ -144,19 +141,6 @@ class Gain(NamedTuple):
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
         return f"{low} x" if low == high else f"{low} to {high} x"
 
-    def proviso(self, time_s: float, default_time_s: float, routing: str) -> str:
-        """Return what is to be said behind two times: theirs is one routing, the gain is over all.
-
-        Examples
-        --------
-        >>> unsure = Unknown("routing", "how well packets go round full links", 1.0, 1.3)
-        >>> Gain(1.0, 1.13, 1.7, (unsure,)).proviso(3.5, 4.6, "minimal")
-        ' if routing is minimal'
-        """
-        unsure = any(one.name == "routing" for one in self.unknowns)
-        same = math.isclose(default_time_s, time_s * self.likely, rel_tol=2 * SAME)
-        return f" if routing is {routing}" if unsure and not same else ""
-
     @property
     def most_unsure(self) -> str:
         """What makes most difference, as a question; '' where nothing does."""
@@ -179,8 +163,8 @@ class _Values(NamedTuple):
 
     Attributes
     ----------
-    spread : float
-        0: packets keep to the routing's paths; 1: only cuts of the network bind.
+    bias : float or None
+        How many times as full as detours minimal ways may be; None: as the routing has it.
     algorithm : str
     process : float or None
     payload : float
@@ -196,7 +180,7 @@ class _Values(NamedTuple):
         Bytes up to which a message is done for its sender when it is handed over.
     """
 
-    spread: float
+    bias: float | None
     algorithm: str
     process: float | None
     payload: float
@@ -222,8 +206,6 @@ class _Sent:
         Bytes on them.
     own : float
         Seconds of the busiest node's own link.
-    spread : float
-        Seconds that no routing could go below.
     message : float
         Bytes of the busiest rank.
     filled : Filled or None
@@ -234,7 +216,6 @@ class _Sent:
     channels: Ints
     load: Floats
     own: float
-    spread: float
     message: float
     filled: Filled | None
 
@@ -341,11 +322,8 @@ def _range(asked: Model, times: list[_Times]) -> Gain:
 def _likely(asked: Model) -> _Values:
     """Return the likely value of every unknown: what is stated where something is."""
     known = asked.constants
-    # Half way, or half way to what is stated: a published figure is of one case, and in others
-    # nothing more is known than without it.
-    spread = (0.5 + float(asked.machine.topology.parameters.get("detours", 0.5))) / 2
     return _Values(
-        spread=spread if _adapts(asked) else 0.0,
+        bias=None,
         algorithm=asked.algorithm,
         process=known.process_gbs,
         payload=known.payload,
@@ -354,18 +332,20 @@ def _likely(asked: Model) -> _Values:
     )
 
 
-def _adapts(asked: Model) -> bool:
+def _biases(asked: Model) -> list[dict[str, Any]]:
+    """Return the other values of what the routers are ready to do; none where that is known."""
     topology = asked.machine.topology
-    groups = topology.fabric == "infiniband" and topology.kind.startswith("dragonfly")
-    return (topology.fabric in ADAPTIVE or groups) and "routing" not in asked.given
+    if asked.routing == "adaptive":
+        return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
+    unsaid = "routing" not in asked.given and "adaptive" in routings(asked.machine)
+    return [{"bias": 1.0}] if unsaid and topology.fabric == "infiniband" else []
 
 
 def _unknowns(
     asked: Model, first: _Values, times: list[_Times]
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
-    if _adapts(asked):
-        ends = [{"spread": max(0.0, 2 * first.spread - 1)}, {"spread": 1.0}]
+    if ends := _biases(asked):
         yield "routing", "how well the routers send packets around full links", ends
     yield from _libraries(asked, first)
     if not asked.process_stated:
@@ -374,7 +354,7 @@ def _unknowns(
         yield "process", question, [{"process": None if first.process else SLOW_RANK}]
     if not asked.payload_stated:
         question = f"whether only {ARIES_PAYLOAD:.0%} of the wire is payload"
-        yield "payload", question, [{"payload": ARIES_PAYLOAD}]
+        yield "payload", question, [_less_payload(asked)]
     if not asked.background and all(one.others is not None for one in times):
         question = f"whether other jobs send {USUAL_LOAD:g} GB/s a busy node"
         yield "others", question, [{"others": True}]
@@ -395,6 +375,12 @@ def _unknowns(
     if gbs is not None and not known and any(one.inside for one in times):
         question = f"whether the ranks of a node copy {gbs:g} GB/s together"
         yield "memory", question, [{"memory": 2 * gbs}, {"memory": gbs / 2}]
+
+
+def _less_payload(asked: Model) -> dict[str, Any]:
+    """Return a smaller payload, and routers so willing that what was measured stays what it is."""
+    bias = max(1.0, usual_bias(asked.machine) * ARIES_PAYLOAD)
+    return {"payload": ARIES_PAYLOAD} | ({"bias": bias} if asked.routing == "adaptive" else {})
 
 
 def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
@@ -431,8 +417,7 @@ class _Times:
         self.slots = asked.slots(placed.rows)
         self.pattern = fit_pattern(asked.pattern, self.slots)
         self.histogram = asked.histogram(self.slots)
-        self.adapts = _adapts(asked)
-        self._phases: dict[tuple[str, bool], list[_Phase]] = {}
+        self._phases: dict[tuple[str, bool, float | None], list[_Phase]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
@@ -457,54 +442,52 @@ class _Times:
             self.wire
         )
 
-    def phases(self, algorithm: str, staged: bool = False) -> list[_Phase]:
-        """Return what is sent under an algorithm."""
-        if (algorithm, staged) not in self._phases:
+    def phases(
+        self, algorithm: str, staged: bool = False, bias: float | None = None
+    ) -> list[_Phase]:
+        """Return what is sent under an algorithm, and the links that it takes."""
+        key = algorithm, staged, bias
+        if key not in self._phases:
             asked = copy(self.asked)
             asked.algorithm = algorithm
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
             found = asked.phases(self.slots, self.placed.order, pattern)
-            self._phases[algorithm, staged] = [self._phase(asked, phase) for phase in found]
-        return self._phases[algorithm, staged]
+            self._phases[key] = [self._phase(asked, phase, bias) for phase in found]
+        return self._phases[key]
 
-    def _phase(self, asked: Model, phase: Phase) -> _Phase:
-        whole = asked.loads(phase.total, self.least, phase.sent)
+    def _phase(self, asked: Model, phase: Phase, bias: float | None) -> _Phase:
+        whole = asked.loads(phase.total, self.least, bias)
         _, *fixed = asked.beyond(phase, whole, math.inf)
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
             for one, times in phase.steps():
-                demand = phase.job.demand(one)
-                message = one.message(ranks)
-                loads = asked.loads(demand, self.least, message, settled=False)
-                steps.append(self._sent(demand, loads, times, message, None))
+                loads = asked.loads(phase.job.demand(one), self.least, bias)
+                steps.append(self._sent(loads, times, one.message(ranks), None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
         sent = fill_links(phase.job, phase.flows(), whole, phase.passes) if queueing else None
         return _Phase(
-            self._sent(phase.total, whole, 1.0, phase.sent, sent),
+            self._sent(whole, 1.0, phase.sent, sent),
             tuple(steps),
             phase.inside,
             sum(fixed),
             asked.course(phase),
         )
 
-    def _sent(
-        self, demand: Any, loads: Loads, times: float, message: float, sent: Filled | None
-    ) -> _Sent:
+    def _sent(self, loads: Loads, times: float, message: float, sent: Filled | None) -> _Sent:
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
-        spread = bound_demand(self.asked.machine, demand).seconds if self.adapts else 0.0
         own_s = float(own.max(initial=0.0))
-        return _Sent(times, used, loads.load[used], own_s, spread, message, sent)
+        return _Sent(times, used, loads.load[used], own_s, message, sent)
 
     def seconds(self, values: _Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""
         share, overlap = values.queues[place], values.overlap[place]
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
-        for phase in self.phases(values.algorithm, values.staged):
+        for phase in self.phases(values.algorithm, values.staged, values.bias):
             moved = self._moved(phase, values, wire, share, overlap)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
@@ -557,5 +540,4 @@ class _Times:
         if one.filled is not None:
             queues = self.asked.queues(one.filled, wire * values.payload, rank)
             return paths + queues.excess(share)
-        even = max(min(links, one.spread / values.payload), one.own, rank)
-        return paths if even == paths else paths ** (1 - values.spread) * even**values.spread
+        return paths

@@ -31,11 +31,11 @@ Step = tuple[Ints, float, float]
 __all__ = ["most_steps", "phases", "spread"]
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
-#: at, at least so many (of `adaptive`, which solves for every step, two).
+#: at, at least so many.
 MOST_US, LEAST_STEPS = 3e5, 8
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
-US_A_CHANNEL = {"single": 1.0, "adaptive": 45.0}
+US_A_CHANNEL = {"single": 1.0, "adaptive": 2.0}
 
 
 def phases(
@@ -206,12 +206,11 @@ def most_steps(channels: int, ranks: int, routing: str) -> int:
 
     Examples
     --------
-    >>> most_steps(3072, 512, "minimal"), most_steps(24576, 512, "adaptive")
-    (364, 2)
+    >>> most_steps(3072, 512, "minimal"), most_steps(24576, 512, "single")
+    (364, 12)
     """
     us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
-    least = 2 if routing == "adaptive" else LEAST_STEPS
-    return max(least, int(MOST_US / us))
+    return max(LEAST_STEPS, int(MOST_US / us))
 
 
 def _sample_steps(extent: int, exchange: bool, most: int) -> list[Step]:

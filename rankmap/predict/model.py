@@ -21,7 +21,7 @@ from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import algorithm_of, algorithms
 from rankmap.predict.background import Other, Shared, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
-from rankmap.predict.constants import ARIES_PAYLOAD, constants
+from rankmap.predict.constants import constants
 from rankmap.predict.drift import Course, course
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
 from rankmap.predict.lines import most_steps
@@ -150,7 +150,9 @@ class Model:
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routing or routings(machine)[0]
         self.single_path = self.routing in SINGLE_PATH
-        self.spread_by_default = not known and "adaptive" in routings(machine)
+        self.spread_by_default = (
+            not known and self.routing != "adaptive" and "adaptive" in routings(machine)
+        )
         if fair and not self.single_path:
             raise UsageError(
                 f"links are shared fairly in time along one path a message, and routing"
@@ -163,7 +165,7 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: Shared | None = None
-        self._known: dict[tuple[str, int, bool], tuple[float, Loads]] = {}
+        self._known: dict[tuple[str, int, float | None], Loads] = {}
 
     def slots(self, rows: Ints) -> Slots:
         """Return the slots of a job on these rows of the machine, in this order."""
@@ -172,7 +174,7 @@ class Model:
             self.machine.names[rows], parse_counts(self.ppn, len(rows)), self.machine, rows
         )
 
-    def time(self, rows: Ints, order: Order | Ints | None = None) -> float:
+    def time(self, rows: Ints, order: Order | Ints | None = None, below: float = math.inf) -> float:
         """Return the seconds of a job on these nodes, and nothing else.
 
         Parameters
@@ -181,13 +183,31 @@ class Model:
             Its nodes, in the order that numbers the slots.
         order : Order, int64 (ranks,) or None
             Slot of each rank; None: rank r on slot r.
+        below : float
+            Seconds that it has to stay below: inf is returned as soon as it certainly does not.
         """
         slots = self.slots(rows)
         left = self.left(slots)
+        phases = list(self.phases(slots, order))
+        least = [self._floor(phase) for phase in phases]
         total = self.histogram(slots)
-        for phase in self.phases(slots, order):
-            total += sum(self.parts(phase, self.loads(phase.total, left, phase.sent), left))
-        return total
+        for done, phase in enumerate(phases):
+            rest = total + math.fsum(least[done:])
+            if rest >= below:
+                return math.inf
+            loads = self.loads(phase.total, left)
+            total += sum(self.parts(phase, loads, left, below - rest + least[done]))
+        return total if total < below else math.inf
+
+    def _floor(self, phase: Phase) -> float:
+        """Return seconds that a phase takes wherever its nodes are: their own links, and ranks."""
+        sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
+        if phase.steps is None and self.following:
+            sent = 0.0  # ranks that are ahead have done a part of it by then
+        memory = self.constants.memory_gbs
+        inside = phase.inside / (memory * GB) if memory else 0.0
+        posted = messages_s(phase, self.constants, self.nics) + contact_s(phase, self.constants)
+        return max(sent, inside) + posted
 
     def phases(
         self, slots: Slots, order: Order | Ints | None = None, pattern: Pattern | None = None
@@ -241,9 +261,7 @@ class Model:
         self,
         demand: Demand,
         left: Channels | None,
-        message: float = 0.0,
-        enough: float | None = None,
-        settled: bool = True,
+        bias: float | None = None,
     ) -> Loads:
         """Return what a demand puts on the channels, with what is left of their bandwidth.
 
@@ -254,39 +272,18 @@ class Model:
         demand : Demand
         left : Channels or None
             As `left` returns them.
-        message : float
-            Bytes that the busiest rank sends.
-        enough : float or None
-            Seconds that the busiest channel may take, for all that `adaptive`
-            cares (`placement.network.loads`); None: as long as the nodes' own
-            links and the busiest rank do, by any figure that a range looks at.
-        settled : bool
-            As for `placement.network.loads`.
+        bias : float or None
+            As for `placement.network.loads`; where one is given routing is adaptive.
         """
-        if self.routing != "adaptive":
-            enough = 0.0
-        elif enough is None:
-            rank = self.process_s(message) if self.process_stated else 0.0
-            enough = max(rank, self._own_s(demand.out, demand.into))
-            enough *= 1.0 if self.payload_stated else ARIES_PAYLOAD
-        enough *= self._least_share(left) if enough else 1.0
-        key = self.routing, demand.key(), settled
-        for_s, found = self._known.pop(key, (math.nan, None))
-        if found is None or not _serves(found, for_s, enough, settled):
-            for_s = enough
-            found = loads(self.machine, demand, self.routing, enough, settled)
-        self._known[key] = for_s, found
+        routing = self.routing if bias is None else "adaptive"
+        key = routing, demand.key(), bias
+        found = self._known.pop(key, None)
+        if found is None:
+            found = loads(self.machine, demand, routing, bias)
+        self._known[key] = found
         if len(self._known) > max(4, KEPT // max(1, len(self.channels))):
             del self._known[next(iter(self._known))]
         return found if left is None else replace(found, channels=left, _kept={})
-
-    def _least_share(self, left: Channels | None) -> float:
-        """Return the least share of its bandwidth that a channel has left."""
-        if left is None:
-            return 1.0
-        whole = channels(self.machine, self.routing).bandwidth
-        some = np.isfinite(whole)
-        return float((left.bandwidth[some] / whole[some]).min(initial=1.0))
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
@@ -298,7 +295,7 @@ class Model:
         return float(max(own, loads.seconds().max(initial=0.0)))
 
     def parts(
-        self, phase: Phase, loads: Loads, left: Channels | None
+        self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
     ) -> tuple[float, float, float, float, float]:
         """Return the seconds of bandwidth, and of `beyond`, of a phase.
 
@@ -309,8 +306,10 @@ class Model:
             Of all its bytes, as `loads` returns them.
         left : Channels or None
             As `left` returns them.
+        below : float
+            Seconds beyond which nobody asks how long it takes: some that are no less are returned.
         """
-        bandwidth = max(self.limits(phase, loads, left).values())
+        bandwidth = max(self.limits(phase, loads, left, below).values())
         return (bandwidth, *self.beyond(phase, loads, bandwidth))
 
     def beyond(
@@ -327,7 +326,9 @@ class Model:
             contact_s(phase, self.constants),
         )
 
-    def limits(self, phase: Phase, loads: Loads, left: Channels | None) -> dict[str, float]:
+    def limits(
+        self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
+    ) -> dict[str, float]:
         """Return the seconds that each limit of bandwidth asks for: the longest counts.
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
@@ -335,7 +336,8 @@ class Model:
         busiest link or its message takes, or as long as ranks that are followed
         take, ``queues`` the longer of ``link`` and ``process`` with what bursts wait
         for each other, or what ranks that are followed take, and ``sharing`` the last
-        message's end where links are shared fairly in time.
+        message's end where links are shared fairly in time. Steps take no less together than
+        all of their bytes at once, so they are not looked at where these take `below` seconds.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
@@ -345,8 +347,8 @@ class Model:
                 del found["link"]
             wire = self.every_link(loads.channels.bandwidth)
             found[name] = followed.seconds(wire, self.constants.eager or 0.0)
-        elif phase.steps is not None:
-            found["steps"] = self._in_steps(phase, left)
+        elif phase.steps is not None and max(found.values()) < below:
+            found["steps"] = self._in_steps(phase, left, below)
         elif self.queueing and phase.total.total:
             sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
@@ -385,15 +387,20 @@ class Model:
         assert self.constants.burst is not None
         return course(phase, self.routing, len(self.channels), self.constants.burst)
 
-    def _in_steps(self, phase: Phase, left: Channels | None) -> float:
-        """Return the seconds of a phase's steps: each of its busiest channel, node or rank."""
+    def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
+        """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
+
+        Steps that take `below` seconds together are enough: what follows is not looked at.
+        """
         assert phase.steps is not None
-        each = []
-        for one, times in phase.steps():
-            message = one.message(len(phase.job.node))
-            loads = self.loads(phase.job.demand(one), left, message, settled=False)
-            each.append(times * max(self.process_s(message), self._longest(loads)))
-        return math.fsum(each)
+        seconds: list[float] = []
+        for sums, times in phase.steps():
+            message = sums.message(len(phase.job.node))
+            loads = self.loads(phase.job.demand(sums), left)
+            seconds.append(times * max(self.process_s(message), self._longest(loads)))
+            if len(seconds) % 8 == 0 and math.fsum(seconds) >= below:
+                break
+        return math.fsum(seconds)
 
     def process_s(self, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
@@ -439,13 +446,3 @@ class Model:
         assert slots.rows is not None
         slowest = float(self.injection[slots.rows].min())
         return histogram_s(len(slots), len(slots.counts), slowest, self.constants)
-
-
-def _serves(found: Loads, for_s: float, enough: float, settled: bool) -> bool:
-    """Return whether loads that need not take less than `for_s` do where it is `enough`.
-
-    Of loads that are not settled only the busiest channel matters: it may take what is
-    enough, or nothing less was to be had.
-    """
-    worst = float(found.seconds().max(initial=0.0))
-    return enough == for_s or (not settled and (for_s <= enough or not enough < worst <= for_s))

@@ -44,7 +44,7 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
     left = asked.left(slots)
     timed: list[PhaseTime] = []
     for phase in found:
-        loads = asked.loads(phase.total, left, phase.sent)
+        loads = asked.loads(phase.total, left)
         timed.append(_time_phase(asked, phase, loads, left))
     whole = timed[0].loads
     for one in timed[1:]:

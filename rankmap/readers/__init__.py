@@ -15,13 +15,12 @@ from rankmap.readers.entries import Entries, file_bytes
 __all__ = ["FORMATS", "read", "recognise"]
 
 #: The formats that are read, in words for a message.
-FORMATS = "METIS, npz, csv, MatrixMarket and Open MPI's monitoring files are read"
+FORMATS = "METIS, npz, csv and Open MPI's monitoring files are read"
 
 #: What a file's name says of its format, where its first bytes say nothing.
 _ENDINGS = {
     **dict.fromkeys((".graph", ".metis", ".chaco"), "metis"),
     **dict.fromkeys((".csv", ".tsv", ".txt", ".mat"), "csv"),
-    ".mtx": "matrix_market",
     ".prof": "monitoring",
 }
 
@@ -44,7 +43,7 @@ def read(path: str) -> Entries:
     raw = raw.removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as editors on Windows write
     if not raw.strip():
         raise ParseError(path, 0, "the file is empty")
-    _refuse_profile(raw, path)
+    _refuse_unread(raw, path)
     module = import_module(f"rankmap.readers.{recognise(raw[:65536], path)}")
     found: Entries = module.read(raw, path)
     return found
@@ -55,15 +54,11 @@ def recognise(head: bytes, path: str = "") -> str:
 
     Examples
     --------
-    >>> recognise(b"%%MatrixMarket matrix coordinate real general"), recognise(b"3 2", "a.graph")
-    ('matrix_market', 'metis')
-    >>> recognise(b"0,1,17", "unknown.dat")
-    'csv'
+    >>> recognise(b"3 2", "a.graph"), recognise(b"0,1,17", "unknown.dat")
+    ('metis', 'csv')
     """
     if head.startswith((b"PK\x03\x04", b"\x93NUMPY")):
         return "npz"
-    if head[:14].lower() == b"%%matrixmarket":
-        return "matrix_market"
     lower = head.lower()
     if b"msgs sent" in lower or lower.startswith(b"# point to point"):
         return "monitoring"
@@ -73,19 +68,26 @@ def recognise(head: bytes, path: str = "") -> str:
     return "csv" if b"," in head or b";" in head else "metis"
 
 
-def _refuse_profile(raw: bytes, path: str) -> None:
-    """Refuse reports of profilers, which say how much a rank sends and not to whom.
+#: Beginnings of files that users have and that are not read -> why, and what to do.
+_UNREAD = {
+    b"@ mpip": ("mpiP's report says how much each rank sends, not to whom", "nidmap record does"),
+    b"craypat/x": (
+        "CrayPat's report says how much each rank sends, not to whom",
+        "nidmap record does",
+    ),
+    b"%%matrixmarket": (
+        "MatrixMarket is no longer read",
+        "scipy.sparse.save_npz(FILE, scipy.sparse.csr_array(scipy.io.mmread(THIS))) writes npz",
+    ),
+}
 
-    Raises
-    ------
-    ParseError
-        mpiP's report begins with ``@ mpiP``; CrayPat's with ``CrayPat/X:``.
-    """
+
+def _refuse_unread(raw: bytes, path: str) -> None:
+    """Raise ParseError for a file of a kind that is known and not read."""
     head = raw[:256].lstrip().lower()
-    for begin, report in ((b"@ mpip", "mpiP's report"), (b"craypat/x", "CrayPat's report")):
+    for begin, (what, hint) in _UNREAD.items():
         if head.startswith(begin):
-            said = f"{report} says how much each rank sends, not to whom"
-            raise ParseError(path, 0, said, f"nidmap record measures that; {FORMATS}")
+            raise ParseError(path, 0, what, f"{hint}; {FORMATS}")
 
 
 def _unpack(raw: bytes, path: str) -> bytes:

@@ -25,6 +25,9 @@ __all__ = ["SCHEMA", "load_recording", "save_recording"]
 
 SCHEMA = "nidmap.recording/1"
 
+#: What to do with a file that is no recording.
+OTHERS = "nidmap record writes one; matrix:FILE reads other files"
+
 #: Bytes of a file's largest array.
 _MOST_BYTES = 1 << 33
 
@@ -117,8 +120,7 @@ def load_recording(path: str) -> Recording:
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():
-                hint = "nidmap record writes them; of other files nidmap pattern show needs matrix:"
-                raise ParseError(path, 0, "no recording of nidmap record", hint)
+                raise ParseError(path, 0, "no recording of nidmap record", OTHERS)
             header = json.loads(str(_column(archive, "recording", path)))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 said = f"no recording of the version that is read here ({SCHEMA})"
@@ -134,6 +136,11 @@ def load_recording(path: str) -> Recording:
         raise
     except OSError as error:
         raise ParseError(path, 0, error.strerror or str(error)) from None
+    except zipfile.BadZipFile:
+        with open(path, "rb") as file:
+            head = file.read(4)
+        what = "damaged recording: it is cut short" if head == b"PK\3\4" else "no recording"
+        raise ParseError(path, 0, what if head else "the file is empty", OTHERS) from None
     except Exception as error:  # zipfile, zlib and numpy's header parser raise what comes
         text = f"damaged recording: {printable(str(error), 80)}"
         raise ParseError(path, 0, text) from None

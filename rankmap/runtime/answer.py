@@ -53,7 +53,7 @@ class Answerer:
         An order file, '' for none.
     order_format : str or None
     job : mapping
-        What else is said of what the program sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the program sends (`rankmap.search.job.KEYS`).
     quiet : bool
         Do not say what the order was chosen by.
     """

@@ -13,15 +13,14 @@ import numpy as np
 from placement.errors import NidmapError, UsageError, error_text
 from placement.machine import Machine
 from placement.support.array_types import Ints
-from rankmap.joint.by_strategy import order_by_strategy
-from rankmap.joint.job import predictor
 from rankmap.order import Order
 from rankmap.order_file import read_order_file
-from rankmap.order_store import Wish, stored_order
 from rankmap.orders import arrange
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.permutation import inverse
 from rankmap.score import cost
+from rankmap.search.by_strategy import order_by_strategy
+from rankmap.search.job import predictor
 from rankmap.slots import Slots, slots_of
 
 __all__ = ["Reranked", "rerank"]
@@ -71,14 +70,14 @@ def rerank(
     machine : str, Machine or None
         A machine spec; None: ``$NIDMAP_MACHINE``.
     strategy : str
-        '' for the best there is, as `rankmap.joint.by_strategy` finds it, and the
+        '' for the best there is, as `rankmap.search.by_strategy` finds it, and the
         old order where that is not better.
     seconds : float
         Of processor time that choosing the best may take.
     order_file : (str, str or None) or None
         A file with the order, and its format where its name does not state it.
     job : mapping or None
-        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+        What else is said of what the job sends (`rankmap.search.job.KEYS`).
 
     Returns
     -------
@@ -108,12 +107,8 @@ def rerank(
         return Reranked(at_slot[read_order_file(*order_file, slots).slots], talk)
     if strategy:
         return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
-    sends, kept, broke = job or {}, None, ""
-    if isinstance(pattern, str) and isinstance(machine, str):
-        kept = stored_order(slots, Wish(pattern, "auto", sends, seconds, tuple(machine.split())))
-    best = kept
-    if best is None:
-        best, broke = _best_order(slots, pattern, seconds, sends)
+    sends = job or {}
+    best, broke = _best_order(slots, pattern, seconds, sends)
     before, remark = Order(inverse(at_slot), slots), best.remark
     if not np.array_equal(best.node, before.node) and not _wins(best, before, pattern, sends):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"

@@ -12,7 +12,7 @@ from typing import Any
 
 from rankmap.order import Order
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.score.bounds import Bound
+from rankmap.score.bounds import Bound, counting_bound
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of, traffic
 from rankmap.slots import Slots
@@ -158,20 +158,8 @@ def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None
     Bound
         0 where nothing better is known.
     """
-    from rankmap.pattern.graph import Graph, stencil_of
-    from rankmap.score import bounds, grid_bounds
-
     far = job_distance(slots) if distance is None else distance
-    stencil = stencil_of(pattern) if isinstance(pattern, Graph) else None
-    found = [
-        bound(form, slots, far)
-        for bound in (bounds.counting_bound, grid_bounds.grid_bound)
-        for form in (pattern, stencil)
-        if form is not None
-    ]
-    known = [Bound(0.0, "none known"), *(one for one in found if one is not None)]
-    best: Bound = max(known, key=lambda one: one.value)
-    return best
+    return counting_bound(pattern, slots, far) or Bound(0.0, "none known")
 
 
 def meets(value: float, bound: Bound) -> bool:

@@ -8,6 +8,9 @@ one being taken:
 - *connection*: a connected part of s ranks lies in so many blocks that they
   hold it, k at least, and k - 1 edges without a circle must join them; no
   k - 1 such edges weigh less than the first that Kruskal's algorithm takes.
+
+An all-to-all along the lines of a grid is not expanded: each rank has so many partners, and
+only so many slots are near.
 """
 
 from __future__ import annotations
@@ -26,8 +29,11 @@ from rankmap.slots import Slots
 
 __all__ = ["Bound", "by_level_bound", "capacities", "counting_bound", "cuts"]
 
-#: Structured patterns of more ranks have bounds of their own and are not expanded for this one.
+#: Structured patterns of more ranks are not expanded.
 MOST_EXPANDED = 1 << 16
+
+#: Nodes of which all distances are looked at.
+MOST_NODES = 1024
 
 
 class Bound(NamedTuple):
@@ -37,7 +43,7 @@ class Bound(NamedTuple):
     ----------
     value : float
     why : str
-        The argument, in a few words: ``isoperimetric``, ``counting`` …
+        The argument: ``counting``, or that every order was looked at.
     """
 
     value: float
@@ -75,7 +81,7 @@ def capacities(slots: Slots, distance: Distance) -> list[Ints]:
 
 
 def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
-    """Return the counting bound; None for structured patterns too large to expand.
+    """Return the counting bound; None for patterns too large.
 
     Examples
     --------
@@ -87,11 +93,27 @@ def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound 
     >>> counting_bound(Ring((8,)), on, job_distance(on))
     Bound(value=6.0, why='counting')
     """
+    if isinstance(pattern, Lines):
+        few = len(slots.counts) <= MOST_NODES
+        return Bound(_nearest(pattern, slots, distance), "counting") if few else None
     if not isinstance(pattern, Graph):
-        if isinstance(pattern, Lines) or (pattern.ranks or 0) > MOST_EXPANDED:
+        if (pattern.ranks or 0) > MOST_EXPANDED:
             return None
         pattern = expand_pattern(pattern)
     return Bound(by_level_bound(cuts(pattern, capacities(slots, distance)), distance), "counting")
+
+
+def _nearest(pattern: Lines, slots: Slots, distance: Distance) -> float:
+    """Return J of an all-to-all whose ranks have their partners in the slots nearest to them."""
+    partners = sum(extent - 1 for extent in pattern.dims or ())
+    total = 0.0
+    for node, (count, far) in enumerate(zip(slots.counts.tolist(), distance.rows(), strict=True)):
+        order = np.argsort(far, kind="stable")
+        room = slots.counts[order] - (order == node)
+        before = np.minimum(np.cumsum(room) - room, partners)
+        taken = np.minimum(room, partners - before)
+        total += count * float(taken @ far[order])
+    return pattern.weight * total / 2
 
 
 def cuts(graph: Graph, capacity: list[Ints]) -> Floats:

@@ -181,3 +181,44 @@ def test_hostile_bytes_do_not_reach_the_terminal(nidmap, tmp_path):
     done = nidmap(*PLAN, spoilt(tmp_path, text))
     assert done.code == 3
     assert "\x1b" not in done.err
+
+
+RAW = bytes(range(1, 256)) * 12
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ("order -m torus:4 --pattern ring --nodes /no/such", 3, "'/no/such' is no file that is"),
+        ("plan -m torus:4 -N 1 --exclude c0-0*", 3, "'*' is no wildcard, it repeats a name"),
+        ("order -m torus:4 --pattern matrix:raw", 3, "raw:1: neither numbers nor a format that"),
+        ("order -m torus:4 --pattern raw.npz", 2, "measured:FILE is a recording, matrix:FILE"),
+        ("pattern show raw", 3, "raw: no recording; nidmap record writes one; matrix:FILE"),
+        ("pattern show empty", 3, "empty: the file is empty"),
+        ("plan -m states -N 2", 1, "2 idle ones that do not respond (idle*)"),
+        ("nodes free -m states", 1, "0 free of 3 nodes (1 allocated, 2 not_responding)"),
+    ],
+)
+def test_a_slip_is_answered_with_what_helps(nidmap, tmp_path, monkeypatch, words, code, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "raw").write_bytes(RAW)
+    (tmp_path / "empty").touch()
+    (tmp_path / "states").write_text("NODELIST STATE\nn[1-2] idle*\nn3 alloc\n")
+    done = nidmap(*words.split())
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("output", ["/no/x", "a.nids"])
+def test_both_files_of_a_plan_are_written_or_none(nidmap, tmp_path, monkeypatch, output):
+    monkeypatch.chdir(tmp_path)
+    order = "b.slots" if output == "/no/x" else "/no/b.slots"
+    (tmp_path / "b.slots").write_text("old\n")
+    words = ["plan", "-m", "torus:4x4,bw=1", "-N", "4", "--pattern", "ring", "-q"]
+    assert nidmap(*words, "-o", output, "--order-out", order).code == 5
+    assert os.listdir() == ["b.slots"]
+    assert (tmp_path / "b.slots").read_text() == "old\n"
+    assert nidmap(*words, "-o", "a.nids", "--order-out", "b.slots").code == 0
+    assert sorted(os.listdir()) == ["a.nids", "b.slots"]
+    assert (tmp_path / "b.slots").read_text() != "old\n"

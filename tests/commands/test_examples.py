@@ -23,8 +23,8 @@ import nidmap  # noqa: F401  # tells the front door where the commands are
 from placement.commands import cli, run
 from placement.load import load_machine
 from placement.topologies import links
-from placement.writers import write
 from tests.hwloc_xml import node_xml
+from tests.writers import write
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,6 +113,13 @@ def listed_links(site, path):
     Path(f"{path}.gz").write_bytes(gzip.compress(text.encode(), 1))
 
 
+def listed_nodes(site, *paths):
+    """Write a site's nodes as xtprocadmin lists them."""
+    text = write(load_machine(site), "xtprocadmin")
+    for path in paths:
+        path.write_text(text)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Return a folder with the files that the examples name."""
@@ -127,9 +134,8 @@ def files(tmp_path_factory):
             else:
                 shutil.copy(first, folder / name)
 
-    export = "machine export --format"
-    make(f"{export} xtprocadmin -m shaheen2", "my.xtprocadmin", "today.xtprocadmin")
-    make(f"{export} xtprocadmin -m pizdaint", "xtprocadmin.txt", "daint.xtprocadmin")
+    listed_nodes("shaheen2", folder / "my.xtprocadmin", folder / "today.xtprocadmin")
+    listed_nodes("pizdaint", folder / "xtprocadmin.txt", folder / "daint.xtprocadmin")
     listed_links("shaheen2", folder / "my.rtr")
     listed_links("pizdaint", folder / "rtr.txt")
     listed_links("edison", folder / "edison.rtr")

@@ -102,7 +102,7 @@ OPTIONS = st.fixed_dictionaries(
         "drained": st.lists(st.sampled_from(NAMES), max_size=4, unique=True),
         "exclude": st.lists(st.sampled_from(NAMES), max_size=3, unique=True),
         "strategy": st.sampled_from(["compact", "random", "hilbert", "slurm-none"]),
-        "format": st.sampled_from(["sbatch", "exclude", "switches"]),
+        "format": st.sampled_from(["sbatch", "exclude"]),
     }
 )
 
@@ -227,14 +227,15 @@ def test_slack_starts_the_ranks_asked_for(monkeypatch, tmp_path, ppn):
         words += [f"--ppn={ppn}"] if ppn else []
         words += ["--strategy", "random", "--seed", "3", "--include", "nid00002"]
         assert run([*words, "--format", "sbatch", "-o", str(script)]) == 0
-        see = tmp_path / "app"
+        see = tmp_path / "my own program"
         see.write_text(SEE)
         see.chmod(0o755)
         path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
         done = tmp_path / "done"
         script.write_text(script.read_text() + f"touch {done}\n")
         cluster.run(
-            ["sbatch", f"--chdir={tmp_path}", f"--output={out}", str(script)], env={"PATH": path}
+            ["sbatch", f"--chdir={tmp_path}", f"--output={out}", str(script), str(see)],
+            env={"PATH": path},
         )
         wait_until(done.exists, "the job's end")
         text = out.read_text()

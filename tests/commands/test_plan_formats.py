@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.commands import run
-from placement.commands.plan_report import around
 from placement.nodelist import NodeList
+from placement.scheduler.constraints import around
 from placement.specs import parse_spec
 
 
@@ -104,10 +104,15 @@ def test_a_pbs_job_with_slack_starts_the_ranks_asked_for(tool, tmp_path, machine
     (tmp_path / "nodes").write_text(nodes)
     folders = [str(tmp_path), os.path.dirname(sys.executable), os.environ["PATH"]]
     env = {**os.environ, "PATH": ":".join(folders), "SEEN": str(tmp_path / "seen")}
-    done = subprocess.run(
-        ["bash"], input=out, env={**env, "PBS_NODEFILE": str(tmp_path / "nodes")},
-        text=True, capture_output=True, check=False,
-    )  # fmt: skip
+    env |= {"PBS_NODEFILE": str(tmp_path / "nodes")}
+
+    def run_job(**more):
+        return subprocess.run(
+            ["bash"], input=out, env={**env, **more}, text=True, capture_output=True, check=False
+        )
+
+    assert "name the program: qsub -v APP=./app FILE" in run_job().stderr
+    done = run_job(APP="./app")
     assert done.returncode == 0, done.stderr
     first, *rest = (tmp_path / "seen").read_text().splitlines(keepends=True)
     words = shlex.split(first)

@@ -15,12 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
 import nidmap
 from placement.errors import NidmapError
 from tests.fuzz.questions import question
-from tests.placement.machine_shapes import kubernetes_node
 
 HERE = Path(__file__).parent.parent
 MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
@@ -285,23 +282,6 @@ def dumps():
     return [raw if len(raw) < 20_000 else raw[:20_000].rpartition(b"\n")[0] for raw in found]
 
 
-def clusters():
-    """Return lists of Kubernetes' nodes, levels of Kueue, and a document of topograph."""
-    tiers = ["l0", "s0"], ["l0", "s0"], ["l1", "s0"]
-    nodes = [
-        kubernetes_node(f"n{k}", {"network.topology.nvidia.com/leaf": leaf, "a/rack": f"r{k}"}, k)
-        for k, (leaf, _) in enumerate(tiers)
-    ]
-    topology = {"kind": "Topology", "spec": {"levels": [{"nodeLabel": "a/rack"}]}}
-    listed = json.dumps({"kind": "List", "items": [*nodes, topology]}, indent=1)
-    instances = [{"id": f"n{k}", "network_layers": one} for k, one in enumerate(tiers)]
-    texts = listed, yaml.safe_dump_all([*nodes, topology]), json.dumps({"instances": instances})
-    model = (
-        "switches:\n  s0:\n    switches: [l0, l1]\nblocks:\n- switch: l0\n  nodes: [n0, 'n[1-3]']\n"
-    )
-    return [text.encode() for text in (*texts, model)]
-
-
 def sites():
     """Return the bundled sites' files."""
     return [path.read_bytes() for path in sorted((HERE.parent / "site-configs").glob("*.toml"))]
@@ -330,8 +310,6 @@ TABLES = {
     "csv": ["\n".join(ROWS), "# ranks=4\nfrom,to,bytes\n0,1,100\n3,2,5.5\n", "0;1;7\n1;3;8e3\n"],
     "graph": ["4 4\n2 3\n1 4\n1 4\n2 3\n", "3 2 001\n2 7\n1 7 3 1\n2 1\n",
               "% c\n2 1 11\n1 2 3\n1 1 3"],
-    "mtx": ["%%MatrixMarket matrix coordinate real general\n4 4 3\n1 2 3.5\n2 1 1\n4 3 9\n",
-            "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n"],
     "prof": ["# POINT TO POINT\n"
              "E\t0\t1\t108 bytes\t27 msgs sent\t0,27\nI\t1\t3\t8 bytes\t1 msgs sent\n"],
     "sends": ["# ranks=24\nsrc dst bytes\n0 1 100\n2 3 50\n", "0,23,8\n1,22,9\n"],
@@ -387,7 +365,7 @@ def orders():
 
     machine, found = machine_once(), {}
     for form in names():
-        strategy = "row-major" if form in ("hydra", "intel", "torchrun", "mpijob") else "morton"
+        strategy = "row-major" if form in ("hydra", "intel", "torchrun") else "morton"
         made = nidmap.order(machine, "0-5", 4, pattern="stencil:4x6", strategy=strategy)
         found[form] = emit(made, form).encode()
     return found
@@ -401,7 +379,6 @@ def targets():
         "dump-twice": command(dumps(), "machine", "show", "-m", "FILE", "-m", "FILE"),
         "dump-free": command(dumps(), "nodes", "free", "-m", MACHINE, "--from", "FILE"),
         "dump-plan": command(dumps(), "plan", "-m", "FILE", "-N", "2", "--pattern", "ring"),
-        "cluster": command(clusters(), "plan", "-m", "FILE", "-N", "2"),
         "site": command(sites(), "site", "check", "FILE", name="site.toml"),
         "site-machine": command(sites(), "machine", "show", "-m", "FILE", name="site.toml"),
         "list": command(LISTS, "nodes", "fold", "--", "TEXT"),

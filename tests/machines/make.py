@@ -419,40 +419,6 @@ def slurm_states_alone():
     return coherent({"source.txt": shapes.sinfo(states)}, cells, "tree", (1, 40), free=20)
 
 
-KUEUE = """\
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: Topology
-metadata:
-  name: "default"
-spec:
-  levels:
-  - nodeLabel: "cloud.provider.com/topology-block"
-  - nodeLabel: "cloud.provider.com/topology-rack"
-  - nodeLabel: "kubernetes.io/hostname" # taints count only with this one
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata:
-  name: "tas-flavor"
-"""
-
-
-@golden
-def kubernetes_and_kueue():
-    keys = ("cloud.provider.com/topology-block", "cloud.provider.com/topology-rack")
-    places = [(block, rack, node) for block in range(2) for rack in range(3) for node in range(4)]
-    nodes = [
-        shapes.kubernetes_node(f"gpu-{k:02d}", zip(keys, (f"b{b}", f"r{r}"), strict=True), gpus=8)
-        for k, (b, r, _) in enumerate(places)
-    ]
-    nodes[5]["spec"]["unschedulable"] = True
-    nodes[9]["status"]["conditions"][-1]["status"] = "Unknown"
-    listed = {"apiVersion": "v1", "items": nodes, "kind": "List", "metadata": {}}
-    files = {"source.a.json": json.dumps(listed, indent=4) + "\n", "source.b.yaml": KUEUE}
-    cells = {f"gpu-{k:02d}": (k, place) for k, place in enumerate(places)}
-    return coherent(files, cells, "tree", (2, 3, 4), free=22)
-
-
 # --- incoherent on purpose -----------------------------------------------------
 
 SMALL = xc(2, 1, slots=(0, 1, 2))
@@ -621,15 +587,6 @@ def bad_gemini_of_another_blade():
     words[3] = "c0-0c2s7g1"
     lines[7] = " ".join(words) + "\n"
     return incoherent({"source.map": "".join(lines)}, "router", 8)
-
-
-@golden
-def bad_kubernetes_label():
-    text = "apiVersion: v1\nitems:\n"
-    for name in ("n1", "n2"):
-        text += f"- apiVersion: v1\n  kind: Node\n  metadata:\n    name: {name}\n"
-    text += "    labels:\n      rack: [r1]\nkind: List\n"
-    return incoherent({"source.yaml": text}, "syntax", 7)
 
 
 def wording(folder):

@@ -298,21 +298,3 @@ def ibnetdiscover(leaves, spines, links=1, extra=()):
 def sinfo(rows):
     """Return sinfo -h -N -o "%N %t" of (name, state) rows."""
     return "".join(f"{name} {state}\n" for name, state in rows)
-
-
-def kubernetes_node(name, labels=(), gpus=0):
-    """Return a node of Kubernetes as its API prints one, ready and without taints."""
-    resources = {"cpu": "95500m", "memory": "1056283236Ki", "pods": "110"}
-    resources |= {"nvidia.com/gpu": str(gpus)} if gpus else {}
-    pressure = {"status": "False", "type": "MemoryPressure"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"labels": {"kubernetes.io/hostname": name, **dict(labels)}, "name": name},
-        "spec": {"podCIDR": "10.244.1.0/24"},
-        "status": {
-            "addresses": [{"address": "10.0.0.7", "type": "InternalIP"}],
-            "allocatable": resources,
-            "conditions": [pressure, {"status": "True", "type": "Ready"}],
-        },
-    }

@@ -14,7 +14,7 @@ from placement.load import load_machine, open_sources
 from placement.readers import read_text
 from placement.topologies import links
 from placement.views.summary import holes
-from placement.writers import write
+from tests.writers import write
 
 HERE = Path(__file__).parents[1] / "machines"
 FOLDERS = sorted(path.parent for path in HERE.glob("*/expected.json"))

@@ -10,7 +10,7 @@ from placement.errors import ParseError, PlanError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, routings
 from placement.topologies import links, router_names
-from placement.writers import write
+from tests.writers import write
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=1",

@@ -142,13 +142,6 @@ def test_export_by_suffix(nidmap, tmp_path, dump, suffix):
     assert "nid00767" in text
 
 
-def test_export_reads_back(nidmap, tmp_path, dump):
-    path = tmp_path / "again"
-    argv = ("machine", "export", "-m", dump, "--format", "xtprocadmin", "-o", str(path))
-    assert nidmap(*argv)[0] == 0
-    assert load_machine(str(path)) == load_machine(dump)
-
-
 def test_export_a_tree_for_slurm(nidmap, tmp_path):
     path = tmp_path / "topology.conf"
     assert nidmap("machine", "export", "-m", "tree:4x3x2", "-o", str(path))[0] == 0
@@ -169,7 +162,6 @@ def test_export_to_stdout(nidmap):
         (("-m", "torus:2x2"), 2, "--format"),
         (("-m", "torus:2x2", "-o", "x.odd"), 2, "no .odd is written here"),
         (("-m", "torus:2x2", "--format", "odd"), 2, "graphml"),
-        (("-m", "torus:2x2", "--format", "xtprocadmin"), 2, "cname"),
         (("-m", "torus:2x2", "-o", "no/such/folder/x.gml"), 5, "no/such/folder"),
         (("-m", "torus:2x2", "--format", "csv", "-o", "/dev/full"), 5, "/dev/full"),
     ],

@@ -137,7 +137,6 @@ def test_what_slurm_prints_of_a_job_reads_as_its_nodes():
 
         for text in (
             said("squeue"),
-            said("squeue", "-h"),
             said("squeue", "-l"),
             said("squeue", "-h", "-o", "%N"),
             said("squeue", "-o", "%i %j %N %t"),
@@ -147,13 +146,13 @@ def test_what_slurm_prints_of_a_job_reads_as_its_nodes():
             said("scontrol", "-d", "show", "job", str(job)),
             said("scontrol", "show", "hostnames", "nid[00003-00008,00020]"),
             said("sinfo", "-N", "-n", ",".join(wanted)),
-            said("sinfo", "-h", "-N", "-n", ",".join(wanted)),
             said("sinfo", "-N", "-l", "-n", ",".join(wanted)),
-            said("sinfo", "-h", "-N", "-o", "%N %t", "-n", ",".join(wanted)),
             said("sinfo", "-p", "workq", "-n", ",".join(wanted)),
-            said("sinfo", "-h", "-p", "workq", "-n", ",".join(wanted)),
         ):
             assert list(NodeList.parse(text)) == wanted, text
+        for argv in (("squeue", "-h"), ("sinfo", "-h"), ("sinfo", "-h", "-N", "-o", "%N %t")):
+            with pytest.raises(ParseError, match="a row of a table without its header"):
+                NodeList.parse(said(*argv))
         assert list(NodeList.parse(said("scontrol", "show", "node"))) == names
         assert list(NodeList.parse(said("scontrol", "-o", "show", "node"))) == names
         assert list(NodeList.parse(said("scontrol", "show", "partition", "debug"))) == names[:8]

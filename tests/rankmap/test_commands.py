@@ -167,6 +167,20 @@ def test_a_service_node_and_too_many_ranks_are_said(tool):
     assert "1 node gets more ranks than it has cores: nid00012 500 on 32" in err
 
 
+@pytest.mark.parametrize("command", ["order", "predict --bytes 8", "score --strategy row-major"])
+def test_inside_a_job_its_nodes_are_meant(tool, monkeypatch, command):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "nid[00012-00014]")
+    _, out, err = tool(f"{command} -m shaheen2 --ppn 2 --pattern ring --json")
+    assert "nidmap: on the 3 nodes of this job; --nodes names others\n" in err
+    document = json.loads(out)
+    assert document.get("ranks", len(document.get("slots", []))) == 6
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "elsewhere[1-3]")
+    _, out, err = tool(f"{command} -m torus:2x2 --pattern ring --json")
+    document = json.loads(out)
+    assert document.get("ranks", len(document.get("slots", []))) == 4
+    assert "of this job" not in err
+
+
 def dry(tool, monkeypatch, options, env=JOB):
     for name, value in env.items():
         monkeypatch.setenv(name, value)
@@ -174,7 +188,9 @@ def dry(tool, monkeypatch, options, env=JOB):
 
 
 def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
-    options = "--pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 './my app' -x 1"
+    options = (
+        "--pattern fft:8x8 --strategy morton --dry-run --order-dir . -- srun -n 64 './my app' -x 1"
+    )
     code, out, err = dry(tool, monkeypatch, options)
     assert code == 0
     variable, *words = shlex.split(out)
@@ -187,6 +203,13 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
         "nidmap: morton order of fft:8x8 on 4 nodes x 16; what it wins is not known: no machine"
         f" is named\nnidmap: the order file is {path}\n"
     )
+
+
+def test_a_dry_run_leaves_nothing(tool, here, monkeypatch):
+    code, out, err = dry(tool, monkeypatch, "--grid 8x8 --dry-run --json -- srun -n 64 ./app")
+    assert (code, json.loads(out)["order_file"]) == (0, None)
+    assert err.endswith("nidmap: a dry run leaves no order file: --order-dir DIR keeps one\n")
+    assert list(here.iterdir()) == []
 
 
 def test_a_dry_run_for_a_cray(tool, monkeypatch):
@@ -211,7 +234,7 @@ def test_a_dry_run_of_aprun(tool, monkeypatch):
 
 
 def test_a_dry_run_as_json(tool, monkeypatch):
-    options = "--grid 8x8 --dry-run --json -- srun -n 64 ./app"
+    options = "--grid 8x8 --dry-run --order-dir . --json -- srun -n 64 ./app"
     code, out, _ = dry(tool, monkeypatch, options)
     document = json.loads(out)
     assert code == 0
@@ -247,7 +270,9 @@ def test_what_is_unclear_leaves_the_command_alone(tool, here, monkeypatch, optio
 def test_run_takes_a_host_file_but_not_stdin(tool, here, monkeypatch):
     (here / "hosts").write_text("nid00013\nnid00012\nnid00013\n")
     env = {**JOB, "SLURM_NTASKS": "3"}
-    code, out, _ = dry(tool, monkeypatch, "--nodes @hosts --grid 3 --dry-run -- srun ./app", env)
+    code, out, _ = dry(
+        tool, monkeypatch, "--nodes @hosts --grid 3 --dry-run --order-dir . -- srun ./app", env
+    )
     path = shlex.split(out)[0].partition("=")[2]
     assert code == 0
     with open(path) as stream:
@@ -330,7 +355,7 @@ def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
 
 
 def test_a_graph_too_large_for_predictions_is_ordered_by_j(tool, here, monkeypatch):
-    monkeypatch.setattr("rankmap.joint.auto_order.MOST_TIMED", 63)
+    monkeypatch.setattr("rankmap.search.auto_order.MOST_TIMED", 63)
     torn_graph(here / "torn.graph", 64)
     code, out, talk = tool("order -m torus:4x4,bw=1 --ppn 4 --pattern graph:torn.graph --json")
     assert code == 0

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import PlanError, UsageError
 from rankmap import orders as orderings
-from rankmap.joint.by_strategy import order
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.search.by_strategy import order
 from tests.rankmap.helpers import named, orders, slots
 
 

@@ -17,12 +17,12 @@ from rankmap.emit.process_mapping import (
     parse_limit,
     vector,
 )
-from rankmap.joint.job import predictor
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
+from rankmap.search.job import predictor
 from rankmap.short_orders import fit_format, renumber_nodes, shorten_order
 from rankmap.slots import slots_of
 from tests.effort import examples

@@ -58,7 +58,6 @@ ENV = {
     "SLURM_JOB_ID": "4711",
     "SLURM_CPU_BIND": "cores",
     "SLURM_MPI_TYPE": "none",
-    "NIDMAP_ORDERS": "",
 }
 #: What is said of the order that RUN takes.
 SAID = (

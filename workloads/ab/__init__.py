@@ -1,11 +1,9 @@
-"""Does an order of ranks, or a set of nodes, help? Measured side by side in one launch.
+"""Does an order of ranks help the user's own program? Launched again and again, arms in turn.
 
-Two (or more) communicators of the same job stand beside each other and take
-turns, so that whatever else changes on the machine strikes both alike:
-
-`arms`       what is compared: the program and its options, the orders, the two controls
-`running`    one launch: blocks in random ABBA order, visits, warm-ups, samples, skew
+`arms`       what is compared, and in which turns: the command as it is, and with its ranks in order
+`timer`      the figure of a launch: the program's own, or wall time
+`command`    ``nidmap ab``: the launches, one after another, and what is kept of them
 `statistics` paired ratios and their intervals, and when to stop
-`analysis`   from samples of one or several launches to verdicts
+`analysis`   from samples of one or several jobs to verdicts
 `words`      the same as a person reads it
 """

@@ -28,12 +28,10 @@ _PHASES = ("communication", "total")
 #: What headers must agree in, besides the arms, for samples to be pooled.
 _ALIKE = ("workload", "workload_options", "ranks", "pattern", "machine", "visits", "timer")
 
-_VISITS = 2  # of an arm in a block, where the header does not say
-
 
 def comparison_key(run: Run) -> list[Any]:
     """Return what a run compares: runs that agree in it may be pooled."""
-    arms = [(arm["name"], arm["order"], arm["nodes"]) for arm in run.header["arms"]]
+    arms = [(arm["name"], arm["order"]) for arm in run.header["arms"]]
     return [*(run.header.get(name) for name in _ALIKE), arms]
 
 
@@ -90,7 +88,7 @@ def analyse(
     """
     kept = list(rows)
     first, *others = header["arms"]
-    visits = int(header.get("visits") or _VISITS)
+    visits = int(header.get("visits") or 1)
     nominal = nominal_level(tuple(header.get("looks") or ()), level)
     comparisons, times = [], []
     for phase in [name for name in _PHASES if any(r["phase"] == name for r in kept)] or _PHASES:
@@ -123,7 +121,7 @@ def _visits(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
     return {key: list(of_arm.values()) for key, of_arm in visits.items()}
 
 
-def paired_ratios(table: Table, first: str, second: str, visits: int = _VISITS) -> list[Floats]:
+def paired_ratios(table: Table, first: str, second: str, visits: int = 1) -> list[Floats]:
     """Return log(time of first / time of second) of each whole block, by launch.
 
     A block's time of an arm is the geometric mean over its visits of the

@@ -1,45 +1,41 @@
-"""What is compared: a program with its options, and which of its ranks stand in which order."""
+"""What is compared, and in which turns: the command as it is, and with its ranks in order."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import random
 import re
-from dataclasses import asdict, dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placement.errors import ParseError, UsageError, printable
-from workloads.options import named_machine
+from placement.errors import PlanError, UsageError, printable
+from rankmap.launch import Launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from placement.machine import Machine
-    from workloads.phases import Trial
-
-    Hosts = Sequence[tuple[str, str]]
+    from rankmap.launch.job import Job
+    from rankmap.launch.launch_folder import Prepared
+    from rankmap.launch.run_command import RunCommand
+    from rankmap.order import Order
 
 __all__ = [
-    "Arm", "Comparison", "arguments", "arms_of", "maker", "message_of", "node_sets", "pattern_of",
-]  # fmt: skip
+    "DEFAULT",
+    "Arm",
+    "ProgramArm",
+    "Turn",
+    "prepared_arms",
+    "read_arm",
+    "schedule",
+    "turns_of",
+]
 
+#: What the arms are called that have no name of the user's.
+DEFAULT, PLAN, ORDER = "default", "plan", "order"
 
-#: A planner and a number of nodes in place of a list.
-_PLANNED = re.compile(r"([a-z0-9-]+):([0-9]{1,7})")
-
-
-#: Who talks to whom in programs whose exchange is the same whatever their options.
-_PATTERNS = {"workloads.sort": "sort"} | dict.fromkeys(
-    ("workloads.isx", "workloads.contention"), "alltoall"
-)
-
-#: What a truth value may be written as.
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-#: Programs with a trial.
-WORKLOADS = ("alltoall", "stencil", "sort", "isx", "fft", "contention")
+#: What an arm may be called: a part of file names.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +46,17 @@ class Arm:
     ----------
     name : str
     order : str
-        ``default``, a strategy's name, ``random`` or a file.
-    nodes : str
-        The nodes as they were asked for; '' for all of the job's.
+        ``default``, a strategy's name or a file.
     members : list of int
-        World rank of each rank of the arm, in the arm's order.
+        Of each rank of the arm, the rank of the default launch that sits there.
     control : str
-        ``A/A`` or ``random`` for the controls, else ''.
+        ``A/A`` for the default once more, else ''.
     notes : list of str
         What a user should know of it.
     """
 
     name: str
     order: str
-    nodes: str
     members: list[int]
     control: str = ""
     notes: list[str] = field(default_factory=list)
@@ -74,310 +67,226 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """What is to be measured.
+class ProgramArm:
+    """One side of a comparison.
 
     Attributes
     ----------
-    orders : tuple of str
-    nodes : tuple of str
-        Each a list of nodes (``name=LIST`` names it), or ``STRATEGY:N``.
-    pattern : str
-        Who talks to whom; '' where nobody says.
-    machine : str
-        Machine spec, '' for none.
-    controls : bool
-    seed : str
-        Of random orders.
-    workload : str
-    options : tuple of str
-        ``name=value`` for its trial.
-    blocks : int
-        Blocks that count; one more before them is dropped as warm-up.
-    launch : int
-        Which of several launches this is; part of every seed.
+    arm : Arm
+        As the samples' header keeps it; `members` are the ranks of the
+        default launch that sit where each rank of this one sits.
+    launch : Launch
+    expected : dict or None
+        What the model expects of it: ``words``, and ``gain`` (None where
+        nothing is known); None for the default.
+    words : str
+        Which order it is, as ``nidmap run`` says it; '' for the default.
     """
 
-    orders: tuple[str, ...] = ("default", "auto")
-    nodes: tuple[str, ...] = ()
-    pattern: str = ""
-    machine: str = ""
-    controls: bool = True
-    seed: str = "0"
-    workload: str = ""
-    options: tuple[str, ...] = ()
-    blocks: int = 12
-    launch: int = 0
+    arm: Arm
+    launch: Launch
+    expected: dict[str, Any] | None = None
+    words: str = ""
 
 
-def arms_of(hosts: Hosts, asked: Comparison) -> list[Arm]:
-    """Return the arms: node sets by orders, the first the one to compare with; then controls.
+def read_arm(text: str) -> tuple[str, str]:
+    """Return name and order file of ``NAME=FILE``.
+
+    Raises
+    ------
+    UsageError
+
+    Examples
+    --------
+    >>> read_arm("hilbert=hilbert.slots")
+    ('hilbert', 'hilbert.slots')
+    """
+    name, equals, path = text.partition("=")
+    if not (equals and path and _NAME.fullmatch(name)):
+        raise UsageError(
+            f"--arm {printable(text, 60)} is not NAME=FILE", "a name of letters, digits, . _ -"
+        )
+    return name, path
+
+
+class _Made(NamedTuple):
+    """A launch that is prepared, and the run that it is of."""
+
+    name: str
+    command: RunCommand
+    job: Job
+    prepared: Prepared
+
+    @property
+    def filled(self) -> Order:
+        """The order on the nodes as the launcher fills them by default: as listed, or its own."""
+        return self.prepared.order if self.job.how.keeps_list else self.prepared.laid
+
+
+@contextmanager
+def prepared_arms(
+    base: RunCommand, orders: Sequence[str], dry: bool
+) -> Iterator[tuple[list[ProgramArm], dict[str, Any]]]:
+    """Prepare all launches; inside, their order files are there.
+
+    Behind it, too, where it is dry and ``--order-dir`` names a place for them.
+
+    Yields the arms, the default first, and what the samples' header says of
+    them: of nodes those in the order in which the launcher fills them.
 
     Parameters
     ----------
-    hosts : sequence of (str, str)
-        Of each rank of the world: its processor, and Slurm's name for it.
-    asked : Comparison
+    base : RunCommand
+        ``nidmap run`` of the same command: its order (by ``--order`` or a
+        pattern) is an arm.
+    orders : sequence of str
+        More arms: ``NAME=FILE``.
+    dry : bool
+        See `rankmap.launch.job.RunRequest`.
 
     Raises
     ------
-    UsageError
-        Nothing to compare, sets of different sizes, an order that needs a
-        pattern, an unknown order.
-
-    Examples
-    --------
-    >>> cyclic = [("a", ""), ("b", "")] * 2
-    >>> arms = arms_of(cyclic, Comparison(("default", "row-major"), pattern="stencil:4"))
-    >>> [(arm.name, arm.members) for arm in arms[:3]]
-    [('default', [0, 1, 2, 3]), ('row-major', [0, 2, 1, 3]), ('default again', [0, 1, 2, 3])]
+    NidmapError
+        Nothing to compare, an order that is none, a launcher that takes none.
     """
-    sets = node_sets(hosts, asked)
-    arms = [_order_arm(hosts, asked, one, order) for one in sets for order in asked.orders]
-    names = [arm.name for arm in arms]
-    if len(arms) < 2 and not asked.controls:
-        raise UsageError("one arm alone compares nothing", "two --orders, or two --nodes")
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"{printable(twice)} is asked for twice")
-    sizes = {len(arm.members): arm.name for arm in arms}
-    if len(sizes) > 1:
-        each = ", ".join(f"{size} on {printable(name)}" for size, name in sizes.items())
-        raise UsageError(f"arms of different numbers of ranks: {each}")
-    first, *others = arms = [*arms, *_controls(arms, asked)] if asked.controls else arms
-    for arm in others:
-        if arm.members == first.members and arm.control != "A/A":
-            arm.notes.append(f"the same ranks in the same order as {first.name}")
-    return arms
+    from rankmap.launch.launch_folder import discard_launch
 
-
-def _controls(arms: list[Arm], asked: Comparison) -> list[Arm]:
-    """Return the first arm again, and its ranks in a random order."""
-    first = arms[0]
-    again = Arm(f"{first.name} again", first.order, first.nodes, first.members, "A/A")
-    if any(arm.order == "random" for arm in arms):
-        return [again]
-    shuffled = _shuffle(first.members, asked.seed)
-    return [again, Arm("random", "random", first.nodes, shuffled, "random")]
-
-
-def _shuffle(members: Sequence[int], seed: str) -> list[int]:
-    rng = random.Random(f"order {seed}")  # noqa: S311  # an order of ranks, no secret
-    return rng.sample(list(members), len(members))
-
-
-def node_sets(hosts: Hosts, asked: Comparison) -> list[tuple[str, str, list[int]]]:
-    """Return what each set of nodes is called, how it was asked for, and the world's ranks on it.
-
-    Raises
-    ------
-    UsageError
-        A node that is none of the job's.
-    """
-    from placement import planners
-
-    if not asked.nodes:
-        return [("", "", list(range(len(hosts))))]
-    found, machine = [], named_machine(tuple(asked.machine.split()))
-    here = list(dict.fromkeys(name for pair in hosts for name in pair if name))
-    for k, text in enumerate(asked.nodes, 1):
-        label, _, listed = text.rpartition("=")
-        planned = _PLANNED.fullmatch(listed)
-        if planned and planned[1] in planners.names():
-            label = label or listed
-            names = _planned_names(here, machine, planned[1], int(planned[2]))
-        else:
-            names = _node_names(here, machine, listed)
-        members = [rank for rank, pair in enumerate(hosts) if set(names) & set(pair)]
-        found.append((label or f"set {k}", text, members))
-    return found
-
-
-def _node_names(here: Sequence[str], machine: Machine | None, text: str) -> list[str]:
-    """Return the names of a set's nodes, all of them nodes of the job."""
-    from placement.lookup import rows_of
-    from placement.nodelist import NodeList
-
+    wanted = _runs_wanted(base, orders)
+    made: list[_Made] = []
     try:
-        names = list(NodeList.parse(text, "--nodes"))
-    except ParseError:
-        names = []
-    if machine is not None and not (names and set(names) <= set(here)):  # cnames, NIDs, indices
-        names = machine.names[rows_of(machine, text, source="--nodes")].tolist() or names
-    unknown = [name for name in names or [text] if name not in here]
-    if unknown:
-        few = ", ".join(printable(name, 30) for name in here[:4]) + " …" * (len(here) > 4)
-        what = f"--nodes: {printable(unknown[0])} is not a node of this job"
-        raise UsageError(what, f"it has {few}")
-    return names
+        for name, command in wanted.items():
+            job = command.read_job(dry)
+            made.append(_Made(name, command, job, job.prepared()))
+        yield _compared_arms(base.command, made)
+    finally:
+        for one in made if not dry or base.options["order_dir"] is None else ():
+            discard_launch(one.prepared.path)
 
 
-def _planned_names(
-    here: Sequence[str], machine: Machine | None, strategy: str, count: int
-) -> list[str]:
-    """Return the nodes of the job that a planner chooses."""
-    import numpy as np
-
-    from placement.plan import plan
-
-    if machine is None:
-        raise UsageError(f"--nodes {strategy}:{count} needs a machine", "-m or NIDMAP_MACHINE")
-    mine = np.isin(machine.names, np.array([name.partition(".")[0] for name in here]))
-    chosen = plan(machine, count, strategy=strategy, candidates=mine)
-    return list(machine.names[chosen.rows].tolist())
-
-
-def _order_arm(
-    hosts: Hosts, asked: Comparison, nodes: tuple[str, str, list[int]], order: str
-) -> Arm:
-    """Return the arm of a node set in an order."""
-    label, text, members = nodes
-    name = "/".join(filter(None, (label, order if len(asked.orders) > 1 or not label else "")))
-    if not members:
-        raise UsageError(f"no rank runs on {printable(text)}")
-    if order == "default":
-        return Arm(name, order, text, members)
-    if order == "random":
-        return Arm(name, order, text, _shuffle(members, asked.seed))
-    ranks, note = _find_order([hosts[rank] for rank in members], order, asked)
-    return Arm(name, order, text, [members[k] for k in ranks], notes=[note] if note else [])
+def _runs_wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
+    """Return by name the run whose order each arm has."""
+    wanted: dict[str, RunCommand] = {}
+    if base.options["order_file"] is not None:
+        wanted[ORDER] = base
+    elif base.job.named_pattern(needed=False) or not orders:
+        wanted[PLAN] = base
+    for name, path in map(read_arm, orders):
+        if name in (*wanted, DEFAULT):
+            raise UsageError(f"two arms are called {name}")
+        options = {**base.options, "order_file": path, "strategy": "auto"}
+        wanted[name] = replace(base, options=options)
+    return wanted
 
 
-def _find_order(hosts: Hosts, order: str, asked: Comparison) -> tuple[list[int], str]:
-    """Return which of these ranks gets each new rank, by a file or a strategy, and a note."""
-    from rankmap.orders import names
-
-    if order not in names():
-        if os.path.isfile(order):
-            return _file_order(hosts, order), ""
-        known = ", ".join(["default", "random", *names()])
-        raise UsageError(f"no order {printable(order)}", f"a file, or one of {known}")
-    if not asked.pattern:
-        raise UsageError(
-            f"order {order} needs to know who talks to whom, which the workload does not say",
-            "--pattern says it",
+def _compared_arms(
+    command: tuple[str, ...], made: Sequence[_Made]
+) -> tuple[list[ProgramArm], dict[str, Any]]:
+    """Return the arms of what was prepared, and what a header says of them."""
+    job, on = made[0].job, made[0].filled.on
+    members = list(range(len(on)))
+    plain = ProgramArm(Arm(DEFAULT, DEFAULT, members), Launch(command))
+    plain.arm.notes.extend(job.asked_remarks())
+    arms = [plain]
+    for one in made:
+        arms.append(_order_arm(one))
+        if arms[-1].arm.members == members:
+            arms[-1].arm.notes.append(f"the same ranks in the same order as {DEFAULT}")
+    if all(each.arm.members == members for each in arms):
+        raise PlanError(
+            "the order is the launcher's own: there is nothing to compare",
+            "--strategy or --order makes another order",
         )
-    from rankmap.runtime.rerank import rerank
-
-    strategy = "" if order == "auto" else order
-    found = rerank(hosts, asked.pattern, asked.machine or None, strategy)
-    return found.ranks.tolist(), found.warning
-
-
-def _file_order(hosts: Hosts, path: str) -> list[int]:
-    """Return the ranks by a file in the format ``slots``; slots node by node in rank order."""
-    import numpy as np
-
-    from placement.support.reading import load
-    from rankmap.emit.slots import read
-    from rankmap.slots import Slots
-
-    number = {name: k for k, name in enumerate(dict.fromkeys(name for name, _ in hosts))}
-    node = np.array([number[name] for name, _ in hosts])
-    slots = Slots(np.array(list(number)), np.bincount(node))
-    order = read(load(path), slots, path)
-    ranks: list[int] = np.argsort(node, kind="stable")[order.slots].tolist()
-    return ranks
+    pattern = next((one.job.request.pattern for one in made if one.job.request.pattern), "")
+    return arms, {
+        "workload": " ".join(job.how.step.argv[job.how.step.program :]),
+        "ranks": len(on),
+        "nodes": len(on.names),
+        "ppn": max(on.counts.tolist()),
+        "hosts": on.names.tolist(),
+        "counts": on.counts.tolist(),
+        "pattern": pattern,
+        "arms": [one.arm.document() for one in arms],
+        "expected": {one.arm.name: one.expected for one in arms if one.expected},
+    }
 
 
-# --- the program -----------------------------------------------------------------------
+def _order_arm(made: _Made) -> ProgramArm:
+    prepared, order = made.prepared, made.prepared.order
+    expected = made.job.expected(order)
+    what = made.job.request.order_file or order.strategy
+    members = made.filled.slots.tolist()
+    return ProgramArm(
+        Arm(made.name, what, members, notes=list(prepared.remarks)),
+        prepared.launch,
+        {"words": expected.words, "gain": expected.gain},
+        made.command.order_words(order, expected.words),
+    )
 
 
-def maker(workload: str) -> Callable[..., Trial]:
-    """Return ``workloads.<workload>.trial.trial``.
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One launch.
 
-    Raises
-    ------
-    UsageError
-        Where there is no such program, or what it needs is not installed.
+    Attributes
+    ----------
+    block, arm : int
+        Blocks count from 0 on, warm-up ones first; arms are numbered.
+    warmup : bool
+        Whether it does not count.
+    last : bool
+        Whether it is the last of its block.
     """
-    if workload not in WORKLOADS:
-        raise UsageError(f"no workload {printable(workload)}", f"one of {', '.join(WORKLOADS)}")
-    try:
-        made: Callable[..., Trial] = import_module(f"workloads.{workload}.trial").trial
-    except ImportError as error:
-        raise UsageError(f"workload {workload} cannot be used here: {error}") from None
-    return made
+
+    block: int
+    arm: int
+    warmup: bool
+    last: bool
+
+    def output_files(self, folder: str, arm: str, retry: int = 0) -> list[str]:
+        """Return the files of a launch's standard output and standard error.
+
+        Examples
+        --------
+        >>> Turn(3, 1, False, True).output_files("out", "default again")
+        ['out/block-003-default-again.out', 'out/block-003-default-again.err']
+        """
+        again = f"-retry-{retry}" if retry else ""
+        name = f"block-{self.block:03d}-{arm.replace(' ', '-')}{again}"
+        return [os.path.join(folder, f"{name}{suffix}") for suffix in (".out", ".err")]
 
 
-def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any]:
-    """Return the options of a trial from ``name=value`` texts.
+def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
+    """Return the turns of each block: a random permutation of the arms.
 
-    Values are read as the trial's own parameter wants them: numbers (with kB,
-    KiB … for whole ones), words, true or false, ``a,b,c`` for tuples.
-
-    Raises
-    ------
-    UsageError
-        An option that the trial does not have, or a value that is none.
+    Parameters
+    ----------
+    arms : int
+        How many are compared.
+    blocks : int
+    seed : int or str
 
     Examples
     --------
-    >>> from workloads.alltoall.trial import trial
-    >>> arguments(trial, ["bytes=4KiB", "kind=alltoallv"])
-    {'bytes': 4096, 'kind': 'alltoallv'}
+    >>> schedule(2, 3, seed=1)
+    [[1, 0], [1, 0], [0, 1]]
     """
-    known = {
-        name: parameter
-        for name, parameter in inspect.signature(make).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "seed"
-    }
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or name not in known:
-            hint = f"options: {', '.join(known)}"
-            raise UsageError(f"-w {printable(text)} is not an option of the workload", hint)
-        found[name] = _value(name, value.strip(), known[name])
-    return found
+    rng = random.Random(f"blocks {seed}")  # noqa: S311  # an order of turns, no secret
+    turns = [list(range(arms)) for _ in range(blocks)]
+    for turn in turns:
+        rng.shuffle(turn)
+    return turns
 
 
-def _value(name: str, text: str, parameter: inspect.Parameter) -> Any:
-    """Return a value as the parameter's annotation, or its default, has it."""
-    kind, default = str(parameter.annotation).replace(" ", ""), parameter.default
-    try:
-        if "bool" in kind or isinstance(default, bool):
-            return _TRUTH[text.lower()]
-        return text if "str" in kind or isinstance(default, str) else _number(text)
-    except (KeyError, ValueError):
-        raise UsageError(f"-w {name}={printable(text)}: no value of the kind {kind}") from None
+def turns_of(arms: int, blocks: int, warmup: int, seed: int) -> list[Turn]:
+    """Return all launches in their order: blocks that do not count, then those that do.
 
-
-def _number(text: str) -> int | float:
-    """Return a whole number, with a unit of bytes or without, or another one."""
-    import click
-
-    from placement.commands.sending import Bytes
-
-    try:
-        return int(Bytes(whole=True).convert(text, None, None))
-    except click.BadParameter:
-        return float(text)
-
-
-def pattern_of(make: Callable[..., Trial], ranks: int, options: dict[str, Any]) -> str:
-    """Return who talks to whom in a program (see `rankmap.pattern`), '' where it does not say.
-
-    A trial's module may have ``pattern(ranks, **options) -> str``.
+    Examples
+    --------
+    >>> [turn.arm for turn in turns_of(2, 2, 1, 1)]
+    [1, 0, 1, 0, 0, 1]
     """
-    module = inspect.getmodule(make)
-    says = getattr(module, "pattern", None)
-    if says is None:
-        return _PATTERNS.get(getattr(module, "__name__", "").rpartition(".")[0], "")
-    taken = inspect.signature(says).parameters
-    free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
-    return str(says(ranks, **{k: v for k, v in options.items() if free or k in taken}))
-
-
-def message_of(make: Callable[..., Trial], pattern: str, options: dict[str, Any]) -> float | None:
-    """Return the payload of one message in bytes, as predictions count it; None if unsaid.
-
-    A trial's module may have ``message_bytes(pattern, **options) -> float``;
-    else its parameter ``bytes`` is taken.
-    """
-    says = getattr(inspect.getmodule(make), "message_bytes", None)
-    if says is not None:
-        return float(says(pattern, **options))
-    parameter = inspect.signature(make).parameters.get("bytes")
-    value = options.get("bytes", parameter.default if parameter is not None else None)
-    return float(value) if isinstance(value, (int, float)) else None
+    return [
+        Turn(block, arm, block < warmup, place == arms)
+        for block, arms_in_turn in enumerate(schedule(arms, warmup + blocks, seed))
+        for place, arm in enumerate(arms_in_turn, 1)
+    ]

@@ -1,185 +1,388 @@
-"""The command ``nidmap bench ab``."""
+"""``nidmap ab``: default and plan launched in turns, with the user's own program."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from dataclasses import replace
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_option, say
-from placement.errors import LaunchError, UsageError
-from workloads.ab.arms import Comparison
-from workloads.launched import Launches, mpiexec_words, parse_count, rank_environment
-from workloads.options import Common, bench_callback, level_option, setting
-from workloads.world import interruption
+from placement import __version__
+from placement.commands.common import say, to_json, write_output
+from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
+from rankmap.commands.order import launch_options, run_command
+from workloads.launched import Launches, current_launch
+from workloads.options import Duration, level_option, setting
+from workloads.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workloads.results import Run
+    from rankmap.commands.model import JobArguments
+    from workloads.ab.arms import ProgramArm, Turn
+    from workloads.ab.timer import Timer
+    from workloads.results import Journal
 
 __all__ = ["ab"]
 
-SCHEMA = "nidmap.bench.ab/1"
+SCHEMA = "nidmap.ab/1"
 
-#: Tells a launch which one it is and where its samples go: ``2:/tmp/…/launch-2.jsonl``.
-_LAUNCH = "NIDMAP_AB_LAUNCH"
-
-
-def _outside(common: Common, **options: Any) -> int | None:
-    """Do what needs no ranks of our own: pool files, or start several launches."""
-    if options["pool"]:
-        from workloads.results import read_run
-
-        return _pool(common, [read_run(path) for path in options["pool"]], options["level"])
-    _refuse_unnamed(options)
-    if options["launches"] == 1:
-        return None
-    runs, stopped = _run_launches(common.ranks, options["launches"])
-    return _pool(common, runs, options["level"], stopped)
+#: The file of samples in the folder of the program's output.
+_SAMPLES = "samples.csv"
 
 
-def _refuse_unnamed(options: Mapping[str, Any]) -> None:
-    if options["workload"] is None:
-        raise UsageError("which --workload?", "or --pool FILE for samples that are there")
+#: Times in a row that a launch that fails is begun anew.
+RETRIES = 2
+
+#: Seconds in which a launch that is asked to end must have done so.
+GRACE = 10.0
 
 
-@click.command("ab")
-@click.option("--workload", metavar="NAME", help="alltoall, stencil, sort, isx, fft, contention.")
-@click.option("-w", "--with", "given", multiple=True, metavar="NAME=VALUE",
-              help="An option of the workload's trial, e.g. bytes=1MiB; may repeat.")  # fmt: skip
-@setting("--orders", str, "default,auto", "Orders of ranks, the first to compare with: "
-         "default, auto, a strategy, random, a file.")  # fmt: skip
-@click.option("--nodes", multiple=True, metavar="[NAME=]LIST",
-              help="A set of the job's nodes, or STRATEGY:N (e.g. blades:64); may repeat.",
+@click.command("ab", context_settings={"allow_interspersed_args": False})
+@launch_options
+@click.option("--arm", "orders", multiple=True, metavar="NAME=FILE",
+              help="One more order, as --order takes it; may repeat.")  # fmt: skip
+@click.option("--time-regex", "regex", metavar="RE",
+              help="The program's own timer: first group, last match; default: wall time.",
               )  # fmt: skip
-@click.option("--pattern", default="", help="Who talks to whom, where the workload does not say.")
-@machine_option
-@setting("--blocks", click.IntRange(min=1), 12, "Blocks of turns (ABBA) that count.")
-@click.option("--controls/--no-controls", default=True, show_default=True,
-              help="The first arm again (A/A), and a random order of its ranks.")  # fmt: skip
-@setting("--launches", click.IntRange(min=1), 1,
-         "Start so many launches one after another (with -n) and pool them.")  # fmt: skip
-@click.option("--pool", multiple=True, metavar="FILE",
-              help="Measure nothing: pool the samples of launches that are done; may repeat.",
+@click.option("--time-file", "time_file", metavar="FILE",
+              help="Where the program writes that timer; default: what it prints.",
               )  # fmt: skip
+@click.option("--unit", metavar="U", help="Of that timer: s, ms, us, min, h; of a rate, any word.")
+@click.option("--higher-is-better", is_flag=True, help="It is a rate: steps/s, ns/day, GF/s.")
+@setting("--blocks", click.IntRange(min=1), 16, "Blocks of turns that count, at most.")
+@setting("--warmup", click.IntRange(min=0), 1, "Blocks before them that do not count.")
+@click.option("--to-the-end", is_flag=True, help="Run all blocks, however clear it is.")
+@click.option("--budget", type=Duration(), metavar="SECONDS",
+              help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
+@setting("--seed", click.IntRange(min=0), 0, "For the turns.")
 @level_option
-@bench_callback(repeat=3, outside=_outside)
-def ab(common: Common, **options: Any) -> int:
-    """Measure whether an order of ranks, or a set of nodes, helps a workload.
+@click.option("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
+@click.option("-o", "--output", metavar="FILE",
+              help="The samples: .csv, .parquet, .json; .svg or .png: a picture of them.",
+              )  # fmt: skip
+@click.option("--pool", multiple=True, metavar="FILE",
+              help="Measure nothing: pool the samples of jobs that are done; may repeat.",
+              )  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
+    """Measure whether an order of ranks makes your own program faster.
 
-    All arms stand side by side in one launch and take turns in blocks of
-    random ABBA order. The ratio is the first arm's time over the other's:
-    above 1, the other is faster. Two controls say what the noise alone does.
-    Results go to stdout; -o keeps every sample for --pool and bench report.
+    The command is launched again and again inside the job, as it is and with
+    its ranks in nidmap's order, in random turns, as an unmodified program.
+    Each launch's figure is the program's own timer, or its wall time. It stops
+    as soon as the difference is clear (which costs the intervals nothing of
+    their level), after --blocks, or when --budget is used up; Ctrl-C keeps
+    what there is. The result goes to stdout, samples to -o.
 
     \b
-    srun -n 512 nidmap bench ab -m shaheen2 --workload fft -w shape=512x512x512 -o ab-1.csv
-    nidmap bench ab --pool ab-1.csv --pool ab-2.csv --pool ab-3.csv
-    nidmap bench ab -n 4 --launches 3 --workload alltoall --orders default,random -w bytes=64KiB
+    nidmap ab --grid 24x24x16 -- srun -n 9216 ./app
+    nidmap ab -m shaheen2 --pattern measured:lmp.npz --budget 2h -o lmp.csv \\
+           --time-regex 'Loop time of ([0-9.]+)' -- srun -n 96 lmp -in in.lj
+    nidmap ab --order plan.json --time-regex 'Performance: +([0-9.]+)' \\
+           --higher-is-better --unit ns/day -- srun -n 96 gmx_mpi mdrun
+    nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
+    nidmap ab -m shaheen2 --pattern fft:8x8 -- srun -n 64 nidmap bench fft --shape 256x256x256
+    nidmap ab --pool monday.csv --pool tuesday.csv -o both.svg
     """
-    from workloads.ab.running import measure, say_notes
+    from workloads.ab.arms import prepared_arms, turns_of
+    from workloads.ab.statistics import looks
+    from workloads.ab.timer import timer_of
+    from workloads.results import check_name
 
+    check_name(options["output"])
     if options["pool"]:
-        raise UsageError("--pool needs no ranks", "call it outside of the launch")
-    _refuse_unnamed(options)
-    number, output = _this_launch()
-    if output is None and options["launches"] > 1:
-        raise UsageError(
-            "--launches starts launches of its own, this is inside one",
-            "repeat the launch and pool the files: nidmap bench ab --pool FILE --pool FILE",
-        )
-    orders = [order.strip() for order in options["orders"].split(",")]
-    asked = Comparison(
-        orders=tuple(dict.fromkeys(filter(None, orders))),
-        machine=" ".join(options["specs"]) or os.environ.get("NIDMAP_MACHINE", ""),
-        options=options["given"],
-        launch=number,
-        **{name: options[name] for name in ("workload", "nodes", "pattern", "controls", "blocks")},
-    )
-    if not asked.orders:
-        raise UsageError("--orders names no order")
-    session = measure(replace(common, output=output or common.output), asked)
-    if output is None and session.root:
-        from workloads.ab.words import show_result  # numpy, on this rank alone
-
-        header = {**session.journal.header, "ended": session.ended}
-        say_notes(header["arms"])
-        show_result(SCHEMA, header, session.journal.rows, options["level"], common.as_json)
-    return session.exit_code
-
-
-def _this_launch() -> tuple[int, str | None]:
-    """Return which launch this is, and the file that `_run_launches` wants of it."""
-    number, _, path = os.environ.get(_LAUNCH, "").partition(":")
-    if path:
-        return int(number), path
-    return parse_count(os.environ.get("SLURM_STEP_ID")) or 0, None
+        return _pool(options["pool"], options)
+    if not command:
+        raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
+    told = current_launch()
+    if told is not None and told.size != 1:
+        raise UsageError("ab starts launches of its own, this is inside one")
+    timer = timer_of(
+        options["regex"], options["unit"], options["higher_is_better"], options["time_file"],
+        command,
+    )  # fmt: skip
+    base = run_command(command, job, {**options, "patience": 0.0})
+    blocks, warmup = options["blocks"], options["warmup"]
+    with prepared_arms(base, options["orders"], options["dry_run"]) as found:
+        arms, measured = found
+        turns = turns_of(len(arms), blocks, warmup, options["seed"])
+        header = {
+            **measured,
+            **_header(timer, options),
+            "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
+            "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
+            "bytes": base.sent.get("bytes"),
+            "command": list(command),
+        }
+        if options["dry_run"]:
+            return _show_commands(arms, turns, header, options)
+        return _measure(arms, turns, header, timer, options)
 
 
-def _run_launches(ranks: int | None, launches: int) -> tuple[list[Run], bool]:
-    """Start the launches and return their samples, and whether they were interrupted.
+def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Put the samples of several jobs together; say what they say."""
+    from workloads.ab.analysis import pool_runs
+    from workloads.ab.words import show_result
+    from workloads.results import read_run, save
 
-    What one launch fixes (which processes sit where, how memory was laid out) is part of
-    every sample of it and of none of the others, so that only several launches tell what an
-    order does. Where one fails or is interrupted, what there is until then is returned.
+    header, rows = pool_runs([read_run(path) for path in paths])
+    if options["output"]:
+        save(options["output"], header, rows)
+    show_result(SCHEMA, header, rows, options["level"], options["as_json"])
+    return 0
+
+
+def _header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file of samples says of the measurement."""
+    kept = ("blocks", "warmup", "seed", "budget")
+    return {
+        **{name: options[name] for name in kept},
+        "timer": timer.document(),
+        "launch": uuid.uuid4().hex[:12],
+        "rule": f"dropped as warm-up: the first {options['warmup']} blocks",
+        "job": os.environ.get("SLURM_JOB_ID", os.environ.get("PBS_JOBID", "")),
+        "versions": {"nidmap": __version__, "python": sys.version.split()[0]},
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _measure(
+    arms: list[ProgramArm], turns: list[Turn], header: dict[str, Any], timer: Timer,
+    options: Mapping[str, Any],
+) -> int:  # fmt: skip
+    """Launch, print what came out, and return the exit code."""
+    from rankmap.launch.process import job_environment
+    from workloads.ab.words import show_result
+    from workloads.results import Journal
+
+    folder = _output_folder(options["output_dir"])
+    path = options["output"] or os.path.join(folder, _SAMPLES)
+    journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
+    env, launches = job_environment(os.environ), Launches(GRACE)
+    measurement = Measurement(arms, turns, timer, journal, folder, env, options["level"], launches)
+    for one in arms:
+        if one.words:
+            say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
+    measurement.run()
+    if journal.rows:
+        header = {**journal.header, "ended": measurement.ended}
+        show_result(SCHEMA, header, journal.rows, options["level"], options["as_json"])
+    say(f"nidmap: samples are in {printable(path)}, the program's output is in {printable(folder)}")
+    return measurement.exit_code
+
+
+def _output_folder(wanted: str | None) -> str:
+    """Return a new folder for the program's output, or the one wanted, which must be empty.
 
     Raises
     ------
     UsageError
-        Without ``-n``.
-    LaunchError
-        Where not even the first one succeeds.
-    NidmapError
-        Interrupted before there are samples.
+        One with files in it.
+    OutputError
+        One that cannot be made.
     """
-    import tempfile
-
-    if ranks is None:
-        raise UsageError("--launches starts mpiexec: how many ranks?", "-n says it")
-    runs: list[Run] = []
-    with tempfile.TemporaryDirectory(prefix="nidmap-ab-") as folder, Launches() as children:
-        for number in range(launches):
-            path = os.path.join(folder, f"launch-{number}.jsonl")
-            run = _run_launch(children, ranks, number, path)
-            runs += [run] if run is not None else []
-            if run is None or children.stopped:
-                break
-    if not runs:
-        raise interruption() if children.stopped else LaunchError("the launch failed")
-    return runs, children.stopped
+    try:
+        if wanted is None:
+            stamp = time.strftime("%Y%m%d-%H%M%S-")
+            return os.path.relpath(tempfile.mkdtemp(prefix=f"nidmap-ab-{stamp}", dir=os.curdir))
+        os.makedirs(wanted, exist_ok=True)
+        if os.listdir(wanted):
+            raise UsageError(f"--output-dir {printable(wanted)} is not empty")
+    except OSError as error:
+        where = printable(wanted or os.path.abspath(os.curdir))
+        raise OutputError(f"cannot write in {where}: {error.strerror or error}") from None
+    return wanted
 
 
-def _run_launch(children: Launches, ranks: int, number: int, path: str) -> Run | None:
-    """Run one launch and return its samples, None where it failed."""
-    from workloads.results import read_run
+def _show_commands(
+    arms: Sequence[ProgramArm], turns: Sequence[Turn], header: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> int:  # fmt: skip
+    """Print all launches in their order, as a shell takes them."""
+    folder = options["output_dir"] or "nidmap-ab"
+    launches = []
+    for turn in turns:
+        one = arms[turn.arm]
+        out, err = map(shlex.quote, turn.output_files(folder, one.arm.name))
+        launches.append({
+            "block": turn.block,
+            "arm": one.arm.name,
+            "warmup": turn.warmup,
+            "argv": list(one.launch.argv),
+            "env": dict(one.launch.env),
+            "command": f"{one.launch.line()} </dev/null >{out} 2>{err}",
+        })  # fmt: skip
+    if options["as_json"]:
+        write_output(to_json({"schema": SCHEMA, **header, "launches": launches}), None)
+    else:
+        write_output("".join(f"{each['command']}\n" for each in launches), None)
+    return 0
 
-    env = {**rank_environment(ranks), _LAUNCH: f"{number}:{path}"}
-    command = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:]]
-    code, _ = children.run(command, env)
-    children.stopped |= code == interruption().exit_code
-    if code and not children.stopped:
-        say(f"nidmap: launch {number + 1} failed (code {code})")
-        return None
-    kept = path if os.path.exists(path) else f"{path}.part"
-    run = read_run(kept, f"launch {number + 1}") if os.path.exists(kept) else None
-    return run if run and run.rows else None
 
+@dataclass(slots=True)
+class Measurement:
+    """The launches of a comparison.
 
-def _pool(common: Common, runs: Sequence[Run], level: float, stopped: bool = False) -> int:
-    """Put samples of several launches together; say what they say."""
-    from workloads.ab.analysis import pool_runs
-    from workloads.ab.words import show_result
-    from workloads.results import check_name, save
+    Attributes
+    ----------
+    arms : list of ProgramArm
+    turns : list of Turn
+    timer : Timer
+    journal : Journal
+        Of the samples; its header has the ``looks`` (after how many blocks it
+        may be decided) and the ``budget`` (seconds after which no launch is
+        begun that will not be over by then, or None).
+    folder : str
+        Where the program's output goes.
+    env : mapping of str to str
+        The environment of all launches.
+    level : float
+        Of the intervals by which it is decided.
+    launches : Launches
+    ended : str
+        ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``.
+    exit_code : int
+        The program's own where it failed, 130 where it was interrupted.
+    cut_short : str
+        What kept it from its end, '' for nothing.
+    """
 
-    check_name(common.output)
-    header, rows = pool_runs(runs)
-    ended = "interrupted" if stopped else header.get("ended", "complete")
-    header = {**header, "ended": ended}
-    if common.output:
-        save(common.output, header, rows)
-    show_result(SCHEMA, header, rows, level, common.as_json)
-    return 130 if stopped else 0
+    arms: list[ProgramArm]
+    turns: list[Turn]
+    timer: Timer
+    journal: Journal
+    folder: str
+    env: Mapping[str, str]
+    level: float
+    launches: Launches
+    ended: str = "complete"
+    exit_code: int = 0
+    cut_short: str = ""
+
+    def run(self) -> None:
+        """Launch until it is decided or over; samples are kept whatever comes in.
+
+        Raises
+        ------
+        NidmapError
+            A launcher that cannot be started, a program that states no figure.
+        """
+        title = f"ab {self.journal.header['workload']}"
+        with self.launches, Progress(title, len(self.turns)) as progress:
+            try:
+                self._run_turns(progress)
+            except NidmapError:
+                self.ended = "failed"
+                raise
+            finally:
+                self.journal.close(self.ended)
+        if self.ended in ("budget", "interrupted"):
+            self.cut_short = f"ended early ({self.ended})"
+        if self.cut_short:
+            count = len(self.journal.rows)
+            say(f"nidmap: {self.cut_short}; {count} finished samples are kept")
+        if retried := self.journal.header["retried"]:
+            often = ", ".join(f"{count} of {arm}" for arm, count in retried.items())
+            say(f"nidmap: launches that failed and were begun anew: {often}")
+
+    def _run_turns(self, progress: Progress) -> None:
+        """Launch one arm after another."""
+        began, longest, budget = time.monotonic(), 0.0, self.journal.header["budget"]
+        for done, turn in enumerate(self.turns, 1):
+            spent = time.monotonic() - began
+            if done > 1 and budget is not None and spent + longest > budget:
+                self.ended = "budget"
+                return
+            seconds = self._launch(turn)
+            if self.ended != "complete":
+                return
+            longest = max(longest, seconds)
+            progress.at(done)
+            if turn.last and self._is_decided(turn):
+                self.ended = "decided"
+                return
+
+    def _launch(self, turn: Turn) -> float:
+        """Launch an arm, anew where that fails, and return how many seconds the last one took."""
+        name, seconds = self.arms[turn.arm].arm.name, 0.0
+        for left in range(RETRIES, -1, -1):
+            paths = turn.output_files(self.folder, name, RETRIES - left)
+            before = self.timer.written()
+            if not self.launches.stopped:
+                code, seconds = self._run_program(turn, paths)
+            if self.launches.stopped:
+                self.ended, self.exit_code = "interrupted", 130
+                return seconds
+            if not code and self._read_figure(turn, seconds, paths, before, must=not left):
+                return seconds
+            if left:
+                so_far = self.journal.header["retried"]
+                self.journal.describe({"retried": {**so_far, name: so_far.get(name, 0) + 1}})
+        self._fail(code, turn, paths)
+        return seconds
+
+    def _run_program(self, turn: Turn, paths: Sequence[str]) -> tuple[int, float]:
+        """Launch an arm once, and return its exit code and its seconds."""
+        launch = self.arms[turn.arm].launch
+        with open(paths[0], "xb") as out, open(paths[1], "xb") as err:
+            began = time.perf_counter()
+            env = {**self.env, **launch.env}
+            code, _ = self.launches.run(launch.argv, env, stdout=out, stderr=err)
+            seconds = time.perf_counter() - began
+        return code, seconds
+
+    def _read_figure(
+        self, turn: Turn, seconds: float, paths: Sequence[str], before: tuple[str, int], must: bool
+    ) -> bool:
+        """Keep a launch's figure, and tell whether it has one.
+
+        Raises
+        ------
+        ParseError
+            It has none, and must have one, or none has had one yet: the expression is at fault.
+        """
+        try:
+            figure = self.timer.read(paths, before)
+        except ParseError:
+            if must or not self.journal.rows:
+                raise
+            return False
+        cost = seconds if figure is None else self.timer.cost(figure)
+        self.journal.add([{
+            "launch": self.journal.header["launch"], "block": turn.block, "visit": 0,
+            "arm": self.arms[turn.arm].arm.name, "repetition": 0, "warmup": int(turn.warmup),
+            "phase": "total", "min": cost, "mean": cost, "max": cost,
+            "figure": seconds if figure is None else figure, "wall": seconds,
+        }])  # fmt: skip
+        return True
+
+    def _fail(self, code: int, turn: Turn, paths: Sequence[str]) -> None:
+        """Note which launch failed; nothing is launched after it."""
+        self.ended, self.exit_code = "failed", code if code > 0 else 128 - code
+        how = f"code {code}" if code > 0 else f"signal {-code}"
+        arm, said = self.arms[turn.arm].arm.name, " and ".join(map(printable, paths))
+        place = f"as {arm} in block {turn.block}"
+        self.cut_short = (
+            f"the program failed {RETRIES + 1} times in a row ({how}) {place}, see {said}"
+        )
+
+    def _is_decided(self, turn: Turn) -> bool:
+        """Tell whether, at one of the looks before the end, every arm differs from the default."""
+        from workloads.ab.analysis import analyse
+
+        header = self.journal.header
+        counted = turn.block + 1 - header["warmup"]
+        if turn.warmup or counted not in header["looks"][:-1]:
+            return False
+        found: dict[str, Any] = analyse(header, self.journal.rows, level=self.level)
+        own = [entry for entry in found["comparisons"] if not entry["control"]]
+        return bool(found["trusted"]) and all(entry["shown"] for entry in own)

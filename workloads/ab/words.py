@@ -63,12 +63,6 @@ def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     lines = [printable(head, 200), _times(header, found), _comparisons(found)]
     lines += [sentence(entry, found["level"]) for entry in credited]
     lines += [foretold_sentence(one) for one in foretold(header, found)]
-    if header.get("skew"):
-        skew = {name: time_text(seconds) for name, seconds in header["skew"].items()}
-        lines.append(
-            f"ranks leave a barrier {skew['median']} apart (worst {skew['worst']}); "
-            f"clocks differ by {skew['clocks']}, known to {skew['known']}"
-        )
     lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
     return "\n".join(line.rstrip("\n") for line in lines) + "\n"
 

@@ -319,7 +319,7 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
 
 
 def _middle_of(key: str, values: Floats, how: str, **more: Any) -> Measured:
-    """Return the middle of positive values, and the interval that `bench ab` would give it."""
+    """Return the middle of positive values, and the interval that `nidmap ab` would give it."""
     found = interval([np.log(values)])
     if found is None:
         return Measured(key, float(np.median(values)), how, **more)

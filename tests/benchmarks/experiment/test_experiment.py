@@ -9,13 +9,13 @@ import pytest
 import nidmap
 from benchmarks.experiment.cases import CASES
 from benchmarks.experiment.command import _measure_cases, experiment
+from benchmarks.experiment.paired import arguments, maker, message_of, pattern_of
 from benchmarks.experiment.plots import PLOTS, draw
 from benchmarks.experiment.running import _of_phase, arms_for
 from benchmarks.experiment.summary import arms_table, rank_correlation, summary, text
 from placement.errors import UsageError
 from placement.plan import plan
 from rankmap.predict import Predictor
-from workloads.ab.arms import arguments, maker, message_of, pattern_of
 from workloads.minicray.against import factor, wire_loads
 from workloads.results import csv_text
 

@@ -15,8 +15,8 @@ from placement.dumps.check import check
 from placement.readers import read_text
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords, router_names
-from placement.writers import write
 from tests.effort import examples
+from tests.writers import write
 
 FORMATS = ("ibnetdiscover", "ibnetdiscover-ports")
 

@@ -1,25 +1,16 @@
-"""The best division against a linear program over router pairs, paths enumerated one by one."""
+"""Routing adaptive against a linear program over router pairs, paths enumerated one by one."""
 
-from unittest.mock import patch
+import time
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.network import (
-    Demand,
-    adaptive,
-    balancing,
-    channels,
-    hops,
-    linear_program,
-    loads,
-    shares,
-)
-from placement.network.adaptive import TOLERANCE, divide, notes
+from placement.network import Demand, channels, hops, loads, usual_bias
+from placement.network.adaptive import FEW, divide, notes
 from placement.network.group_ways import group_ways_of
-from placement.network.shares import PairChanges
+from placement.network.touched import Places, TouchedGroups, TouchedRouters
 from placement.specs import parse_spec
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
@@ -37,9 +28,16 @@ from tests.placement.network.small_dragonflies import (
 few = examples(30)
 GB = 1e9
 
+#: How far the largest load may be above the least possible.
+CLOSE = 1.1
+
+#: The same where any cables are missing and bytes differ by a factor of 300,000: cases that no
+#: machine has.
+ODD = 1.25
+
 
 def least(machine, sent):
-    """Return the optimum of the linear program, the largest load on minimal ways, and if all can.
+    """Return the optimum of the linear program, and the largest load on minimal ways.
 
     Where two groups have no link of their own there is no minimal way to choose.
     """
@@ -49,7 +47,7 @@ def least(machine, sent):
     reference = Reference(machine)
     thirds = Thirds(reference)
     scale = 1 / (channels(machine).bandwidth * GB)
-    none, rows, columns, values, full = np.zeros(len(scale)), [], [], [], np.zeros(len(scale))
+    none, rows, columns, values = np.zeros(len(scale)), [], [], []
     variables = 0
     for s, t, amount in reference.router_messages(sent):
         free = thirds.divisible(s, t)
@@ -63,37 +61,25 @@ def least(machine, sent):
     none *= scale
     change = csc_matrix((values, (rows, columns)), shape=(len(scale), variables)).toarray()
     change *= scale[:, None]
-    full = none + change.sum(axis=1)
-    size = full.max() or 1.0
+    size = (none + change.sum(axis=1)).max() or 1.0
     table = np.column_stack([change / size, -np.ones(len(scale))])
     goal = np.append(np.zeros(variables), 1.0)
     bounds = [(0, 1)] * variables + [(0, None)]
     found = linprog(goal, table, -none / size, bounds=bounds, method="highs")
     assert found.status == 0
-    ends = [(thirds.piece[s], thirds.piece[t]) for s, t, _ in reference.router_messages(sent)]
-    able = all(a == b or thirds.links[a, b] for a, b in ends)
-    return found.fun * size, full.max(), able
+    return found.fun * size
 
 
-def largest(found):
-    return float(found.seconds().max())
+def largest(machine, load):
+    return float((load / (channels(machine).bandwidth * GB)).max())
 
 
-def check(machine, sent):
+def check(machine, sent, close=CLOSE):
     demand = listed_demand(machine, sent)
-    best, minimal, able = least(machine, sent)
+    best = least(machine, sent)
     found = divide(machine, demand)
-    assert largest(loads(machine, demand, "adaptive")) == pytest.approx(found.worst)
-    assert found.worst <= best * (1 + TOLERANCE) * (1 + 1e-6)
-    assert found.worst >= best * (1 - 1e-6)
-    busiest = divide(machine, demand, settled=False).worst
-    assert best * (1 - 1e-6) <= busiest <= found.worst * (1 + 1e-9)
-    assert found.bound <= best * (1 + 1e-6)
-    assert found.minimal == pytest.approx(minimal)
-    if able and minimal <= best:
-        assert found.minimal_share == 1
-        wanted = loads(machine, demand, "minimal").load
-        np.testing.assert_allclose(found.load, wanted, rtol=1e-12, atol=1e-9 * wanted.max())
+    worst = largest(machine, found.load)
+    assert best * (1 - 1e-6) <= worst <= best * close * (1 + 1e-6)
     return found
 
 
@@ -127,84 +113,129 @@ def between(machine, g, h):
     ]
 
 
-@few
-@given(st.data())
-def test_scattered_messages_within_one_per_cent_of_the_optimum(data):
-    machine = data.draw(machines())
-    sent = [x for x in data.draw(scattered(machine)) if x[0] != x[1]]
-    assume(sent)
-    check(machine, sent)
+def question(seed):
+    """Return a machine and messages: any, an all-to-all, or a step of one."""
+    draw = np.random.default_rng(seed)
+    kind, size = draw.integers(5), draw.integers(1, 5, 4)
+    if kind == 0:
+        words = f"slingshot:groups={2 + size[0]},switches={1 + size[1]},nodes=2,nics={size[2]}"
+        machine = parse_spec(f"{words},global={size[3]}")
+    elif kind == 1:
+        words = f"groups={2 + size[0]},leaves={1 + size[1]},spines={1 + size[2]},nodes=2"
+        machine = parse_spec(f"dragonfly+:{words},global={size[3]}")
+    else:
+        rule = RULES[draw.integers(len(RULES))]
+        machine = parse_spec(spec(2 + size[0], 1 + size[1] // 2, size[2], 2, rule, size[3]))
+    count = len(machine)
+    rows = draw.permutation(count)[: draw.integers(2, 25)]
+    if (how := draw.integers(3)) == 0:
+        ends = draw.integers(0, count, (40, 2))
+        return machine, [
+            (int(a), int(b), float(draw.choice([1e3, 2e6, 7e6, 3e8]))) for a, b in ends if a != b
+        ]
+    if how == 1:
+        return machine, [(int(a), int(b), 1e6) for a in rows for b in rows if a != b]
+    return machine, [(int(a), int(b), 1e6) for a, b in zip(rows, np.roll(rows, 1), strict=True)]
+
+
+def test_two_hundred_questions_are_within_ten_per_cent_of_the_linear_program():
+    ratios = []
+    for seed in range(200):
+        machine, sent = question(seed)
+        best = least(machine, sent)
+        if best:
+            worst = largest(machine, divide(machine, listed_demand(machine, sent)).load)
+            ratios.append(worst / best)
+    assert len(ratios) > 180
+    assert min(ratios) >= 1 - 1e-6
+    assert max(ratios) <= CLOSE
+    assert np.median(ratios) <= 1.02
 
 
 @few
 @given(st.data())
-def test_any_links_within_one_per_cent_of_the_optimum(data):
-    machine = data.draw(st.one_of(listed(), ruled(), slingshots()))
+def test_any_links_come_near_the_optimum(data):
+    machine = data.draw(st.one_of(listed(), ruled(), slingshots(), machines()))
     assume(len(machine))
     sent = [x for x in data.draw(scattered(machine)) if x[0] != x[1]]
     assume(sent and Reference(machine).connected(sent))
     assume(np.isfinite(channels(machine).bandwidth).all() and len(channels(machine)))
-    check(machine, sent)
+    check(machine, sent, ODD)
 
 
 @given(machine=machines(), more=st.booleans())
 @examples(15)
-def test_hot_spots_within_one_per_cent_of_the_optimum(machine, more):
+def test_hot_spots_come_near_the_optimum(machine, more):
     sent = between(machine, 0, 1)
     if more:
         sent += between(machine, 1, 2) + between(machine, 2, 0)
-    check(machine, sent)
+    check(machine, sent, ODD)
 
 
-@given(machine=machines(), seed=st.integers(0, 99))
-@examples(10)
-def test_scattered_all_to_alls_within_one_per_cent_of_the_optimum(machine, seed):
-    size = int(np.random.default_rng(seed).integers(2, 1 + min(24, len(machine))))
-    rows = np.random.default_rng(seed).choice(len(machine), size, replace=False).tolist()
-    found = check(machine, [(a, b, 1e6) for a in rows for b in rows if a != b])
-    demand = Demand.complete(machine, np.sort(rows), 1, 1e6)
-    assert divide(machine, demand).worst == pytest.approx(found.worst, rel=1.1 * TOLERANCE)
-    for limit in ("FEW", "ALONE"):  # by descent; group pairs first, then parts of them
-        with patch.object(linear_program, limit, 0):
-            other = divide(machine, demand)
-        assert other.bound <= found.worst * (1 + 1e-6)
-        assert found.bound * (1 - 1e-6) <= other.worst <= other.minimal * (1 + 1e-9)
+@pytest.mark.parametrize("name", ["lumi", "shaheen2", "leonardo"])
+def test_many_pairs_share_alike_and_little_is_lost(name, monkeypatch):
+    import nidmap
+    from placement.network import adaptive
 
-
-@pytest.mark.parametrize("rule", RULES)
-def test_shares_of_group_pairs_are_divisions_and_their_bounds_hold(rule):
-    machine = parse_spec(spec(4, 2, 3, 2, rule, 2))
-    group = machine.coords[:, 0]
-    rows = np.flatnonzero((group < 2) | (machine.coords[:, 2] == 0))
-    sent = [(int(a), int(b), 1e6) for a in rows for b in rows if a != b]
-    best, _, _ = least(machine, sent)
-    with patch.object(shares, "MOST_PAIRS", -1):
-        found = divide(machine, Demand.complete(machine, rows, 1, 1e6))
-    assert found.by == "group pairs"
-    assert best * (1 - 1e-6) <= found.worst <= found.minimal * (1 + 1e-9)
-    assert found.bound <= best * (1 + 1e-6)
+    machine = nidmap.load_machine(name)
+    rows = np.flatnonzero(machine.free)[np.r_[0:20, 1000:1012]]
+    demand = Demand.complete(machine, rows, 1, 1e6)
+    monkeypatch.setattr(adaptive, "FEW", 10**9)
+    alone = largest(machine, divide(machine, demand).load)
+    monkeypatch.setattr(adaptive, "FEW", 0)
+    assert largest(machine, divide(machine, demand).load) <= 1.15 * alone
 
 
 def test_a_hot_spot_is_relieved():
     machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
     group = machine.coords[:, 0]
-    hot = between(machine, 0, 1)
     quiet = (int(np.flatnonzero(group == 4)[0]), int(np.flatnonzero(group == 5)[0]), 1.0)
-    found = check(machine, [*hot, quiet])
-    assert found.worst < 0.6 * found.minimal
+    sent = [*between(machine, 0, 1), quiet]
+    found = check(machine, sent)
+    minimal = largest(machine, loads(machine, listed_demand(machine, sent), "minimal").load)
+    assert largest(machine, found.load) < 0.6 * minimal
     assert 0 < found.minimal_share < 1
 
 
-def test_an_even_all_to_all_stays_minimal():
-    machine = parse_spec(spec(5, 2, 4, 2, "aligned", 1))
-    found = divide(machine, Demand.complete(machine, np.arange(len(machine)), 1, 1.0))
-    assert found.minimal_share == 1
-    assert found.worst == found.minimal
-    assert found.gap <= TOLERANCE
+@pytest.mark.parametrize("specification", [spec(6, 2, 2, 2, "consecutive", 4), "lumi"])
+def test_less_willing_routers_detour_less_and_take_longer(specification):
+    import nidmap
+
+    machine = nidmap.load_machine(specification)
+    group = machine.coords[:, 0]
+    ends = (np.flatnonzero(group == g)[:8] for g in (0, 1))
+    demand = Demand.pairs(machine, *ends, 1e8)
+    every = [divide(machine, demand, bias) for bias in (1.0, 2.0, 4.0, 16.0, 1e6)]
+    shares = [found.minimal_share for found in every[1:]]
+    seconds = [largest(machine, found.load) for found in every]
+    assert shares == sorted(shares)
+    assert (np.diff(seconds) >= -1e-9 * seconds[0]).all()
+    np.testing.assert_allclose(every[-1].load, loads(machine, demand, "minimal").load, rtol=1e-4)
 
 
-def test_two_groups_are_minimal():
-    machine = parse_spec(spec(2, 2, 3, 2, "consecutive", 3))
+def test_a_detour_is_taken_until_minimal_ways_are_so_many_times_as_full():
+    machine = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
+    demand = Demand.pairs(machine, np.array([0]), np.array([1]), 3e9)
+    for bias in (2.0, 3.0, 5.0):  # two links of a detour, each with half of what is not minimal
+        share = divide(machine, demand, bias).minimal_share
+        assert share == pytest.approx(bias * 2 * (1 - share) / 2, rel=1e-2)
+
+
+def test_the_fabric_and_the_site_say_how_willing_routers_are():
+    import nidmap
+
+    bare = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=1,global=1")
+    slingshot = parse_spec("slingshot:groups=4,switches=2,nodes=1")
+    assert [usual_bias(one) for one in (bare, slingshot)] == [2.0, 2.0]
+    assert usual_bias(nidmap.load_machine("shaheen2")) == 4.0
+    demand = Demand.pairs(slingshot, np.array([0]), np.array([2]), 1e9)
+    default = loads(slingshot, demand)
+    assert default.routing == "adaptive"
+    assert np.array_equal(default.load, loads(slingshot, demand, "adaptive", 2.0).load)
+
+
+def test_two_groups_are_minimal_between_them():
+    machine = parse_spec(spec(2, 1, 1, 2, "consecutive", 3))
     demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
     found = loads(machine, demand, "adaptive")
     np.testing.assert_allclose(found.load, loads(machine, demand, "minimal").load)
@@ -212,14 +243,14 @@ def test_two_groups_are_minimal():
 
 
 @few
-@given(data=st.data())
-def test_no_larger_maximum_than_minimal_and_no_byte_lost(data):
-    machine = data.draw(st.one_of(machines(), slingshots()))
+@given(data=st.data(), bias=st.sampled_from([1.0, 2.0, 5.0]))
+def test_no_byte_is_lost(data, bias):
+    machine = data.draw(st.one_of(machines(), slingshots(), listed(), ruled()))
+    assume(len(machine))
     sent = [x for x in data.draw(scattered(machine)) if x[0] != x[1]]
     assume(sent and Reference(machine).connected(sent) and len(channels(machine)))
     demand = listed_demand(machine, sent)
-    found = divide(machine, demand)
-    assert found.worst <= found.minimal * (1 + 1e-9)
+    found = divide(machine, demand, bias)
     both, routers = channels(machine), len(group_ways_of(machine).unit)
     entering = np.bincount(both.target, found.load, routers)
     entering += np.bincount(demand.source, demand.amount, routers)
@@ -239,28 +270,19 @@ def test_a_hot_pair_of_one_group_takes_detours(specification, hops):
     machine = parse_spec(specification)
     sent = [(a, b, 1e6) for a in (0, 1) for b in (2, 3)]
     found = check(machine, sent)
-    assert found.worst < 0.4 * found.minimal
+    minimal = largest(machine, loads(machine, listed_demand(machine, sent), "minimal").load)
+    assert largest(machine, found.load) < 0.4 * minimal
     assert found.minimal_share < 0.4
     assert 1 < found.load.sum() / 4e6 < hops
 
 
-def test_detours_are_left_where_they_gain_nothing():
-    machine = parse_spec("dragonfly:groups=1,chassis=3,blades=4,nodes=2")
-    demand = listed_demand(machine, [(a, b, 1e6) for a in (0, 1) for b in (2, 3)])
-    minimal = divide(machine, demand).minimal
-    assert divide(machine, demand, enough=minimal).minimal_share == 1
-    some = divide(machine, demand, enough=0.7 * minimal)
-    assert 0.5 * minimal < some.worst <= 0.7 * minimal
-    assert "nothing is gained by fewer" in some.text()
-    assert loads(machine, demand, "adaptive", 2 * minimal).load.sum() == 4e6
-
-
-def test_unlimited_channels_and_no_bytes_stay_minimal():
+def test_unlimited_channels_and_no_bytes():
     machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1")
     machine.topology.bandwidth.clear()
     demand = Demand.complete(machine, np.arange(6), 1, 1.0)
-    np.testing.assert_allclose(divide(machine, demand).load, loads(machine, demand, "minimal").load)
+    assert divide(machine, demand).load.sum() >= loads(machine, demand, "minimal").load.sum()
     assert divide(machine, 0.0 * demand).load.sum() == 0
+    assert divide(machine, Demand.pairs(machine, *np.zeros((2, 0)), 1.0)).load.sum() == 0
 
 
 @given(factor=st.sampled_from([1e-6, 0.3, 7.0, 1e9]), seed=st.integers(0, 20))
@@ -269,9 +291,8 @@ def test_loads_are_linear_in_bytes(factor, seed):
     machine = parse_spec(spec(4, 2, 3, 2, "consecutive", 2))
     some = np.random.default_rng(seed).integers(0, len(machine), (2, 40))
     demand = Demand.pairs(machine, *some, 1e5) + Demand.complete(machine, np.arange(9), 1, 3e4)
-    one, many = divide(machine, demand), divide(machine, demand * factor)
-    np.testing.assert_allclose(many.load, one.load * factor, rtol=1e-6, atol=1e-6 * one.worst)
-    assert many.worst == pytest.approx(one.worst * factor, rel=1e-9)
+    one, many = divide(machine, demand, 2.0), divide(machine, demand * factor, 2.0)
+    np.testing.assert_allclose(many.load, one.load * factor, rtol=1e-6)
 
 
 @given(order=st.permutations(range(4)), seed=st.integers(0, 9))
@@ -286,7 +307,7 @@ def test_relabelled_groups_have_the_same_maximum(order, seed):
     same, _ = relabelled(machine, range(4))
     here = divide(same, Demand.pairs(same, a, b, 7.0))
     there = divide(turned, Demand.pairs(turned, *moved, 7.0))
-    assert there.worst == pytest.approx(here.worst, rel=1.1 * TOLERANCE)
+    assert largest(turned, there.load) == pytest.approx(largest(same, here.load), rel=1e-6)
 
 
 def test_the_same_question_has_the_same_answer():
@@ -305,114 +326,87 @@ def test_hops_of_an_idle_network_are_those_of_minimal():
     np.testing.assert_allclose(hops(machine, s, t, "adaptive"), hops(machine, s, t, "minimal"))
 
 
-def test_a_hasty_division_is_one_too_and_knows_its_gap():
-    machine = parse_spec(spec(6, 2, 3, 2, "consecutive", 3))
-    demand = listed_demand(machine, between(machine, 0, 1) + between(machine, 2, 1))
-    with patch.object(linear_program, "FEW", 0):
-        best = divide(machine, demand)
-        with patch.multiple(adaptive, WORK=0, LEAST_STEPS=1):
-            hasty = divide(machine, demand)
-    assert hasty.steps <= best.steps
-    assert best.bound * (1 - 1e-9) <= hasty.worst <= hasty.minimal
-    assert hasty.worst <= hasty.bound * (1 + hasty.gap) * (1 + 1e-9)
-
-
-@given(machine=st.one_of(ruled(), listed()), seed=st.integers(0, 99))
+@given(machine=st.one_of(ruled(), listed(), slingshots()), seed=st.integers(0, 99))
 @examples(40)
-def test_prices_are_loads_transposed(machine, seed):
+def test_what_ways_weigh_is_loads_transposed(machine, seed):
     assume(len(machine) > 1 and len(channels(machine)))
     random = np.random.default_rng(seed)
     ways = group_ways_of(machine)
     a, b = random.integers(0, len(machine), (2, 20))
     reference = Reference(machine)
     assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
-    demand = Demand.pairs(machine, a, b, 1.0)
-    every, _, _ = ways.bytes(demand, ways.linked | ways.valiant)
-    price = random.random(len(channels(machine)))
-    minimal = ways.minimal_price(price, ways.inside_price(price))
-    for paid, free in ((minimal, ways.linked), (ways.valiant_price(minimal), ways.valiant)):
-        some = every.times(free)
-        nothing = some.times(np.zeros_like(free))
-        load = ways.load(some) if paid is minimal else ways.load(nothing, some)
-        cost = (some.away * paid.away).sum() + (some.home * paid.home).sum()
-        cost += (some.between * paid.across).sum()
-        assert cost == pytest.approx(float(price @ load))
+    demand = Demand.pairs(machine, a, b, random.random(20))
+    routers = TouchedRouters(ways, demand)
+    units = routers.units
+    assume(len(units))
+    touched = TouchedGroups(ways, routers, np.setdiff1d(np.arange(ways.count), units))
+    total = routers.split(demand).between((ways.linked & ways.valiant)[np.ix_(units, units)])
+    total = total._replace(inner=total.inner * (touched.near > 0))
+    nothing = total._replace(**{name: 0 * table for name, table in total._asdict().items()})
+    places = touched.load(total, total)
+    weight = Places(*(random.random(table.shape) for table in places))
+    count = len(units)
+    weight.back[:, :count] = weight.out[:, :count].T
+    seen = Places(weight.inside * (ways.groups.local.joined[touched.shape] > 0), *weight[1:])
+    for minimal, weights in zip((total, nothing), touched.weigh_ways(seen), strict=True):
+        load = touched.load(total, minimal)
+        inside = np.where(ways.groups.local.joined[touched.shape] > 0, load.inside, 0)
+        by_channel = (inside * seen.inside).sum() + (load.out * seen.out).sum()
+        by_channel += (load.back * seen.back)[:, count:].sum()
+        by_way = (total.away * weights.away).sum() + (total.home * weights.home).sum()
+        by_way += (total.away.sum(axis=1) * weights.across).sum()
+        by_way += (total.inner * weights.inner).sum()
+        assert by_way == pytest.approx(float(by_channel))
 
 
-def test_bytes_go_back_to_minimal_ways_as_far_as_the_tolerance_allows():
-    found = []
-    for rounds in (balancing.ROUNDS, ()):
-        machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
-        sent = between(machine, 0, 1) + between(machine, 2, 1) + between(machine, 3, 4)
-        with patch.object(balancing, "ROUNDS", rounds):
-            found.append(divide(machine, listed_demand(machine, sent)))
-    assert found[0].minimal_share > found[1].minimal_share
-    assert found[0].worst <= found[0].bound * (1 + TOLERANCE) * (1 + 1e-9)
+def test_a_job_pays_for_the_groups_that_it_touches():
+    machine = parse_spec("dragonfly:groups=260,chassis=1,blades=32,nodes=8,global=1,injection=10")
+    rows = np.sort(np.random.default_rng(1).choice(len(machine), 64, replace=False))
+    demand = Demand.complete(machine, rows, 1, 1e6)
+    divide(machine, demand)
+    took = []
+    for _ in range(3):
+        start = time.process_time()
+        divide(machine, demand)
+        took.append(time.process_time() - start)
+    assert min(took) < 0.5  # 0.05 where nothing else runs
+
+
+def test_more_pairs_than_are_divided_one_by_one_go_by_groups():
+    machine = parse_spec(spec(4, 2, 3, 2, "consecutive", 2))
+    rows = np.arange(len(machine))
+    sent = [(int(a), int(b), 1e6) for a in rows for b in rows if a != b]
+    demand = Demand.complete(machine, rows, 1, 1e6)
+    assert int((np.bincount(demand.within.line) ** 2).sum()) <= FEW
+    once = divide(machine, demand)
+    assert largest(machine, once.load) <= ODD * least(machine, sent)
 
 
 def test_no_demand_is_told_of_in_the_answer_to_another():
     machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
     hot = Demand.pairs(machine, np.arange(8), np.arange(8, 16), 1e6)
     even = Demand.complete(machine, np.arange(len(machine)), 1, 1e6)
-    alone = [
-        loads(parse_spec(spec(6, 2, 2, 2, "consecutive", 4)), one, "adaptive").notes
-        for one in (hot, even)
-    ]
+    alone = [loads(machine, one, "adaptive").notes for one in (hot, even)]
     assert alone[0] != alone[1]
-    assert [loads(machine, one, "adaptive").notes for one in (hot, even, hot)] == [*alone, alone[0]]
     assert notes(machine) == ()
 
 
-@given(machine=st.one_of(ruled(), listed(), slingshots()), seed=st.integers(0, 99))
-@examples(30)
-def test_what_router_pairs_change_on_a_channel_is_what_a_price_on_it_says(machine, seed):
-    assume(len(machine) > 1 and len(channels(machine)))
-    ways = group_ways_of(machine)
-    s, t = np.random.default_rng(seed).integers(0, len(ways.unit), (2, 30))
-    g, h = ways.unit[s], ways.unit[t]
-    near = (g == h) & (ways.detour[ways.home[g], ways.groups.place[s], ways.groups.place[t]] > 0)
-    kept = np.flatnonzero((ways.linked & ways.valiant)[g, h] | near)
-    s, t, g, h = s[kept], t[kept], g[kept], h[kept]
-    every = np.arange(len(channels(machine)))
-    places = ways.groups.place[s], ways.groups.place[t]
-    found = PairChanges(ways, g, h, *places).on(every)
-    for channel in every:
-        price = (every == channel).astype(float)
-        inside = ways.inside_price(price)
-        minimal = ways.minimal_price(price, inside)
-        far = minimal.cost(g, places[0], h, places[1])
-        far -= ways.valiant_price(minimal).cost(g, places[0], h, places[1])
-        near = (inside - ways.detour_price(inside))[(ways.home[g], *places)]
-        np.testing.assert_allclose(found[channel], np.where(g == h, near, far), atol=1e-12)
-
-
-@given(seed=st.integers(0, 999))
-@examples(30)
-def test_the_least_largest_load_is_that_of_a_linear_program(seed):
-    from scipy.optimize import linprog
-
-    random = np.random.default_rng(seed)
-    m, n = random.integers(1, 30, 2)
-    none = random.choice([0.0, 1.0, 5.0], m) + 1e-3
-    change = np.maximum(
-        random.normal(size=(m, n)) * random.choice([0, 1, 9], (m, n)), -0.9 * none[:, None] / n
-    )
-    share, prices, bound, _ = linear_program.least_largest(none, change, 1e-4)
-    goal, table = np.append(np.zeros(n), 1.0), np.column_stack([change, -np.ones(m)])
-    best = linprog(goal, table, -none, bounds=[(0, 1)] * n + [(None, None)], method="highs").fun
-    assert ((share >= 0) & (share <= 1)).all()
-    assert (prices >= 0).all()
-    assert (none + change @ share).max() == pytest.approx(best, rel=2e-4)
-    assert bound == pytest.approx(best, rel=2e-4)
-    assert prices @ none + np.minimum(prices @ change, 0).sum() == pytest.approx(bound)
-
-
-@pytest.mark.parametrize("tolerance", [0.0, 1e-6, 1e-12])
-@pytest.mark.parametrize("seed", [30, 144, 907])
-def test_more_digits_than_numbers_have_end_the_search_with_what_is_proven(seed, tolerance):
-    random = np.random.default_rng(seed)
-    none, change = random.choice([0.0, 1.0, 5.0], 9), random.normal(size=(9, 14))
-    none += 1e-3 - np.minimum(change, 0).sum(axis=1)
-    share, _, bound, _ = linear_program.least_largest(none, change, tolerance)
-    found = (none + change @ share).max()
-    assert bound * (1 - 1e-9) <= found <= bound * (1 + 1e-4)
+@pytest.mark.parametrize(
+    "specification",
+    [
+        "dragonfly:groups=3,chassis=3,blades=4,nodes=1",
+        "slingshot:groups=3,switches=5,nodes=1",
+        "dragonfly+:groups=3,leaves=3,spines=2,nodes=1",
+    ],
+)
+def test_prices_from_and_to_some_positions_are_those_of_all(specification):
+    groups = group_ways_of(parse_spec(specification)).groups
+    draw, local, size = np.random.default_rng(0), groups.local, groups.width
+    price = draw.random((groups.count, size, size)) * (local.joined[groups.shape] > 0)
+    slots = np.arange(2)[:, None], draw.permuted(np.tile(np.arange(size), (2, 1)), axis=1)[:, :3]
+    gates = draw.random((groups.count, 4, size))
+    every = local.priced(groups.shape, price)
+    leaving, entering, passing = local.priced_ends(groups.shape, price, slots, gates)
+    np.testing.assert_allclose(leaving, every[slots])
+    np.testing.assert_allclose(entering, every.transpose(0, 2, 1)[slots])
+    np.testing.assert_allclose(passing, gates @ every @ gates.transpose(0, 2, 1))

@@ -13,6 +13,7 @@ from placement.network.routes import routes
 from placement.specs import parse_spec
 from tests.effort import examples
 
+PATHS = {"slingshot": "minimal"}
 SPECS = [
     "dragonfly:groups=4,chassis=2,blades=3,nodes=2,global=8",
     "dragonfly:groups=3,chassis=3,blades=2,nodes=1,wiring=same-chassis,global=4",
@@ -33,7 +34,11 @@ def machine_of(spec):
 
 @pytest.mark.parametrize(
     ("spec", "routing"),
-    [*((spec, "") for spec in SPECS), (SPECS[0], "single"), (SPECS[4], "dimension-order-simgrid")],
+    [
+        *((spec, PATHS.get(spec.partition(":")[0], "")) for spec in SPECS),
+        (SPECS[0], "single"),
+        (SPECS[4], "dimension-order-simgrid"),
+    ],
 )
 @examples(15)
 @given(seed=st.integers(0, 2**32 - 1))

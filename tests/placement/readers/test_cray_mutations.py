@@ -14,7 +14,7 @@ from placement.names.gemini import Gemini
 from placement.names.xc import Xc
 from placement.readers import find, read_text
 from placement.support.reading import decode
-from placement.writers import write
+from tests.writers import write
 
 XC_HEADER = b"   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n"
 

@@ -30,9 +30,6 @@ EXAMPLES = {
     "scontrol-nodes": "NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   State=IDLE Sockets=2\n"
     "   Partitions=debug\n",
     "slurm-json": '{"nodes": [{"name": "n1", "state": ["IDLE"], "partitions": ["debug"]}]}\n',
-    "kubernetes": "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n"
-    "    name: n1\nkind: List\n",
-    "topograph": '{"instances":[{"id":"n1","network_layers":["leaf","spine"]}]}\n',
     "pbsnodes": "n1\n     Mom = n1.local\n     state = free\n     pcpus = 8\n",
     "flux-resources": "     STATE NNODES   NCORES    NGPUS NODELIST\n"
     "      free      2        8        0 n[1-2]\n",

@@ -43,7 +43,7 @@ def test_short_and_long_words_are_one(short, full):
 @pytest.mark.parametrize(
     ("text", "state", "planned"),
     [
-        ("idle*", "down", False),  # does not answer
+        ("idle*", "not_responding", False),
         ("idle~", "idle", False),  # powered down: Slurm wakes it for a job
         ("idle#", "idle", False),
         ("idle!", "idle", False),
@@ -53,12 +53,12 @@ def test_short_and_long_words_are_one(short, full):
         ("idle^", "reboot", False),
         ("idle-", "idle", True),
         ("mix-", "mixed", True),
-        ("plnd*", "down", True),
+        ("plnd*", "not_responding", True),
         ("drain*", "drained", False),
         ("alloc*", "allocated", False),
         ("down~", "down", False),
         ("idle+drain+not_responding", "drained", False),
-        ("idle+not_responding", "down", False),
+        ("idle+not_responding", "not_responding", False),
         ("idle+planned", "planned", True),
         ("idle+cloud+powered_down", "idle", False),
         ("idle+dr", "unknown", False),

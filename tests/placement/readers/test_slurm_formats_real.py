@@ -100,7 +100,6 @@ def test_what_slurm_prints_of_states_is_read_for_its_states(nidmap):
     jobs = {
         "squeue": ["squeue"],
         "long": ["squeue", "-l"],
-        "bare": ["squeue", "-h"],
         "json": ["squeue", "--json"],
         "records": ["scontrol", "show", "job"],
     }

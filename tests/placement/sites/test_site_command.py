@@ -8,9 +8,7 @@ import sys
 import pytest
 
 from placement.commands import run
-from placement.records import Dump, LineCounts
 from tests.placement.site_texts import ARIES
-from tests.placement.sites.test_site_against import xtprocadmin
 
 
 @pytest.fixture
@@ -116,52 +114,6 @@ def test_an_unknown_site_is_refused(nidmap):
     assert (code, out) == (3, "")
     assert err.startswith("nidmap: no site 'shahen2'; did you mean shaheen2")
     assert err.count("\n") == 1
-
-
-def test_a_dump_that_agrees(nidmap, mine, tmp_path):
-    dump = tmp_path / "dump.txt"
-    dump.write_text(xtprocadmin())
-    code, out, err = nidmap("site", "check", mine, "--against", str(dump))
-    assert (code, err) == (0, "")
-    assert "DIFFERS" not in out
-    assert out.endswith(f"mine against {dump}: no contradiction\n")
-
-
-def test_a_dump_that_contradicts(nidmap, mine, tmp_path):
-    dump = tmp_path / "dump.txt"
-    dump.write_text(xtprocadmin(columns=6))
-    code, out, err = nidmap("site", "check", mine, "--against", str(dump))
-    assert (code, err) == (1, "")
-    assert "cabinets not configured" in out
-    code, out, _ = nidmap("site", "check", mine, "--against", str(dump), "--json")
-    document = json.loads(out)
-    assert (code, document["agrees"]) == (1, False)
-    assert {"what", "site", "dump", "agrees"} == set(document["findings"][0])
-
-
-def test_a_dump_that_says_nothing_of_the_site_is_refused(nidmap, mine, monkeypatch):
-    empty = Dump("topology-conf", "t.conf", LineCounts(rows=1))
-    monkeypatch.setattr("placement.readers.read", lambda source: empty)
-    code, out, err = nidmap("site", "check", mine, "--against", "t.conf")
-    assert (code, out) == (2, "")
-    assert err.startswith("nidmap: a topology-conf dump says nothing")
-
-
-def test_a_contradictory_dump_is_refused_at_its_line(nidmap, mine, tmp_path):
-    dump = tmp_path / "dump.txt"
-    lines = xtprocadmin().splitlines(keepends=True)
-    dump.write_text("".join([*lines[:9], lines[4], *lines[9:]]))
-    code, out, err = nidmap("site", "check", mine, "--against", str(dump))
-    assert (code, out) == (3, "")
-    assert err.startswith(f"nidmap: {dump}:10: ")
-    assert err.count("\n") == 1
-
-
-def test_an_unreadable_dump_is_refused(nidmap, mine, tmp_path):
-    for path in (tmp_path / "gone.txt", tmp_path):
-        code, out, err = nidmap("site", "check", mine, "--against", str(path))
-        assert (code, out) == (3, "")
-        assert err.count("\n") == 1
 
 
 def test_output_goes_to_a_file(nidmap, tmp_path):

@@ -1,13 +1,12 @@
 """One line in the job script, under a real Slurm with its Lua plugins."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from placement.commands import run as nidmap
-from placement.commands.slurm import CLI_FILTER, JOB_SUBMIT
+from placement.commands.slurm import CLI_FILTER
 from tests.real_slurm import needs_slurm, real_slurm
 
 ROOT = Path(__file__).parents[3]
@@ -46,7 +45,6 @@ FAULTS = {
 def slurm():
     with real_slurm(NODES, real=4, extra="CliFilterPlugins=lua\n") as cluster:
         cluster.env["PYTHONPATH"] = str(ROOT)
-        cluster.env["NIDMAP_LEASES"] = str(cluster.folder / "leases")
         shown = cluster.run(["scontrol", "show", "config"], check=False, timeout=600).stdout
         folder = re.search(r"PluginDir\s+= (\S+)", shown)
         if not folder or not Path(folder[1], "cli_filter_lua.so").exists():
@@ -60,6 +58,14 @@ def installed(slurm, *more):
     assert nidmap([*command, *more]) == 0
 
 
+@pytest.fixture
+def holes(slurm):
+    """Nodes of which Slurm's own choice for two is one of either of two groups."""
+    slurm.drain(["nid00000", "nid00002", "nid00005"])
+    yield
+    slurm.resume(["nid00000", "nid00002", "nid00005"])
+
+
 def submitted(slurm, *options):
     """Submit a held job; return what was said of it, and what Slurm knows of it."""
     done = slurm.run(["sbatch", "-H", *options, "--wrap=true"])
@@ -70,15 +76,17 @@ def submitted(slurm, *options):
 
 
 @needs_slurm
-def test_a_comment_leaves_the_groups_open_that_the_plan_uses(slurm):
+def test_a_comment_leaves_the_groups_open_that_the_plan_uses(slurm, holes):
     installed(slurm)
     talk, job = submitted(slurm, "-N2", "-n4", "--comment=nidmap:strategy=compact")
-    assert talk.endswith("nidmap: compact: 12 nodes are excluded\n")
-    assert job["ExcNodeList"] == "nid[00004-00015]"
-    # The lease keeps these two nodes: the next plan takes others, which pin=yes shows.
+    assert talk.endswith(
+        "nidmap: compact: 12 nodes excluded; Slurm chooses in the 1 group that the plan uses, "
+        "now nid[00008-00009]\n"
+    )
+    assert job["ExcNodeList"] == "nid[00000-00007,00012-00015]"
     talk, job = submitted(slurm, "-N2", "-n4", "--comment=nidmap:strategy=compact;pin=yes")
     assert "pinned to the nodes of the plan" in talk
-    assert job["ReqNodeList"] not in ("(null)", "nid[00000-00001]")
+    assert job["ReqNodeList"] == "nid[00008-00009]"
 
 
 @needs_slurm
@@ -137,17 +145,7 @@ def test_steps_start_their_ranks_in_order(slurm):
 
 
 @needs_slurm
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_plan_that_is_only_looked_at_holds_no_nodes(slurm, monkeypatch, tmp_path, terminal):
-    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
-    monkeypatch.setenv("NIDMAP_LEASES", str(tmp_path / "leases"))
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    assert nidmap(["plan", "-m", MACHINE, "-N", "2", "--from", "idle"]) == 0
-    assert len(list(tmp_path.glob("leases/*.json"))) == (not terminal)
-
-
-@needs_slurm
-def test_a_sites_own_script_runs_first_and_comes_back(slurm, capsys):
+def test_a_sites_own_script_runs_first_and_comes_back(slurm, holes, capsys):
     folder = ["--dir", str(slurm.folder)]
     path = slurm.folder / CLI_FILTER
     nidmap(["slurm", "remove", *folder])
@@ -161,21 +159,3 @@ def test_a_sites_own_script_runs_first_and_comes_back(slurm, capsys):
     assert path.read_text() == SITE
     assert nidmap(["slurm", "remove", *folder]) == 1
     path.unlink()
-
-
-@needs_slurm
-def test_slurmctld_asks_for_as_few_leaves_as_hold_the_job(slurm):
-    installed(slurm, "--job-submit")
-    (slurm.folder / CLI_FILTER).unlink()
-    (slurm.folder / CLI_FILTER).write_text(SITE.replace("site\\n", ""))
-    with slurm.conf.open("a") as conf:
-        conf.write("JobSubmitPlugins=lua\n")
-    slurm.stop_controller()
-    slurm.start_controller()
-    slurm.wait_for_answer()
-    slurm.free()  # it never heard of jobs that have ended meanwhile
-    slurm.wait_idle(NODES[:4])
-    job = submitted(slurm, "-N3", "--comment=nidmap:strategy=compact")[1]
-    assert job["Switches"].startswith("2@")
-    assert "Switches" not in submitted(slurm, "-N3")[1]
-    assert (slurm.folder / JOB_SUBMIT).read_text().startswith("-- nidmap")

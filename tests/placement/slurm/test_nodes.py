@@ -256,5 +256,5 @@ def test_any_line_is_a_reservation_or_an_error(line):
 def test_states_are_counted(fake):
     says(fake, "n[1-3] idle\nn[4-5] alloc\nn6 idle~\nn7 idle*\nn8 plnd\n")
     found = free_nodes()
-    assert found.counts() == {"allocated": 2, "down": 1, "idle": 4, "planned": 1}
+    assert found.counts() == {"allocated": 2, "idle": 4, "not_responding": 1, "planned": 1}
     assert np.array_equal(found.free, found.state == "idle")

@@ -11,7 +11,6 @@ from placement.lists import expanding, pasted
 
 WHOLE = [
     expanding._PLAIN,
-    pasted._BARE[0][1],
     nodelist._ALL_NAMES,
 ]
 SEARCHED = [expanding._WORD, pasted._HEAD, pasted._EXEC]

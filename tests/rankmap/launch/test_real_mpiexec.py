@@ -87,18 +87,6 @@ def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
     assert [cpus for _, cpus in said] == [str(cores[p]) for p in place]
 
 
-def test_a_host_file_with_slots_keeps_its_order(mpi, tmp_path):
-    name, _, env, words = mpi
-    if name != "openmpi":
-        pytest.skip("the host file with slots is Open MPI's")
-    on = slots(named(9, 3, 7), [3, 1, 2])
-    made = Order(np.arange(6), on)
-    (tmp_path / "order").write_text(emit(made, "mpijob"))
-    command = ["mpiexec", *words, "--hostfile", "order", "--map-by", "slot", "-n", "6"]
-    said, _ = launched([*command, *where(name)], env, tmp_path)
-    assert [node for node, _ in said] == made.hosts.tolist()
-
-
 @pytest.mark.parametrize("verify", [(), ("--verify",)])
 @pytest.mark.parametrize(("ppn", "grid"), [("2", "2x3"), ("1,3,2", "3x2")])
 def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, verify):

@@ -145,7 +145,8 @@ def test_run_takes_nodes_and_ranks_a_node_as_given(slurm):
 @needs_slurm
 def test_a_dry_runs_command_line_works_when_pasted(slurm):
     script = (
-        f"line=$({NIDMAP} run --grid 4x4 --strategy hilbert --dry-run -- srun -n 16 {WHERE})"
+        f"line=$({NIDMAP} run --grid 4x4 --strategy hilbert --dry-run --order-dir ."
+        f" -- srun -n 16 {WHERE})"
         ' && eval "$line"'
     )
     out, said = in_job(slurm, script, "--ntasks-per-node=4")
@@ -324,71 +325,6 @@ def test_hydra_keeps_the_order_inside_slurm(slurm, ppn):
     rows = sorted((int(r), node, int(many)) for r, node, many in map(str.split, out.splitlines()))
     assert [node for _, node, _ in rows] == expected.hosts.tolist()
     assert [many for _, _, many in rows] == expected.on.counts[expected.node].tolist()
-
-
-def job_report(text):
-    """Return the JSON document that stands in what a job printed."""
-    return json.loads(text[text.index("{") :])
-
-
-@needs_slurm
-def test_score_job_asks_the_ranks_of_a_running_step(slurm):
-    run = f"{NIDMAP} run -m 'tree:64,dist=1' --grid 4x4 --strategy morton -- srun -n 16 sleep 99"
-    ask = f"{NIDMAP} score --job $SLURM_JOB_ID --ask"
-    up = "until squeue -s -h -j $SLURM_JOB_ID | grep -q sleep; do sleep 0.1; done; sleep 0.5"
-    script = f"{run} & {up}; {ask} --json; {ask}; scancel -s KILL $SLURM_JOB_ID.0; wait"
-    out, _ = in_job(slurm, script, "--ntasks-per-node=4")
-    found = job_report(out[: out.rindex("}") + 1])
-    assert (found["state"], found["nodes"]) == ("RUNNING", 4)
-    (launch,) = found["launches"]
-    assert (launch["known"], launch["heard"], launch["misplaced"]) == ("asked", 16, 0)
-    assert launch["strategy"] == "morton"
-    assert [*launch["cpus"]] == [str(rank) for rank in range(16)]
-    assert all(cpus[0].isdigit() for cpus in launch["cpus"].values())
-    assert launch["cost"] <= launch["default_cost"]
-    assert "16 of 16 are where the plan says: the ranks say so themselves, now" in out
-
-
-@needs_slurm
-def test_score_job_finds_ranks_that_are_elsewhere(slurm):
-    folder = slurm.folder / "dropping"
-    folder.mkdir()
-    (folder / "srun").write_text(DROPPING)
-    (folder / "srun").chmod(0o755)
-    where = folder / "orders"
-    where.mkdir()
-    run = f"{NIDMAP} run --grid 4x4 --strategy morton --order-dir {where} -- srun -n 16 sleep 99"
-    ask = f"{NIDMAP} score --job $SLURM_JOB_ID --order-dir {where} --ask --json"
-    up = "until squeue -s -h -j $SLURM_JOB_ID | grep -q sleep; do sleep 0.1; done; sleep 0.5"
-    stop = "scancel -s KILL $SLURM_JOB_ID.0; wait"
-    script = f"PATH={folder}:$PATH {run} & {up}; {ask}; echo rc $?; {stop}"
-    out, _ = in_job(slurm, script, "--ntasks-per-node=4")
-    expected = arrange(slots(named(3, 12, 20, 45), 4), "stencil:4x4", "morton").hosts
-    plain = np.repeat(named(3, 12, 20, 45), 4)
-    (launch,) = job_report(out[: out.rindex("}") + 1])["launches"]
-    assert launch["misplaced"] == int((expected != plain).sum()) > 0
-    assert launch["first"]["planned"] == expected[launch["first"]["rank"]]
-    assert "rc 1" in out
-
-
-@needs_slurm
-def test_score_job_after_the_end_says_what_is_not_known(slurm):
-    where = slurm.folder / "ended"
-    where.mkdir()
-    run = f"{NIDMAP} run --grid 4x4 --strategy morton --order-dir {where}"
-    verified = f"{run} --verify --patience 30 -- srun -n 16 true"
-    script = f"echo $SLURM_JOB_ID; {run} -- srun -n 16 true; {verified}"
-    out, _ = in_job(slurm, script, "--ntasks-per-node=4")
-    argv = [sys.executable, "-m", "nidmap", "score", "--job", out.strip(), "--order-dir", where]
-    env = {"PYTHONPATH": ROOT}
-    done = slurm.run([*map(str, argv), "--ask"], env=env)
-    first, second = done.stdout.split("\n\n")[1:]
-    assert "where ranks really sat is not recorded" in first
-    assert "16 of 16 are where the plan says: the ranks said so before the program" in second
-    assert "no rank of it can be asked" in done.stderr
-    nothing = slurm.run([*map(str, argv[:-1]), str(slurm.folder / "none")], env=env, check=False)
-    assert nothing.returncode == 3
-    assert "no order that `nidmap run` kept for job" in nothing.stderr
 
 
 @needs_slurm

@@ -80,33 +80,30 @@ def test_boxes_are_no_worse_than_the_best_tiling_by_brute_force(data):
 def test_the_stencil_on_384_nodes():
     found = made(TREE, 24, "stencil:24x24x16")
     assert found.cost <= 14_592
-    assert found.lower_bound == 14_520
     assert (found.min_ranks_a_node, found.max_ranks_a_node) == (24, 24)
 
 
-def test_with_weights_the_bound_is_met():
-    assert made(TREE, 24, "stencil:24x24x16,weights=1:2:4").optimal
+def test_with_weights_no_box_holds_more():
+    assert made(TREE, 24, "stencil:24x24x16,weights=1:2:4").cost == 26_880
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize("wrap", ["", ",periodic"])
 def test_on_a_torus_every_edge_off_a_router_is_one_hop(nodes, wrap):
     found = made(f"torus:8x8x6,nodes={nodes}", 24 // nodes, f"stencil:24x24x16{wrap}")
-    assert found.hop_bytes == found.by_level[2]
-    assert found.optimal
+    assert found.hop_bytes == found.by_level[2] == (9984 if wrap else 8640)
 
 
 def test_a_plane_is_folded_into_a_torus():
     found = made("torus:8x8x8", 16, "stencil:64x128")
-    assert found.cost <= 1.04 * found.lower_bound
+    assert found.cost <= 1.04 * 3904  # what routers leave at least
 
 
 def test_an_allocation_round_the_edge_of_a_torus_is_one_piece():
     nodes = [x % 8 + 8 * y + 64 * z for z in range(2) for y in range(4) for x in range(6, 10)]
     text = ",".join(f"#{n}" for n in nodes)
     found = made("torus:8x8x4", 8, "stencil:8x8x4", text)
-    assert found.optimal
-    assert found.hop_bytes == found.off_node
+    assert found.cost == found.hop_bytes == found.off_node
 
 
 def test_pencils_that_tile_keep_the_default():
@@ -124,10 +121,12 @@ def test_pencils_that_do_not_tile_get_a_better_order(pattern, ppn, nodes, spec):
     assert made(spec, ppn, pattern, text).cost < default.cost
 
 
-@pytest.mark.parametrize("grid", ["20x20x20", "40x20x10", "25x16x20"])
-def test_levels_that_no_box_fills_stay_near_the_bound(grid):
+@pytest.mark.parametrize(
+    ("grid", "least"), [("20x20x20", 13_892), ("40x20x10", 13_292), ("25x16x20", 13_832)]
+)
+def test_levels_that_no_box_fills_stay_near_the_isoperimetric_bound(grid, least):
     found = made("tree:4x16x7,dist=1:2:3", 20, f"stencil:{grid}", "#0-399")
-    assert found.cost <= 1.1 * found.lower_bound
+    assert found.cost <= 1.02 * least
 
 
 def test_uneven_nodes_get_exactly_what_they_hold():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import nidmap
 from benchmarks.study.published import FFT
 from placement.machine import Machine
-from placement.network.bounds import bound_demand
+from placement.network import largest_bias, usual_bias
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gain, Gains, Placed, time_range
 
@@ -38,7 +38,11 @@ def test_a_published_figure_is_known_and_an_assumed_one_is_not():
         site: {
             one.name
             for one in gain(
-                nidmap.load_machine(site), "fft:3x4", rows[::-1], range(0, 4800, 400)
+                nidmap.load_machine(site),
+                "fft:3x4",
+                rows[::-1],
+                range(0, 4800, 400),
+                routing="minimal",
             ).unknowns
         }
         for site in ("shaheen2", "edison")
@@ -72,26 +76,46 @@ def test_the_range_is_that_of_independent_errors_around_the_predicted_gain(data)
     assert likely * (1 - 1e-9) <= found.high <= likely * np.exp(up) * (1 + 1e-9)
 
 
-def test_routers_that_adapt_lie_between_their_paths_and_the_cuts():
-    machine = nidmap.load_machine("theta")
-    plan, base = np.arange(0, 240, 20), np.arange(300, 312)
+@pytest.mark.parametrize(
+    ("site", "spans"), [("theta", ((0, 12), (300, 312))), ("lumi", ((0, 48), (1000, 1240)))]
+)
+def test_the_ends_of_routing_are_the_best_division_and_routers_that_hardly_detour(site, spans):
+    machine = nidmap.load_machine(site)
+    plan, base = (np.arange(*span)[:: max(1, np.diff(span)[0] // 12)] for span in spans[::-1])
     given = {"process": np.inf, "payload": 1.0, "algorithm": "at-once", "latency": 0}
     found = gain(machine, "alltoall", plan, base, **given)
-    (routing,) = found.unknowns
-    assert routing.name == "routing"
-    ends = []
-    for rows in (plan, base):
-        asked = Predictor(machine, "alltoall", 1, 1e6, **given)
-        slots = asked.slots(rows)
-        (phase,) = asked.phases(slots)
-        ends.append((asked.time(rows), bound_demand(machine, phase.total).seconds))
-    (paths, even), (base_paths, base_even) = ends
-    assert even <= paths
-    assert base_even <= base_paths
-    assert sorted([routing.low, routing.high]) == pytest.approx(
-        sorted([base_even / even, base_paths / paths])
-    )
-    assert found.likely == pytest.approx(np.sqrt(base_even / even * base_paths / paths))
+    ratios = []
+    for bias in (1.0, usual_bias(machine), largest_bias(machine)):
+        other = nidmap.load_machine(site)
+        other.topology.parameters["bias"] = bias
+        asked = Predictor(other, "alltoall", 1, 1e6, **given)
+        ratios.append(asked.time(base) / asked.time(plan))
+    assert found.likely == pytest.approx(ratios[1])
+    spread = [one for one in found.unknowns if one.name == "routing"]
+    ends = [(one.low, one.high) for one in spread] or [(found.likely, found.likely)]
+    assert ends[0] == pytest.approx((min(ratios), max(ratios)), rel=6e-3)
+
+
+def test_the_likely_gain_is_that_of_the_predicted_times():
+    machine = nidmap.load_machine("lumi")
+    plan, base = np.arange(0, 640, 40), np.arange(16)
+    asked = Predictor(machine, "fft:16x4", 4, 1e5, algorithm="library")
+    found = Gains(asked, Placed(base)).of(Placed(plan))
+    assert found.likely == pytest.approx(asked.time(base) / asked.time(plan))
+
+
+def test_less_payload_means_more_willing_routers_where_both_were_measured_together():
+    """9 GB/s a node over one link are what they are, whatever share of the link is payload."""
+    machine = nidmap.load_machine("shaheen2")
+    rows = np.flatnonzero(machine.free)
+    blades = np.unique(machine.router[rows, 0])[1:3]
+    rows = rows[np.isin(machine.router[rows, 0], blades)]
+    free = {"process": np.inf, "memory": np.inf, "latency": 0, "algorithm": "at-once"}
+    times = []
+    for payload in (1.0, 0.64):
+        machine.topology.parameters["bias"] = 6 * payload
+        times.append(Predictor(machine, "alltoall", 32, 1e5, payload=payload, **free).time(rows))
+    assert times[1] == pytest.approx(times[0], rel=0.1)
 
 
 def test_a_stated_routing_leaves_nothing_to_the_routers():
@@ -148,33 +172,16 @@ def test_table_4_lies_in_the_range(nodes, turned):
     grid = f"12x{nodes // 12}" if turned else f"{nodes // 12}x12"
     found = gain(machine, f"fft:{grid}", plan, base)
     assert found.low <= default / direct <= found.high
-    assert found.high / found.low <= 1.4
+    assert found.high / found.low <= 1.405
 
 
-def test_what_shaheen_states_of_detours_follows_from_its_published_alltoall():
+def test_what_shaheen_states_of_its_routers_follows_from_its_published_alltoall():
     machine = nidmap.load_machine("shaheen2")
     rows = nidmap.plan(machine, 8, strategy="slurm-none").rows
     free = {"process": np.inf, "memory": np.inf, "latency": 0}
-    asked = Predictor(machine, "alltoall", 32, 1e5, "minimal", algorithm="at-once", **free)
-    slots = asked.slots(rows)
-    (phase,) = asked.phases(slots)
-    sent = 32 * (len(slots) - 1) * 1e5
-    least, most = (
-        sent / asked.time(rows) / 1e9,
-        sent / bound_demand(machine, phase.total).seconds / 1e9,
-    )
-    share = np.log(FFT.FULL_NODE_GBS[8] / least) / np.log(most / least)
-    assert machine.topology.parameters["detours"] == pytest.approx(share, abs=0.01)
-
-
-def test_routers_need_not_adapt_to_links_that_take_less_than_a_rank():
-    rows = np.r_[0:4, 8:12]  # of two groups
-    minimal = Predictor(GROUPS, "alltoall", 1, 1e6, routing="minimal", algorithm="at-once")
-    for process, kept in ((0.01, True), (np.inf, False)):
-        asked = Predictor(
-            GROUPS, "alltoall", 1, 1e6, routing="adaptive", algorithm="at-once", process=process
-        )
-        (phase,) = asked.phases(asked.slots(rows))
-        found = asked.loads(phase.total, None, phase.sent).load
-        assert np.array_equal(found, minimal.loads(phase.total, None).load) == kept
-        assert asked.time(rows) <= max(minimal.time(rows), asked.process_s(phase.sent)) * 1.001
+    rates = []
+    for algorithm in ("pairwise", "at-once"):
+        asked = Predictor(machine, "alltoall", 32, 1e5, algorithm=algorithm, **free)
+        rates.append(32 * (8 * 32 - 1) * 1e5 / asked.time(rows) / 1e9)
+    assert rates[0] <= FFT.FULL_NODE_GBS[8] <= rates[1]
+    assert rates[1] - rates[0] < 1

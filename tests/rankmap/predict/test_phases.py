@@ -197,15 +197,6 @@ def test_a_graph_sends_its_weight_both_ways(tmp_path):
     assert phase.total.table()[:3, :3].tolist() == [[0, 7, 0], [7, 0, 5], [0, 5, 0]]
 
 
-def test_a_symmetric_matrix_states_both_directions(tmp_path):
-    path = tmp_path / "s.mtx"
-    path.write_text("%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 5\n3 2 1\n")
-    pattern = parse_wanted(f"matrix:{path}")
-    job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
-    (phase,) = phases(pattern, job, 1.0, "at-once")
-    assert phase.total.table()[:3, :3].tolist() == [[0, 5, 0], [5, 0, 1], [0, 1, 0]]
-
-
 def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("0,1,10\n1,0,4\n")

@@ -53,12 +53,11 @@ def test_nodes_by_index_nid_and_name_are_the_same(tool):
     assert listed[0] == listed[1] == listed[2]
 
 
-def test_a_time_of_one_routing_is_called_so_beside_a_range_over_all(tool):
+def test_a_range_is_said_beside_the_likely_time(tool):
     line = "predict -m shaheen2 --nodes 100-115 --pattern alltoall --bytes 50kB"
     said = tool(line)[1].splitlines()
-    assert "us, likely " in said[1]
-    assert f"({said[0].split(' for ')[0]} if routing is minimal)" in said[1]
-    assert "if routing" not in tool(f"{line} --routing minimal")[1]
+    assert "us over what is not known of the machine; most unsure: " in said[1]
+    assert "routing: adaptive" in "".join(said)
 
 
 def test_the_order_of_the_nodes_is_that_of_the_ranks(tool):

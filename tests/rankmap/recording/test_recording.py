@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
-from rankmap.collectives.usual import steps
+from rankmap.collectives.usual import messages
 from rankmap.pattern.structured import Stencil
 from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
@@ -120,12 +120,10 @@ def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls
     given_bytes = np.arange(1, len(members) + 1) * calls
     one = Collective(np.array(members), root, np.full(len(members), calls), given_bytes)
     expected = {}
-    alike = "scan" if kind == "exscan" else kind
-    for r in range(len(members)):
-        for to, times in steps(alike, len(members), r, root):
-            pair = members[r], members[to]
-            size, many = expected.get(pair, (0, 0))
-            expected[pair] = size + times * int(given_bytes[r]), many + times * calls
+    for r, to, times in messages(kind, len(members), root).T.tolist():
+        pair = members[r], members[to]
+        size, many = expected.get(pair, (0, 0))
+        expected[pair] = size + times * int(given_bytes[r]), many + times * calls
     made = Messages(*one.messages(kind)).by_pair(41)
     rows = zip(*(column.tolist() for column in made), strict=True)
     assert {(a, b): (size, many) for a, b, size, many in rows} == expected

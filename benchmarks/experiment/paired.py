@@ -1,0 +1,261 @@
+"""Arms of one launch that take turns: communicators side by side, visits in ABBA order, samples.
+
+Every repetition starts behind a barrier and each rank times its own part. One
+launch holds a communicator for each arm; they take turns, so that whatever else
+changes on the machine strikes all alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import uuid
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from placement.errors import UsageError, printable
+from workloads.ab.arms import Arm, schedule
+from workloads.phases import Trial, reduce_over_ranks
+from workloads.progress import Progress
+from workloads.session import Session, quiet_barrier
+from workloads.world import decide_on_root, processor, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mpi4py import MPI
+
+    from workloads.options import Common
+
+__all__ = ["Side", "arguments", "maker", "measure", "message_of", "pattern_of"]
+
+#: Tag of samples on their way to rank 0.
+_SAMPLES = 1718
+
+#: Who talks to whom in programs whose exchange is the same whatever their options.
+_PATTERNS = {"workloads.sort": "sort"} | dict.fromkeys(
+    ("workloads.isx", "workloads.contention"), "alltoall"
+)
+
+#: What a truth value may be written as.
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+#: Programs with a trial.
+WORKLOADS = ("alltoall", "stencil", "sort", "isx", "fft", "contention")
+
+
+@dataclass(slots=True)
+class Side:
+    """An arm as this rank sees it; without communicator and trial where it takes no part."""
+
+    arm: Arm
+    comm: MPI.Intracomm | None
+    trial: Trial | None = None
+
+
+def measure(
+    common: Common,
+    job: Mapping[str, Any],
+    choose_arms: Callable[[Sequence[str]], list[Arm]],
+    then: Callable[[Session, Sequence[Side]], None],
+) -> Session:
+    """Run one launch and return its session; its journal holds the samples. Collective.
+
+    Parameters
+    ----------
+    common : Common
+    job : mapping
+        ``workload``, its ``options`` (``name=value``), ``pattern``, ``machine``,
+        ``blocks`` that count, and the ``seed`` of the turns.
+    choose_arms : callable
+        Returns the arms for the node of each rank.
+    then : callable
+        Called on all ranks when the blocks are done.
+    """
+    with Session(common, "experiment", job) as session:
+        comm = session.comm
+        with together(comm):
+            make = maker(job["workload"])
+            options = arguments(make, job["options"])
+        hosts = comm.gather(processor(comm), root=0) or []
+        arms = decide_on_root(comm, lambda: choose_arms(hosts))
+        sides = [_join(comm, arm) for arm in arms]
+        session.describe({
+            "workload": job["workload"],
+            "workload_options": options,
+            "machine": job["machine"],
+            "launch": uuid.uuid4().hex[:12],
+            "visits": 2,
+            "blocks": job["blocks"],
+            "arms": [arm.document() for arm in arms],
+            "rule": f"dropped as warm-up: the first block, and the first {common.warmup} "
+                    "repetitions after each change of communicator",
+            "pattern": job["pattern"],
+            "bytes": message_of(make, job["pattern"], options),
+        })  # fmt: skip
+        for side in sides:
+            if side.comm is not None:
+                side.trial = make(side.comm, seed=common.seed, **options)
+        _run_blocks(session, sides, job)
+        then(session, sides)
+        for side in sides:
+            if side.trial is not None:
+                side.trial.verify()
+                getattr(side.trial, "close", lambda: None)()
+            quiet_barrier(comm)
+    return session
+
+
+def _join(comm: MPI.Intracomm, arm: Arm) -> Side:
+    """Return the arm's communicator on the ranks that take part. Collective over `comm`."""
+    from mpi4py import MPI
+
+    if comm.Get_rank() not in arm.members:
+        comm.Split(MPI.UNDEFINED, 0)
+        return Side(arm, None)
+    return Side(arm, cast("MPI.Intracomm", comm.Split(0, arm.members.index(comm.Get_rank()))))
+
+
+def _run_blocks(session: Session, sides: Sequence[Side], job: Mapping[str, Any]) -> None:
+    """Run the blocks until they are done or the time is over; the first does not count."""
+    turns = schedule(len(sides), job["blocks"] + 1, job["seed"])
+    last = 0.0
+    with Progress(job["workload"], len(turns), shown=session.root) as progress:
+        for block, order in enumerate(turns):
+            began = time.monotonic()
+            if session.over(last):
+                return
+            for visit, at in enumerate([*order, *reversed(order)]):
+                if session.over():
+                    return
+                _visit(session, sides[at], {"block": block, "visit": visit})
+            last = time.monotonic() - began
+            progress.at(block + 1)
+
+
+def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
+    """Run the repetitions of one turn of one arm."""
+    common, found = session.common, []
+    if side.comm is not None and side.trial is not None:
+        for _ in range(common.warmup + common.repeat):
+            side.comm.Barrier()
+            found.append(reduce_over_ranks(side.comm, side.trial.run()))
+    if len(side.arm.members) < session.comm.Get_size():
+        quiet_barrier(session.comm, asleep=side.comm is None)
+    for k, seconds in enumerate(_send_to_root(session.comm, side, found)):
+        cold = k < common.warmup or labels["block"] == 0
+        named = {"launch": session.journal.header["launch"], **labels, "arm": side.arm.name}
+        session.sample(seconds, **named, repetition=k, warmup=int(cold))
+
+
+def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any]:
+    """Return the samples on rank 0 of the world, which need not be of the arm; else nothing."""
+    rank, members = comm.Get_rank(), side.arm.members
+    if 0 not in members:
+        if rank == members[0]:
+            comm.send(found, 0, _SAMPLES)
+        elif rank == 0:
+            found = comm.recv(source=members[0], tag=_SAMPLES)
+    return found if rank == 0 else []
+
+
+def maker(workload: str) -> Callable[..., Trial]:
+    """Return ``workloads.<workload>.trial.trial``.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such program, or what it needs is not installed.
+    """
+    if workload not in WORKLOADS:
+        raise UsageError(f"no workload {printable(workload)}", f"one of {', '.join(WORKLOADS)}")
+    try:
+        made: Callable[..., Trial] = import_module(f"workloads.{workload}.trial").trial
+    except ImportError as error:
+        raise UsageError(f"workload {workload} cannot be used here: {error}") from None
+    return made
+
+
+def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any]:
+    """Return the options of a trial from ``name=value`` texts.
+
+    Values are read as the trial's own parameter wants them: numbers (with kB,
+    KiB … for whole ones), words, true or false, ``a,b,c`` for tuples.
+
+    Raises
+    ------
+    UsageError
+        An option that the trial does not have, or a value that is none.
+
+    Examples
+    --------
+    >>> from workloads.alltoall.trial import trial
+    >>> arguments(trial, ["bytes=4KiB", "kind=alltoallv"])
+    {'bytes': 4096, 'kind': 'alltoallv'}
+    """
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "seed"
+    }
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name not in known:
+            hint = f"options: {', '.join(known)}"
+            raise UsageError(f"-w {printable(text)} is not an option of the workload", hint)
+        found[name] = _value(name, value.strip(), known[name])
+    return found
+
+
+def _value(name: str, text: str, parameter: inspect.Parameter) -> Any:
+    """Return a value as the parameter's annotation, or its default, has it."""
+    kind, default = str(parameter.annotation).replace(" ", ""), parameter.default
+    try:
+        if "bool" in kind or isinstance(default, bool):
+            return _TRUTH[text.lower()]
+        return text if "str" in kind or isinstance(default, str) else _number(text)
+    except (KeyError, ValueError):
+        raise UsageError(f"-w {name}={printable(text)}: no value of the kind {kind}") from None
+
+
+def _number(text: str) -> int | float:
+    """Return a whole number, with a unit of bytes or without, or another one."""
+    import click
+
+    from placement.commands.sending import Bytes
+
+    try:
+        return int(Bytes(whole=True).convert(text, None, None))
+    except click.BadParameter:
+        return float(text)
+
+
+def pattern_of(make: Callable[..., Trial], ranks: int, options: dict[str, Any]) -> str:
+    """Return who talks to whom in a program (see `rankmap.pattern`), '' where it does not say.
+
+    A trial's module may have ``pattern(ranks, **options) -> str``.
+    """
+    module = inspect.getmodule(make)
+    says = getattr(module, "pattern", None)
+    if says is None:
+        return _PATTERNS.get(getattr(module, "__name__", "").rpartition(".")[0], "")
+    taken = inspect.signature(says).parameters
+    free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
+    return str(says(ranks, **{k: v for k, v in options.items() if free or k in taken}))
+
+
+def message_of(make: Callable[..., Trial], pattern: str, options: dict[str, Any]) -> float | None:
+    """Return the payload of one message in bytes, as predictions count it; None if unsaid.
+
+    A trial's module may have ``message_bytes(pattern, **options) -> float``;
+    else its parameter ``bytes`` is taken.
+    """
+    says = getattr(inspect.getmodule(make), "message_bytes", None)
+    if says is not None:
+        return float(says(pattern, **options))
+    parameter = inspect.signature(make).parameters.get("bytes")
+    value = options.get("bytes", parameter.default if parameter is not None else None)
+    return float(value) if isinstance(value, (int, float)) else None

@@ -1,0 +1,348 @@
+"""Strategy ``auto`` of the ranks' order: by predicted time where that can be told, else by J.
+
+Time can be told where the machine states bandwidths. What was optimised, and
+why that, stands in the order's remark and in its ``optimised``.
+
+It is the search of ``nidmap plan`` with no other node to go to: what it finds for these nodes is
+found here, whatever their order. Where ranks are so few that all orders can be judged, all are.
+Where nodes differ in their ranks, they cannot change places freely: the orders are tried on the
+slots as they are, and then ranks, and nodes with as many, are exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from placement.errors import NidmapError
+from placement.request import Request
+from placement.support.array_types import Ints
+from placement.support.quantities import time_text
+from rankmap import progress
+from rankmap.order import Order
+from rankmap.orders import arrange
+from rankmap.orders.auto import choose, describe_choice
+from rankmap.pattern import Pattern, parse_pattern
+from rankmap.pattern.graph import Graph
+from rankmap.placement import Placement
+from rankmap.predict import Predictor
+from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.refine import cache
+from rankmap.score import plain
+from rankmap.search.budget import LIMITS, Budget, Moment
+from rankmap.search.cost import TimeCost, without_time
+from rankmap.search.job import predictor
+from rankmap.search.node_sets import node_choices
+from rankmap.search.rank_orders import ranks_alike, ready
+from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
+from rankmap.search.search import Space, search
+from rankmap.slots import Slots
+
+__all__ = ["auto_order", "rank_orders"]
+
+#: The part of the seconds that the cheapest order by J may take, which is a candidate.
+BY_J = 0.3
+
+#: Edges of a graph whose times are predicted; each prediction of more takes several seconds, and
+#: gigabytes.
+MOST_TIMED = 1 << 22
+
+#: What stands behind the name of an order after exchanges.
+EXCHANGED = ", then exchanges"
+
+#: An exchange has to win more than rounding.
+ROUNDING = 1e-6
+
+
+def auto_order(
+    slots: Slots,
+    pattern: str | Pattern,
+    job: Mapping[str, Any] | None = None,
+    seconds: float = math.inf,
+) -> Order:
+    """Return the best order of a job's ranks on its nodes.
+
+    Parameters
+    ----------
+    slots : Slots
+    pattern : str or Pattern
+        See `rankmap.pattern.parse_pattern`.
+    job : mapping or None
+        What else is said of what the job sends: ``bytes``, ``routing`` … as
+        `rankmap.search.job.predictor` takes them.
+    seconds : float
+        Of processor time that there are.
+
+    Returns
+    -------
+    Order
+        Never slower, as predicted (or of a higher J), than the default order.
+
+    Raises
+    ------
+    UsageError
+        A pattern whose ranks are not the slots, or a word on the job that makes no sense.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.slots import slots_of
+    >>> best = auto_order(slots_of(nidmap.load_machine("torus:8,bw=1"), "0-5", 1), "stencil:2x3")
+    >>> best.optimised["by"], best.optimised["time_s"] < best.optimised["default_time_s"]
+    ('time', True)
+    """
+    words = dict(job or {})
+    why = without_time(slots, words.get("routing", "")) or _too_large(pattern)
+    if why:
+        return _by_j(slots, pattern, seconds, why)
+    ppn = slots.counts.tolist()
+    model, _ = predictor(slots.machine, {**words, "pattern": pattern, "ppn": ppn})  # type: ignore[arg-type]  # without_time has seen it
+    return _by_time(model, slots, pattern, seconds, words.get("deadline"))
+
+
+def _too_large(pattern: str | Pattern) -> str:
+    """Return why a graph is too large to predict the time of one order after the other."""
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    edges = len(wanted.indices) // 2 if isinstance(wanted, Graph) else 0
+    return f"{edges:,} edges are too many to predict times" if edges > MOST_TIMED else ""
+
+
+def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:
+    wanted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
+    choice = choose(wanted, slots, seconds)
+    made = describe_choice(choice)
+    optimised = {
+        "by": "J",
+        "why": why,
+        "cost": plain(choice.cost),
+        "default_cost": plain(choice.default_cost),
+        "finished": choice.close or not math.isfinite(seconds),
+    }
+    notes = getattr(wanted, "notes", ())
+    remark = "; ".join([*notes, f"chosen by J ({why}): {made.remark}"])
+    return Order(made.slots, slots, made.strategy, wanted.spec, remark, optimised)
+
+
+def _by_time(
+    model: Predictor,
+    slots: Slots,
+    pattern: str | Pattern,
+    seconds: float,
+    deadline: float | None = None,
+) -> Order:
+    """Return the order with the least predicted time, with what is to be said of it."""
+    mapping = not math.isfinite(seconds) or cache.kernels_compiled()
+    others = _cheapest(slots, pattern, seconds)  # may have to compile first
+    limit = min(deadline or math.inf, seconds)
+
+    def watch(moment: Moment) -> None:
+        progress.step()
+
+    judgements = LIMITS.judgements_of(len(slots.counts))
+    budget = Budget(judgements, limit if math.isfinite(limit) else None, watch)
+    ranking = rank_orders(model, slots, budget, others, mapping)
+    gain = _gain(model, slots, ranking)
+    best = ranking.best if gain is not None else _default(ranking)
+    wanted = fit_pattern(model.pattern, slots)
+    optimised = {
+        "by": "time",
+        "time_s": best.cost,
+        "default_time_s": _default(ranking).cost,
+        "gain": (gain or Gain(1.0, 1.0, 1.0)).document(),
+        "routing": model.routing,
+        "bytes": model.size,
+        "algorithm": model.algorithm,
+        "looked_at": ranking.judged,
+        "every_order": ranking.every,
+        "finished": ranking.every or (mapping and not budget.ended),
+    }
+    remark = f"chosen by predicted time: {_words(ranking, gain)}"
+    notes = getattr(wanted, "notes", ())
+    row = best.placement.slot_of_rank
+    name = ROW_MAJOR if gain is None else best.order
+    return Order(row, slots, f"auto: {name}", wanted.spec, "; ".join([*notes, remark]), optimised)
+
+
+def _default(ranking: Ranking) -> Candidate:
+    assert ranking.default is not None  # the nodes are given
+    return ranking.default
+
+
+def _gain(model: Predictor, slots: Slots, ranking: Ranking) -> Gain | None:
+    """Return what an order wins; None where the default is not worth leaving for it."""
+    if ranking.best.cost >= _default(ranking).cost * (1 - LIMITS.clearly):
+        return None
+    assert slots.rows is not None
+    plan = Placed(slots.rows, ranking.best.placement.slots)
+    return Gains(model, Placed(slots.rows)).of(plan)
+
+
+def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
+    """Return the order with the least J, by its name; none where there is none."""
+    limited = f":seconds={BY_J * seconds:g}" if math.isfinite(seconds) else ""
+    try:
+        order = arrange(slots, pattern, f"auto{limited}")
+    except NidmapError:
+        return {}
+    return {f"{order.strategy.removeprefix('auto: ')}, by J": order.slots}
+
+
+def _words(ranking: Ranking, gain: Gain | None) -> str:
+    """Say what was found, in one clause."""
+    default = time_text(_default(ranking).cost)
+    if ranking.alike:
+        return f"no order makes a difference here ({default}), the default is kept"
+    judged = f"all {ranking.judged} orders" if ranking.every else f"{ranking.judged} orders judged"
+    if gain is None:
+        return f"the default order is kept ({default}): none of {judged} is clearly faster"
+    likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
+    unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
+    return (
+        f"{time_text(ranking.best.cost)} against {default} of the default order,"
+        f" {gain.range_text} as fast{likely} ({judged}{unsure})"
+    )
+
+
+def rank_orders(
+    model: Predictor,
+    slots: Slots,
+    budget: Budget,
+    others: Mapping[str, Ints] | None = None,
+    mapping: bool = True,
+) -> Ranking:
+    """Return the orders of the ranks on some slots by their predicted time.
+
+    Parameters
+    ----------
+    model : Predictor
+        With the slots' own ranks a node.
+    slots : Slots
+        Of a machine.
+    budget : Budget
+    others : mapping of str to int64 (ranks,) or None
+        Orders that somebody else has made.
+    mapping : bool
+        Whether there is time to load what maps graphs.
+
+    Returns
+    -------
+    Ranking
+        Its placements are on the slots' nodes in their order. The best is never slower, as
+        predicted, than rank r on slot r.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.slots import slots_of
+    >>> m = nidmap.load_machine("torus:8,bw=1")
+    >>> model = Predictor(m, "stencil:2x3", [1] * 6, 1e6, latency=0)
+    >>> ranking = rank_orders(model, slots_of(m, "0-5", 1), Budget(800))
+    >>> ranking.default.cost, ranking.best.cost, ranking.every
+    (0.003, 0.002, True)
+    """
+    assert slots.rows is not None
+    pattern = fit_pattern(model.pattern, slots)
+    cost = TimeCost(model)
+    default = Placement(slots.rows, slots.counts)
+    if len(slots.counts) == 1 or ranks_alike(pattern, model.algorithms(pattern)):
+        first = Candidate("", ROW_MAJOR, default, cost.of(default))
+        return Ranking(first, [first], first, 1, alike=True)
+    if _ways(slots.counts) <= budget.judgements:
+        return _judge_every_order(cost, slots, budget)
+    if mapping:
+        ready(pattern)
+    alike = copy(model)
+    if slots.ppn is not None:
+        alike.ppn = slots.ppn  # places share one number of ranks
+    free = np.zeros(len(model.machine), dtype=bool)
+    free[slots.rows] = True
+    request = Request(len(slots.rows), free)
+    # Where nodes differ in their ranks, their order says which of them has how many.
+    choices = node_choices(model.machine, request) if slots.ppn is not None else ()
+    space = Space(request, choices, slots.rows, others=others or {}, mapping=mapping)
+    ranking = search(TimeCost(alike), space, budget)
+    if slots.ppn is None:
+        ranking = _exchange_by_lot(cost, ranking, budget)
+    best = replace(ranking.best, placement=ranking.best.placement.listed_as(slots.rows))
+    return replace(ranking, best=best)
+
+
+def _judge_every_order(cost: TimeCost, slots: Slots, budget: Budget) -> Ranking:
+    """Judge all orders that put other ranks together."""
+    assert slots.rows is not None
+    candidates: list[Candidate] = []
+    for node in _layouts(slots.node):
+        if not budget.spend("every order"):
+            break
+        row = Order.of_nodes(node, slots).slots if candidates else None
+        placement = Placement(slots.rows, slots.counts, row)
+        candidates.append(Candidate("", "exhaustive", placement, cost.of(placement)))
+    candidates[0] = first = replace(candidates[0], order=ROW_MAJOR)
+    best = min(candidates, key=lambda candidate: candidate.cost)
+    return Ranking(first, candidates, best, budget.judged, every=not budget.ended)
+
+
+def _ways(counts: Ints) -> float:
+    """Return how many ways there are to put the ranks on the nodes."""
+    logs = math.lgamma(int(counts.sum()) + 1) - sum(math.lgamma(n + 1) for n in counts.tolist())
+    return math.exp(min(logs, 700.0))
+
+
+def _layouts(node: Ints) -> Iterator[Ints]:
+    """Yield every way to give ranks their nodes, from the ascending one on.
+
+    Examples
+    --------
+    >>> [row.tolist() for row in _layouts(np.array([0, 0, 1]))]
+    [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
+    """
+    row = node.copy()
+    while True:
+        yield row
+        falls = np.flatnonzero(row[:-1] < row[1:])
+        if not len(falls):
+            return
+        at = int(falls[-1])
+        last = int(np.flatnonzero(row > row[at])[-1])
+        row = row.copy()
+        row[[at, last]] = row[[last, at]]
+        row[at + 1 :] = row[at + 1 :][::-1]
+
+
+def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Ranking:
+    """Return what exchanges drawn by lot, each of which made the best better, add to a ranking.
+
+    Two ranks change places, or two nodes with as many ranks all of theirs.
+    """
+    rng = np.random.default_rng(0)
+    best, stale = ranking.best, 0
+    counts = best.placement.counts
+    first = np.cumsum(counts) - counts
+    while stale < LIMITS.stale * max(2, len(counts)) and budget.left:
+        row, node = best.placement.slot_of_rank.copy(), best.placement.node
+        stale += 1
+        if rng.random() < 0.5:
+            a, b = rng.integers(len(row), size=2).tolist()
+            if node[a] == node[b]:
+                continue
+            row[[a, b]] = row[[b, a]]
+        else:
+            a, b = rng.integers(len(counts), size=2).tolist()
+            if a == b or counts[a] != counts[b]:
+                continue
+            here, there = node == a, node == b
+            row[here] += first[b] - first[a]
+            row[there] += first[a] - first[b]
+        budget.spend("exchanges")
+        placement = replace(best.placement, slots=row)
+        seconds = cost.of(placement, best.cost)
+        if seconds < best.cost * (1 - ROUNDING):
+            order = best.order.removesuffix(EXCHANGED) + EXCHANGED
+            best, stale = Candidate(best.nodes, order, placement, seconds), 0
+    return replace(ranking, best=best, judged=budget.judged)

@@ -1,0 +1,182 @@
+"""How long a search goes on: so many judgements, never past a deadline, until somebody stops it.
+
+Judgements are counted, not timed, so that the same question has the same answer on any machine.
+The cap in processor seconds is for questions whose single judgements are slow; where it ends a
+search, that is said.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from placement.support.array_types import Ints
+
+__all__ = ["DEADLINE", "LIMITS", "Budget", "Limits", "Moment"]
+
+
+@dataclass(slots=True)
+class Limits:
+    """How far a search goes: every number that it goes by, found with ``benchmarks.questions``.
+
+    Attributes
+    ----------
+    judgements : int
+        Placements that are judged at most, of a job of up to `nodes` nodes; of larger ones
+        fewer, in proportion.
+    nodes : int
+    least : int
+        Judgements of the largest jobs.
+    pilots : int
+        Node choices on which all quick orders are judged first, where not all pairs can be.
+    searched : int
+        Node choices, the best ones, on which orders are made that are searched for.
+    kept : int
+        Placements that steps begin from.
+    counts : int
+        Numbers of groups, chassis, leaves … that a job is spread over, at each level.
+    shapes : int
+        Boxes of a torus, and ways to lay a process grid on one.
+    bricks, inner : int
+        Shapes of the bricks of a grid on a node, and of grids of nodes on a router.
+    groupings : int
+        Ways to put ranks together on nodes that are mapped node by node.
+    most_edges : int
+        Pairs of nodes that exchange something, up to which they are.
+    most_ranks : int
+        Ranks up to which order ``boxes`` is made.
+    figures : int
+        Costs between nodes that are worked out for one step, at most.
+    singles : int
+        Moves that are judged one by one where many at once win nothing.
+    patience : int
+        Rounds of steps without a better placement, after which a descent ends.
+    stale : int
+        Disturbances in a row that win nothing, after which steps end.
+    clearly : float
+        The default is kept unless another placement is faster by this share.
+    """
+
+    judgements: int = 1200
+    nodes: int = 256
+    least: int = 40
+    pilots: int = 3
+    searched: int = 4
+    kept: int = 6
+    counts: int = 10
+    shapes: int = 16
+    bricks: int = 6
+    inner: int = 3
+    groupings: int = 3
+    most_edges: int = 1 << 14
+    most_ranks: int = 1 << 14
+    figures: int = 1 << 22
+    singles: int = 12
+    patience: int = 4
+    stale: int = 30
+    clearly: float = 1e-3
+
+    def judgements_of(self, nodes: int) -> int:
+        """Return how many placements of a job of so many nodes are judged at most."""
+        return max(self.least, self.judgements * self.nodes // max(self.nodes, nodes))
+
+
+LIMITS = Limits()
+
+#: Seconds of processor time after which a search ends, where nobody says a deadline.
+DEADLINE = 10.0
+
+
+class Moment(NamedTuple):
+    """What a watcher of a search is told.
+
+    Attributes
+    ----------
+    share : float
+        Of the judgements that there are, 0 to 1; it never falls.
+    text : str
+        What is going on.
+    best_s : float
+        Least predicted time so far; inf before the first.
+    best : int64 (n,) or None
+        The nodes that have it, as rows of the machine.
+    """
+
+    share: float
+    text: str
+    best_s: float
+    best: Ints | None
+
+
+class Budget:
+    """What a search may still spend.
+
+    Parameters
+    ----------
+    judgements : int
+        Placements that may be judged.
+    deadline : float or None
+        Processor seconds from now on; None: `DEADLINE`.
+    watch : callable or None
+        Is told each `Moment`; where it returns True the search ends, and the
+        best so far is its answer.
+
+    Attributes
+    ----------
+    judged : int
+        Placements that were judged.
+    late, stopped : bool
+        Whether the deadline, or the watcher, has ended the search.
+
+    Examples
+    --------
+    >>> two = Budget(2)
+    >>> two.spend(), two.spend(), two.spend(), two.late
+    (True, True, False, False)
+    """
+
+    def __init__(
+        self,
+        judgements: int,
+        deadline: float | None = None,
+        watch: Callable[[Moment], bool | None] | None = None,
+    ) -> None:
+        self.judgements, self.watch = judgements, watch
+        self.end = time.thread_time() + (DEADLINE if deadline is None else deadline)
+        self.judged, self.share = 0, 0.0
+        self.late = self.stopped = False
+        self.best_s = math.inf
+        self.best: Ints | None = None
+        self.text = ""
+
+    def spend(self, text: str = "") -> bool:
+        """Count a judgement that is about to be made; return whether it may be."""
+        self.late = self.late or time.thread_time() > self.end
+        if self.ended or self.judged >= self.judgements:
+            return False
+        self.text = text or self.text
+        self._tell()
+        self.judged += not self.ended
+        return not self.ended
+
+    @property
+    def ended(self) -> bool:
+        """Whether the deadline or the watcher has ended the search."""
+        return self.late or self.stopped
+
+    @property
+    def left(self) -> int:
+        """Judgements that may still be made."""
+        return 0 if self.ended else self.judgements - self.judged
+
+    def note(self, seconds: float, rows: Ints) -> None:
+        """Remember the best so far."""
+        self.best_s, self.best = seconds, rows
+
+    def _tell(self) -> None:
+        if self.watch is not None and not self.stopped:
+            self.share = max(self.share, self.judged / self.judgements)
+            self.stopped = bool(self.watch(Moment(self.share, self.text, self.best_s, self.best)))

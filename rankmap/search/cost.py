@@ -1,0 +1,211 @@
+"""What a placement costs: its predicted seconds, or J where no bandwidth of any link is known.
+
+A search is told one of the two and goes by nothing else, so what it answers is the best of all
+that it has judged, by the very figure that the user is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.network import Loads, channels
+from placement.network.model import injection_bandwidth
+from placement.support.array_types import Floats, Ints
+from rankmap.orders.auto import choose
+from rankmap.pattern import Pattern
+from rankmap.placement import Placement
+from rankmap.predict import Predictor
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.phase import Phase
+from rankmap.predict.summing import Summed
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of
+from rankmap.search.rank_orders import Make, searched_orders
+from rankmap.slots import Slots
+
+__all__ = ["POWER", "Cost", "Exchange", "HopCost", "Judged", "TimeCost", "norm", "without_time"]
+
+#: How much the busiest link counts above others: of two links, one with nine
+#: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
+POWER = 24
+
+
+class Cost(Protocol):
+    """A figure of a placement: the less the better."""
+
+    model: Predictor
+
+    def of(self, placement: Placement, below: float = np.inf) -> float:
+        """Return what a placement costs; inf where that is certainly not below a figure."""
+
+    def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
+        """Return how to make each order that is searched for."""
+
+
+def without_time(slots: Slots, routing: str = "") -> str:
+    """Return why no time can be predicted on some slots; '' where it can.
+
+    Raises
+    ------
+    UsageError
+        A routing that does not apply.
+    """
+    if slots.machine is None or slots.rows is None:
+        return "no machine is named"
+    try:
+        bandwidth = channels(slots.machine, routing).bandwidth
+    except UsageError as error:
+        if routing:
+            raise
+        return error.message
+    known = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
+    return "" if np.isfinite(known).any() else f"{slots.machine.name} states no bandwidths"
+
+
+class HopCost:
+    """J of a placement: weight times distance over all pairs of ranks.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), "ring"))
+    >>> [cost.of(Placement(np.array(rows), np.ones(4, int))) for rows in ([0, 2, 1, 3], range(4))]
+    [12.0, 8.0]
+    """
+
+    def __init__(self, model: Predictor) -> None:
+        self.model = model
+
+    def of(self, placement: Placement, below: float = np.inf) -> float:
+        """Return J, whatever it is."""
+        slots = self.model.slots(placement.rows)
+        pattern = fit_pattern(self.model.pattern, slots)
+        return cost_of(pattern, placement.node, job_distance(slots))
+
+    def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
+        """Return the order with the least J, which several searches are tried for."""
+
+        def cheapest(slots: Slots) -> Ints:
+            return choose(pattern, slots).order.slots
+
+        return {"least J": cheapest}
+
+
+class Exchange(NamedTuple):
+    """What is sent at the same time, a phase or one step of it, and what links carry of it.
+
+    Attributes
+    ----------
+    phase : Phase
+    flows : callable
+        Returns what goes from node to node.
+    times : float
+        Steps that it stands for.
+    loads : Loads
+    """
+
+    phase: Phase
+    flows: Callable[[], Summed]
+    times: float
+    loads: Loads
+
+
+class Judged(NamedTuple):
+    """A placement's time, and what a descent goes by.
+
+    Attributes
+    ----------
+    time : float
+        Seconds, as `TimeCost.of`.
+    soft : float
+        The same with every link counted a little, not the busiest alone: at least `time`.
+    exchanges : list of Exchange
+    """
+
+    time: float
+    soft: float
+    exchanges: list[Exchange]
+
+
+class TimeCost:
+    """Predicted seconds of a placement, under the likely value of all that is not known.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4,bw=1")
+    >>> cost = TimeCost(Predictor(m, "alltoall", 1, 1e9, latency=0))
+    >>> cost.of(Placement(np.arange(4), np.ones(4, int)))
+    3.0
+    """
+
+    def __init__(self, model: Predictor) -> None:
+        self.model = self.whole = model
+        if model.following:  # ranks of a mini-Cray are followed for the best alone
+            self.model = copy(model)
+            self.model.follows = False
+
+    def of(self, placement: Placement, below: float = np.inf) -> float:
+        """Return the seconds; inf where they are certainly not below so many."""
+        return self.model.time(placement.rows, placement.slots, below)
+
+    def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
+        """Return orders for graphs and for grids, which go by distances."""
+        return searched_orders(pattern, slots)
+
+    def judge(self, placement: Placement) -> Judged:
+        """Return the seconds with what is sent, and what links carry of it."""
+        model = self.model
+        slots = model.slots(placement.rows)
+        left, time, extra = model.left(slots), model.histogram(slots), 0.0
+        sent: list[Exchange] = []
+        for phase in model.phases(slots, placement.slots):
+            loads = model.loads(phase.total, left)
+            time += sum(model.parts(phase, loads, left))
+            for flows, times, step_loads in self._exchanges(phase, loads):
+                seconds = step_loads.seconds()
+                extra += times * float(norm(seconds) - seconds.max(initial=0.0))
+                sent.append(Exchange(phase, flows, times, step_loads))
+        return Judged(time, time + extra, sent)
+
+    def _exchanges(
+        self, phase: Phase, loads: Loads
+    ) -> Iterator[tuple[Callable[[], Summed], float, Loads]]:
+        """Yield what is sent at the same time in a phase, one after the other, with its loads."""
+        if phase.steps is None:
+            yield phase.flows, 1.0, loads
+            return
+        for sums, times in phase.steps():
+            step_loads = self.model.loads(phase.job.demand(sums), loads.channels)
+            yield lambda sums=sums: sums, times, step_loads  # type: ignore[misc]
+
+
+def norm(seconds: Floats) -> Floats:
+    """Return a little more than the largest of many times along the last axis: their p-norm.
+
+    The second largest counts a little, so that a step that relieves one of
+    two equal links is seen to win.
+
+    Examples
+    --------
+    >>> norm(np.array([[1.0, 2.0], [2.0, 2.0]])).round(6).tolist()
+    [2.0, 2.058604]
+    """
+    most = np.maximum(seconds.max(axis=-1, initial=0.0), 0.0)
+    share = seconds / np.where(most > 0, most, 1.0)[..., None]
+    np.maximum(share, 0.0, out=share)  # what rounding leaves of a difference may be below 0
+    eighth = share**2
+    eighth *= eighth
+    eighth *= eighth
+    return np.asarray(most * (eighth * eighth * eighth).sum(axis=-1) ** (1 / POWER))
+
+
+def pattern_on(model: Predictor, rows: Ints) -> tuple[Pattern, Slots]:
+    """Return the model's pattern fitted to nodes, and their slots."""
+    slots = model.slots(rows)
+    return fit_pattern(model.pattern, slots), slots

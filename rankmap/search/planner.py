@@ -1,0 +1,434 @@
+"""Strategy ``auto``: the nodes and the order of the ranks that are predicted fastest together.
+
+What is said of the answer is one sentence: what the plan is expected to win
+against the scheduler's own choice, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.machine import Machine
+from placement.network.connected import connected_nodes
+from placement.request import Choice, Request
+from placement.support.array_types import Floats, Ints
+from placement.support.quantities import size_text, time_text
+from rankmap.binding import copies_inside
+from rankmap.emit import emit, format_of
+from rankmap.order import Order
+from rankmap.placement import Placement
+from rankmap.predict import Prediction, Predictor
+from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.predict.prediction import PhaseTime, worst_document
+from rankmap.score import plain
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.cost import HopCost, TimeCost, without_time
+from rankmap.search.job import predictor
+from rankmap.search.node_sets import default, node_choices
+from rankmap.search.rank_orders import ready
+from rankmap.search.ranking import ROW_MAJOR, Ranking
+from rankmap.search.search import Space, search
+from rankmap.search.segments import Segments, whole_segments
+from rankmap.short_orders import fit_format
+
+__all__ = ["auto", "reason", "why"]
+
+
+def auto(machine: Machine, request: Request) -> Choice:
+    """Choose the nodes, and the order of the ranks on them, with the least predicted time.
+
+    Candidates are what all planners choose with their options, families
+    between packed and spread, and the orders of the ranks on each. From the
+    best of them nodes are exchanged with free ones, and with each other, as
+    far as the prediction gets better. The answer is never slower, as
+    predicted, than any candidate or Slurm's own choice.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+        ``request.job`` says what the job sends (see `rankmap.search.job`),
+        with ``deadline`` (processor seconds of search; default 10) and ``progress``
+        (is told each `rankmap.search.budget.Moment`, and ends the search by
+        returning True). Without a pattern an all-to-all of 1 rank a node is
+        assumed, and said.
+
+    Returns
+    -------
+    Choice
+        With the order, and the figures that it rests on beside the default's.
+
+    Raises
+    ------
+    PlanError
+        Too few nodes are free.
+    UsageError
+        A pattern whose ranks are not the nodes' slots, an unknown routing …
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4,bw=1")
+    >>> chosen = nidmap.plan(m, 4, strategy="auto", pattern="alltoall", latency=0)
+    >>> chosen.nodes.fold(), chosen.facts["predicted"]["ratio"]
+    ('nid[00000-00001,00004-00005]', 0.666...)
+    """
+    if len(request.include) > request.count:
+        raise UsageError(
+            f"{len(request.include)} nodes are included, but only {request.count} wanted"
+        )
+    model, assumed = predictor(machine, request.job)
+    free, note = connected_nodes(machine, request.free, request.include)
+    if note:
+        request, assumed = replace(request, free=free, idle=None), (*assumed, note)
+    rows = request.rows()[: request.count]  # too few are an answer too
+    ready(model.pattern)
+    deadline = request.job.get("deadline")
+    if deadline is not None and not 0 <= deadline < np.inf:
+        raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
+    judgements = LIMITS.judgements_of(request.count)
+    budget = Budget(judgements, deadline, request.job.get("progress"))
+    timeless = without_time(model.slots(rows), model.routing)
+    segments = None
+    if request.segment is not None:
+        segments = whole_segments(model, request)
+        assumed = (*assumed, segments.note)
+    cost = HopCost(model) if timeless else TimeCost(model)
+    choices = node_choices(machine, request) if segments is None else segments.choices
+    space = Space(request, choices, default(machine, request), segments)
+    ranking = search(cost, space, budget)
+    return _Answer(model, ranking, budget, assumed, request, segments, timeless).choice()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """From what was judged to what is said of the best.
+
+    Attributes
+    ----------
+    timeless : str
+        Why no time can be told, so that J was gone by; '' where it can.
+    """
+
+    model: Predictor
+    ranking: Ranking
+    budget: Budget
+    assumed: tuple[str, ...]
+    request: Request
+    segments: Segments | None = None
+    timeless: str = ""
+
+    @cached_property
+    def placement(self) -> Placement:
+        """The best, or the default where nothing is clearly better."""
+        best, base = self.ranking.best, self.ranking.default
+        may_keep = base is not None and self._allows(base.placement)
+        if base is not None and may_keep and best.cost >= base.cost * (1 - LIMITS.clearly):
+            return base.placement
+        return self._as_slurm_lists(best.placement)
+
+    def _allows(self, placement: Placement) -> bool:
+        free = bool(self.request.free[placement.rows].all())
+        return free and (self.segments is None or self.segments.hold(placement))
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether the default is kept."""
+        base = self.ranking.default
+        return base is not None and self.placement is base.placement
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """Of the plan."""
+        return self.model.predict(self.placement.rows, self.placement.slots)
+
+    @cached_property
+    def default(self) -> Prediction | None:
+        """Of the baseline; None where the scheduler would take nothing."""
+        base = self.ranking.default
+        if base is None or self.kept:
+            return None if base is None else self.prediction
+        return self.model.predict(base.placement.rows)
+
+    @cached_property
+    def gain(self) -> Gain | None:
+        """What the plan wins over the baseline; None where it is the baseline."""
+        base = self.ranking.default
+        if base is None or self.kept:
+            return None
+        plan = Placed(self.placement.rows, self.placement.slots)
+        return Gains(self.model, Placed(base.placement.rows)).of(plan)
+
+    @cached_property
+    def order(self) -> Order:
+        """The order of the ranks on the plan's nodes."""
+        slots = self.model.slots(self.placement.rows)
+        name = f"auto: {self.ranking.best.name}"
+        return Order(self.placement.slot_of_rank, slots, name, self.prediction.asked["pattern"])
+
+    def choice(self) -> Choice:
+        """Return the plan."""
+
+        def written(form: str | None, path: str | None, limit: str | None) -> tuple[str, str]:
+            """Return the order as text of a format, and how its library is told it."""
+            form = form or format_of(path)
+            fitted, how = fit_format(self.order, form, "sorted", limit, {"predictor": self.model})
+            return emit(fitted, form), how
+
+        return Choice(
+            rows=self.placement.rows,
+            why=self._sentence(),
+            facts=self._facts(),
+            warnings=tuple(self._warnings()),
+            order=self.order,
+            written=written,
+            judged=self.judge,
+        )
+
+    def judge(self, rows: Ints) -> tuple[bool, str]:
+        """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""
+        base = self.ranking.default
+        best = self.model.predict(rows)
+        if base is None:
+            return True, f"{time_text(best.time_s)} expected"
+        placement = Placement(rows, base.placement.counts)
+        words = self.request.baseline.words
+        if self.timeless:
+            least = HopCost(self.model).of(placement)
+            return least < base.cost, self._by_j(base.cost, least)
+        if np.array_equal(base.placement.rows, rows):
+            return False, f"these are {words}"
+        gain = Gains(self.model, Placed(base.placement.rows)).of(Placed(rows))
+        default = self.model.predict(base.placement.rows)
+        pays = best.time_s < default.time_s * (1 - LIMITS.clearly)
+        return pays, why(best, default, gain, False, words)
+
+    def _as_slurm_lists(self, placement: Placement) -> Placement:
+        """Return the placement on its nodes in Slurm's order with rank r on slot r, if as good."""
+        listed = self._ignored(placement)
+        if not self._allows(listed):
+            return placement
+        cost: TimeCost | HopCost = HopCost(self.model) if self.timeless else TimeCost(self.model)
+        best = self.ranking.best.cost
+        return listed if cost.of(listed) <= best * (1 + 1e-9) else placement
+
+    def _ignored(self, placement: Placement) -> Placement:
+        """Return what a launcher makes of it that is told no order: nodes as Slurm lists them."""
+        rows = placement.rows[self.model.slots(placement.rows).sorting()]
+        return Placement(rows, placement.counts)
+
+    def _sentence(self) -> str:
+        words = self.request.baseline.words
+        base = self.ranking.default
+        if self.timeless and base is not None:
+            return self._by_j(base.cost, base.cost if self.kept else self.ranking.best.cost)
+        same = base is not None and np.array_equal(
+            np.sort(base.placement.rows), np.sort(self.placement.rows)
+        )
+        return why(self.prediction, self.default, self.gain, same, words)
+
+    def _by_j(self, usual: float, least: float) -> str:
+        """Return the sentence where J was gone by."""
+        words, how = self.request.baseline.words, f"chosen by J ({self.timeless})"
+        if least == usual:
+            return f"{words} is kept, {how}: J = {plain(usual):,}"
+        change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
+        return f"{how}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
+
+    def _facts(self) -> dict[str, Any]:
+        """Return the figures, the default's beside them."""
+        best, default, gain = self.prediction, self.default, self.gain
+        placement, ranking = self.placement, self.ranking
+        ignored = self._ignored(placement)
+        ignored_s = self.model.time(ignored.rows)
+        needed = ignored_s > best.time_s * (1 + 1e-6)
+        if self.timeless:
+            needed = HopCost(self.model).of(ignored) > HopCost(self.model).of(placement)
+        before = None if default is None else default.time_s
+        same = ("pattern", "ranks", "ppn", "bytes", "algorithm", "background")
+        return {
+            **{key: best.asked[key] for key in same},
+            "routing": best.loads.routing,
+            "time_s": best.time_s,
+            "default_time_s": before,
+            "gain": None if default is None else (gain or Gain(1.0, 1.0, 1.0)).document(),
+            "ratio": best.time_s / before if before else (1.0 if before == 0 else None),
+            "bound_s": best.bound_s,
+            "percent_of_bound": 100 * best.share,
+            "bottleneck": worst_document(best.bottleneck),
+            "default_bottleneck": None if default is None else worst_document(default.bottleneck),
+            "by_class": best.by_class,
+            "terms": {term.name: term.seconds for term in best.terms},
+            "order": {
+                "strategy": ROW_MAJOR if placement.slots is None else ranking.best.order,
+                "slots": None if placement.slots is None else placement.slots.tolist(),
+                "sorted_time_s": ignored_s,
+                "needed": needed,
+            },
+            "chosen": self._chosen(),
+            "search": {
+                "from": ranking.best.name,
+                "candidates": len(ranking.candidates),
+                "judged": ranking.judged,
+                "plain": {"strategy": ranking.plain.nodes, "cost": plain(ranking.plain.cost)},
+                "finished": not self.budget.ended,
+            },
+            "rests_on": list(best.notes),
+        }
+
+    def _chosen(self) -> dict[str, Any]:
+        """Return what the plan was chosen by, as the orders' ``optimised`` has it."""
+        if not self.timeless:
+            return {"by": "time"}
+        base = self.ranking.default
+        usual = None if base is None else plain(base.cost)
+        least = usual if self.kept else plain(self.ranking.best.cost)
+        return {"by": "J", "why": self.timeless, "cost": least, "default_cost": usual}
+
+    def _warnings(self) -> Iterator[str]:
+        """Yield what a user should know before trusting the plan."""
+        yield from self.assumed
+        if self.budget.stopped:
+            yield "the search was stopped: this is the best until then"
+        elif self.budget.late:
+            yield "the search was cut short by its deadline: --deadline gives it more seconds"
+        gain = self.gain
+        if gain is not None and not self.timeless and gain.low < 1 - LIMITS.clearly:
+            yield (
+                f"this may be slower than {self.request.baseline.words}: {gain.low:.2f} x as fast"
+                f" at worst (most unsure: {gain.most_unsure})"
+            )
+        pattern = fit_pattern(self.model.pattern, self.order.on)
+        copies = copies_inside(self.order, pattern, self.model.size)
+        if copies:
+            yield copies.sentence()
+
+
+#: Links that carry less than this share of the busiest of their class are not counted as used.
+USED = 1e-6
+
+
+def why(
+    best: Prediction, default: Prediction | None, gain: Gain | None, same: bool, base: str
+) -> str:
+    """Return the sentence.
+
+    Parameters
+    ----------
+    best : Prediction
+        Of the plan.
+    default : Prediction or None
+        Of the baseline; None where the scheduler would start nothing.
+    gain : Gain or None
+        Of the plan over the baseline; None where it is the baseline.
+    same : bool
+        Whether both are the same nodes.
+    base : str
+        What the baseline is called.
+    """
+    if default is None:
+        return f"{time_text(best.time_s)} expected; {base} would start no such job"
+    if gain is None:
+        return _kept_sentence(best, base)
+    if not default.time_s:
+        return "no placement is faster than another: what is sent takes no time here"
+    times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
+    here = " on the same nodes by the order of the ranks" if same else ""
+    unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
+    head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
+    return f"{head}: {reason(best, default)}"
+
+
+def _kept_sentence(found: Prediction, base: str) -> str:
+    if found.share > 0.999:
+        return (
+            f"{base} is already best: {time_text(found.time_s)},"
+            f" {np.floor(1000 * found.share) / 10:.3g} % of the limit for any nodes"
+        )
+    return f"{base} is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
+
+
+def reason(best: Prediction, default: Prediction) -> str:
+    """Return why one placement is faster than another.
+
+    Goes by the phase in which most is won and the link that binds there in
+    the slower one: how uneven the load of its class is, and what becomes of it.
+    """
+    pairs = list(zip(default.phases, best.phases, strict=True))
+    before, after = max(pairs, key=lambda pair: pair[0].seconds - pair[1].seconds)
+    if before.bandwidth_s - after.bandwidth_s < (before.seconds - after.seconds) / 2:
+        return _latency(best, default)
+    worst = before.loads.worst()
+    if worst.kind in ("injection", "ejection"):
+        return _own_links(before, after)
+    then, now = (_loads(one, worst.kind) for one in (before, after))
+    top = float(then.max())
+    uneven = top / then.mean()
+    if uneven >= 1.05:
+        what = f"one {worst.kind} link carries {uneven:.1f} x the mean"
+    elif len(then) > 1:
+        what = f"{len(then)} {worst.kind} links carry {size_text(top)} each"
+    else:
+        what = f"one {worst.kind} link carries {size_text(top)}"
+    return f"there {what}; {_becomes(then, now, worst.kind)}"
+
+
+def _becomes(before: Floats, after: Floats, kind: str) -> str:
+    """Say what the plan makes of the load of the class that binds in the default.
+
+    The busiest link's load is all bytes over the links that carry them, times
+    how much more than the mean it has: what of the three changes most is named.
+    """
+    if not after.any():
+        return f"the plan takes no {kind} link"
+    fewer = before.sum() / after.sum()
+    wider = len(after) / len(before)
+    uneven = after.max() / after.mean()
+    evener = before.max() / before.mean() / uneven
+    most = max(fewer, wider, evener)
+    if most < 1.01:
+        return "the plan's have more bandwidth left"
+    if wider == most:
+        return f"the plan spreads it over {len(after)} (there {len(before)})"
+    if fewer == most:
+        return f"the plan sends {100 * (1 - 1 / fewer):.0f} % less over {kind} links"
+    if uneven < 1.05:
+        return "the plan's carry about the same each"
+    return f"the plan's busiest carries {uneven:.1f} x its mean"
+
+
+def _own_links(before: PhaseTime, after: PhaseTime) -> str:
+    worst = before.loads.worst()
+    less = 1 - after.loads.by_class()[worst.kind] / worst.seconds
+    share = f"here {100 * less:.0f} % less"
+    return f"there a node sends {size_text(worst.load)} over its own link, {share}"
+
+
+def _latency(best: Prediction, default: Prediction) -> str:
+    """Say which of the other terms is less."""
+    after = {one.name: one.seconds for one in best.terms}
+    saved = {one.name: one.seconds - after.get(one.name, 0.0) for one in default.terms}
+    name = max(saved, key=lambda one: saved[one])
+    words = {
+        "latency": "messages pass fewer links",
+        "messages": "fewer messages leave a node",
+        "bandwidth": "the busiest links carry less",
+    }
+    return f"{words.get(name, f'less {name}')} (saves {time_text(saved[name])})"
+
+
+def _loads(found: PhaseTime, kind: str) -> Floats:
+    """Return the bytes on the links of a class that carry any."""
+    channels = found.loads.channels
+    if kind not in channels.kinds:
+        return np.zeros(0)
+    own = found.loads.load[channels.kind == channels.kinds.index(kind)]
+    return np.asarray(own[own > USED * own.max(initial=0.0)])

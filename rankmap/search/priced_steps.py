@@ -1,0 +1,346 @@
+"""Many free nodes: steps are chosen by what the binding links are fed by.
+
+Each round puts a price on every link, high on those that are nearly the
+busiest (the gradient of `rankmap.search.cost.norm`). Every place then has a
+bill, what its traffic pays for the links it takes, and every free node what
+it would pay there. The places with the largest savings change nodes, many at
+once; the predictor judges what comes of it, and if it is no better, fewer do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from placement.network import Loads
+from placement.network.path_costs import PathCosts, path_costs
+from placement.request import Request
+from placement.support.array_types import Floats, Ints
+from placement.support.arrays import ragged_ranges
+from rankmap.placement import Placement
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.cost import POWER, Exchange, Judged, TimeCost
+from rankmap.search.ranking import Candidate
+
+Moves = list[tuple[int, int]]
+Bills: TypeAlias = "_Listed | _Alike"
+
+__all__ = ["PricedSteps", "move_nodes"]
+
+#: What stands behind the name of nodes that steps have changed.
+STEPPED = ", then steps"
+
+#: A step has to win more than rounding.
+ROUNDING = 1e-6
+
+
+class _Listed:
+    """Bills of an exchange whose messages are listed by pairs of places."""
+
+    def __init__(self, cost: PathCosts, one: Exchange) -> None:
+        sums = one.flows()
+        order = np.lexsort((sums.target, sums.source))
+        source, target, weight = (
+            x[order] for x in (sums.source, sums.target, sums.weight * one.times)
+        )
+        into = np.argsort(target, kind="stable")
+        self.cost, self.flows = cost, len(order)
+        self.ways = ((source, target, weight), (target[into], source[into], weight[into]))
+
+    def now(self, rows: Ints) -> Floats:
+        """Return the bill of each place, float64 (n,)."""
+        source, target, weight = self.ways[0]
+        paid = weight * self.cost(rows[source], rows[target])
+        sent = np.bincount(source, paid, minlength=len(rows))
+        return np.asarray(sent + np.bincount(target, paid, minlength=len(rows)))
+
+    def figures(self, places: int, rows: int) -> float:
+        """Return how many costs the bills of so many places take on one node, about."""
+        return 1 + places * 2 * self.flows / rows
+
+    def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
+        """Return the bill of places on other nodes, all others where they are, (places, nodes)."""
+        out = np.zeros((len(places), len(nodes)))
+        for leaving, (ends, others, weight) in zip((True, False), self.ways, strict=True):
+            low, high = np.searchsorted(ends, places), np.searchsorted(ends, places + 1)
+            many = high - low
+            busy = np.flatnonzero(many)
+            if not len(busy):
+                continue
+            first = np.cumsum(many[busy]) - many[busy]
+            _, entry = ragged_ranges(low[busy], many[busy])
+            here, there = nodes[None, :], rows[others[entry]][:, None]
+            each = self.cost(here, there) if leaving else self.cost(there, here)
+            each = each * (weight[entry][:, None] * (here != there))
+            out[busy] += np.add.reduceat(each, first, axis=0)
+        return out
+
+
+class _Alike:
+    """Bills of an all-to-all of as many ranks a node: a node's bill is the same for every place.
+
+    Nodes that are routed alike (those of a router) have the same bill.
+    """
+
+    def __init__(self, cost: PathCosts, one: Exchange, alike: Ints) -> None:
+        rows = one.phase.job.rows
+        _, first, many = np.unique(alike[rows], return_index=True, return_counts=True)
+        self.cost, self.alike = cost, alike
+        self.partners, self.many = rows[first], many.astype(np.float64)
+        self.weight = one.phase.total.total / max(1, len(rows)) ** 2
+
+    def now(self, rows: Ints) -> Floats:
+        """Return the bill of each place, float64 (n,)."""
+        return self._bill(rows)
+
+    def figures(self, places: int, rows: int) -> float:
+        """Return how many costs the bills take on one node."""
+        return 2.0 * len(self.partners)
+
+    def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
+        """Return the bill of places on other nodes, (places, nodes)."""
+        return np.broadcast_to(self._bill(nodes), (len(places), len(nodes)))
+
+    def _bill(self, nodes: Ints) -> Floats:
+        _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
+        here, there = nodes[first][:, None], self.partners[None, :]
+        both = self.cost(here, there) + self.cost(there, here)
+        return np.asarray(self.weight * (both * self.many).sum(axis=1)[kind])
+
+
+class PricedSteps:
+    """Descends from one placement after another.
+
+    Parameters
+    ----------
+    cost : TimeCost
+    request : Request
+        Which rows may, and which must, be chosen.
+    swaps : bool
+        Whether exchanging two places can change anything.
+    budget : Budget
+    allows : callable
+        Returns whether a placement may be an answer.
+
+    Attributes
+    ----------
+    works : bool
+        False once the network has turned out to have no prices, or no link to bind.
+    """
+
+    def __init__(
+        self,
+        cost: TimeCost,
+        request: Request,
+        swaps: bool,
+        budget: Budget,
+        allows: Callable[[Placement], bool],
+    ) -> None:
+        self.cost, self.swaps, self.budget, self.allows = cost, swaps, budget, allows
+        self.free, self.must = request.free, request.include
+        self.rng = np.random.default_rng(request.seed)
+        machine = cost.model.machine
+        spare = int(request.free.sum()) - request.count
+        self.works = request.count > 1 and (swaps or spare > 0)
+        single = machine.router.shape[1] == 1 and machine.topology.kind != "fattree"
+        self.alike = machine.router[:, 0].astype(np.int64) if single else np.arange(len(machine))
+
+    def descend(self, start: Candidate) -> Candidate | None:
+        """Return a candidate that no step tried makes better; None where nothing may be tried."""
+        if not self.works or not self.budget.spend(start.nodes):
+            return None
+        placement = start.placement
+        judged = self.cost.judge(placement)
+        most, still, turn = max(1, len(placement.rows) // 4), 0, 0
+        while still < LIMITS.patience and self.budget.left:
+            bills = list(self._bills(judged))
+            if not bills:
+                self.works = self.works and bool(turn)
+                break
+            step = self._exchanged if self.swaps and turn % 2 else self._replaced
+            turn += 1
+            better = self._try_moves(placement, judged, list(step(bills, placement.rows, most)))
+            if better is None:
+                still, most = still + 1, max(1, most // 2)
+                continue
+            placement, judged, width = better
+            still, most = 0, max(1, min(2 * width, len(placement.rows) // 4))
+        return replace(start, placement=placement, cost=judged.time, nodes=_stepped(start.nodes))
+
+    def _try_moves(
+        self, placement: Placement, judged: Judged, moves: Moves
+    ) -> tuple[Placement, Judged, int] | None:
+        """Return what is better after the first many, fewer, one of the moves; None if nothing is.
+
+        A move is (place, row) for a free row, or (place, -1 - other place).
+        """
+        for some in _fewer(moves):
+            after = placement.on_nodes(move_nodes(placement.rows, some))
+            if not self.allows(after):
+                continue
+            if not self.budget.spend():
+                return None
+            new = self.cost.judge(after)
+            if new.soft < judged.soft * (1 - ROUNDING):
+                return after, new, len(some)
+        return None
+
+    def disturb(self, placement: Placement) -> Placement:
+        """Return a copy of a placement after a few moves drawn by lot."""
+        rows, rng = placement.rows.copy(), self.rng
+        stays = np.isin(rows, self.must)
+        spare = rng.permutation(self._spare(rows)).tolist()
+        for _ in range(int(rng.integers(1, 4 + len(rows) // 32))):
+            place, other = rng.integers(len(rows), size=2).tolist()
+            if spare and not stays[place] and (not self.swaps or rng.random() < 0.5):
+                rows[place] = spare.pop()
+            else:
+                rows[[place, other]] = rows[[other, place]]
+                stays[[place, other]] = stays[[other, place]]
+        return placement.on_nodes(rows)
+
+    def _spare(self, rows: Ints) -> Ints:
+        spare = self.free.copy()
+        spare[rows] = False
+        return np.flatnonzero(spare)
+
+    def _offers(
+        self, billed: list[Bills], rows: Ints, places: Ints, most: int
+    ) -> tuple[Ints, Floats]:
+        """Return free nodes, some drawn by lot where they are many, and bills of places there."""
+        nodes = self._spare(rows)
+        figures = _figures(billed, len(places), len(rows))
+        room = min(len(nodes), max(2 * most, int(LIMITS.figures / figures)))
+        nodes = np.sort(self.rng.choice(nodes, room, replace=False))
+        return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
+
+    def _bills(self, judged: Judged) -> Iterator[Bills]:
+        """Yield the exchanges that links bind, with prices."""
+        for exchange in judged.exchanges:
+            loads = exchange.loads
+            most = _binding(loads)
+            if not most:
+                continue
+            price = _prices(loads.seconds() / most, loads)
+            costs = path_costs(self.cost.model.machine, price)
+            if costs is None:
+                self.works = False
+                return
+            yield _Listed(costs, exchange) if self.swaps else _Alike(costs, exchange, self.alike)
+
+    def _replaced(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the places that leave for a free node, with the node, the largest saving first."""
+        now = _sum(one.now(rows) for one in billed)
+        movable = ~np.isin(rows, self.must)
+        rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
+        while most > 1 and 2 * most * _figures(billed, most, len(rows)) > 8 * LIMITS.figures:
+            most //= 2
+        places = rank[: min(most, int(movable.sum()))]
+        if len(places) and self.free.sum() > len(rows):
+            nodes, bills = self._offers(billed, rows, places, most)
+            yield from _match_savings(now[places][:, None] - bills, places, nodes)
+
+    def _exchanged(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+        """Yield pairs of places that exchange their nodes, the largest saving first."""
+        now = _sum(one.now(rows) for one in billed)
+        every = np.arange(len(rows))
+        figures = _figures(billed, len(rows), len(rows))
+        few = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
+        places = np.argsort(-now, kind="stable")[:few]
+        gone = _sum(one.bills(rows, places, rows) for one in billed)  # [place, node of other]
+        come = _sum(one.bills(rows, every, rows[places]) for one in billed)  # [other, node]
+        saving = now[places][:, None] + now[None, :] - gone - come.T
+        saving[np.arange(len(places)), places] = -np.inf
+        used: set[int] = set()
+        for flat in np.argsort(-saving, axis=None, kind="stable")[: 8 * len(rows)].tolist():
+            i, j = int(places[flat // len(rows)]), flat % len(rows)
+            if saving.flat[flat] <= 0:
+                return
+            if i not in used and j not in used:
+                used |= {i, j}
+                yield i, -1 - j
+
+
+def _figures(billed: list[Bills], places: int, rows: int) -> float:
+    """Return how many costs all bills of so many places take on one node, about."""
+    return sum(one.figures(places, rows) for one in billed)
+
+
+def _sum(parts: Iterator[Floats]) -> Floats:
+    """Return the sum of at least one array."""
+    return np.asarray(sum(parts))
+
+
+def move_nodes(rows: Ints, moves: Moves) -> Ints:
+    """Return the nodes of all places after some moves.
+
+    Parameters
+    ----------
+    rows : int64 (n,)
+    moves : list of (int, int)
+        A place and its new node, or -1 - another place to exchange nodes with.
+
+    Examples
+    --------
+    >>> move_nodes(np.array([7, 8, 9]), [(0, 4), (1, -1 - 2)]).tolist()
+    [4, 9, 8]
+    """
+    after = rows.copy()
+    for place, to in moves:
+        if to >= 0:
+            after[place] = to
+        else:
+            after[place], after[-1 - to] = after[-1 - to], after[place]
+    return after
+
+
+def _stepped(nodes: str) -> str:
+    return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
+
+
+def _binding(loads: Loads) -> float:
+    """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
+    most = float(loads.seconds().max(initial=0.0))
+    ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
+    return most if most >= float(max(ends)) * (1 - ROUNDING) else 0.0
+
+
+def _prices(share: Floats, loads: Loads) -> Floats:
+    """Return what a byte more on each channel adds to the norm of the times, in ns."""
+    gbs = loads.channels.bandwidth
+    steep: Floats = np.where(share > 0.5, share ** (POWER - 1), 0.0)
+    whole = float((share * steep).sum()) ** (1 - 1 / POWER)
+    return np.asarray(np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole)
+
+
+def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:
+    """Yield (place, node) of the largest savings above 0, each place and node once."""
+    left, taken = set(range(len(places))), set()
+    order = np.argsort(-saving, axis=None, kind="stable")
+    width = saving.shape[1]
+    for flat in order[: 64 * max(saving.shape)].tolist():
+        i, j = divmod(flat, width)
+        if saving[i, j] <= 0 or not left:
+            return
+        if i in left and j not in taken:
+            left.remove(i)
+            taken.add(j)
+            yield int(places[i]), int(nodes[j])
+
+
+def _fewer(moves: Moves) -> Iterator[Moves]:
+    """Yield all moves, the first quarter of them and so on, then one at a time.
+
+    Examples
+    --------
+    >>> list(_fewer([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
+    [[(0, 8)], [(1, 9)]]
+    """
+    width = len(moves)
+    while width:
+        yield moves[:width]
+        width //= 4
+    yield from ([one] for one in moves[1 : LIMITS.singles])

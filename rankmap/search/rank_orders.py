@@ -1,0 +1,274 @@
+"""Orders of the ranks to start from, on given nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from placement.curves import hilbert_key
+from placement.errors import NidmapError
+from placement.support.array_types import Ints
+from rankmap import orders
+from rankmap.grid.lines import stretches
+from rankmap.pattern import Pattern
+from rankmap.pattern.graph import Graph, from_edges
+from rankmap.pattern.structured import Lines
+from rankmap.permutation import inverse
+from rankmap.predict import Predictor
+from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.summing import join_sums
+from rankmap.score.distance import job_distance
+from rankmap.search.budget import LIMITS
+from rankmap.slots import Slots
+
+Make = Callable[[Slots], Ints | None]
+
+__all__ = [
+    "brick_shapes",
+    "brick_slots",
+    "bricks",
+    "node_by_node",
+    "quick_orders",
+    "ranks_alike",
+    "ready",
+    "searched_orders",
+]
+
+#: Orders that are made in milliseconds and compile nothing.
+QUICK = (
+    "hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin", "cells",
+    "aligned",
+)  # fmt: skip
+
+
+def ready(pattern: Pattern) -> None:
+    """Load what maps a graph, where the pattern is one: it may have to be compiled first."""
+    if not isinstance(pattern, Graph):
+        return
+    two = np.array([0]), np.array([1]), np.ones(1)
+    on = Slots(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
+    with contextlib.suppress(NidmapError):
+        orders.find("graph")(from_edges(2, *two), on)
+
+
+def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
+    """Return whether every rank sends to every other at once, so that none is told from another.
+
+    With as many ranks on each node every order is the same then; where it is sent step by
+    step, the order says who sends to whom at the same time.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> ranks_alike(parse_pattern("alltoall")), ranks_alike(parse_pattern("fft:2x2"))
+    (True, False)
+    """
+    whole = isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
+    return whole and set(algorithms) == {ALGORITHMS[0]}
+
+
+def quick_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
+    """Return how to make each order that takes milliseconds, row-major first.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Fitted to the slots.
+    slots : Slots
+        Of any of the node sets: which orders there are hangs on their number alone.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> from rankmap.slots import Slots
+    >>> on = Slots(np.array(["a", "b"]), np.array([2, 2]))
+    >>> "hilbert" in quick_orders(parse_pattern("fft:2x2").on(on), on)
+    True
+    """
+    found: dict[str, Make] = {"row-major": lambda _: None}
+    found |= {name: _by_name(name, pattern) for name in QUICK}
+    if pattern.dims is not None and slots.ppn is not None:
+        for name, made in itertools.chain(
+            bricks(pattern.dims, slots.ppn), _along_lines(pattern, slots.ppn)
+        ):
+            found[name] = lambda _, made=made: made  # type: ignore[misc]  # bound as it is now
+    return found
+
+
+def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
+    """Yield orders that give each node stretches of the lines of an FFT's grid.
+
+    No set of ranks has more of its partners inside than ranks of one line
+    (`rankmap.grid.lines`).
+    """
+    dims = pattern.dims or ()
+    if not isinstance(pattern, Lines) or len(dims) != 2:
+        return
+    nodes = math.prod(dims) // ppn
+    for turned, word in ((False, "rows"), (True, "columns")):
+        yield f"stretches of {word}", inverse(stretches(dims, np.full(nodes, ppn), turned))
+        cells = np.arange(math.prod(dims)).reshape(dims)
+        made = pieces(cells.T if turned else cells, ppn)
+        if made is not None:
+            yield f"{word} and pieces", inverse(made)
+
+
+def pieces(cells: Ints, ppn: int) -> Ints | None:
+    """Return cells node by node: whole rows for each, and an equal piece of a shared one.
+
+    None where rows are longer than a node, or cannot be shared equally.
+
+    Examples
+    --------
+    >>> pieces(np.arange(12).reshape(6, 2), 3).reshape(4, 3).tolist()
+    [[0, 1, 8], [2, 3, 9], [4, 5, 10], [6, 7, 11]]
+    """
+    length = cells.shape[1]
+    whole, rest = divmod(ppn, length)
+    nodes = cells.size // ppn
+    if not whole or not rest or length % rest or nodes % (length // rest):
+        return None
+    own = cells[: nodes * whole].reshape(nodes, whole * length)
+    shared = cells[nodes * whole :].reshape(nodes, rest)
+    return np.concatenate([own, shared], axis=1).ravel()
+
+
+def searched_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
+    """Return how to make each order that is searched for.
+
+    Graphs and matrices are mapped; a pattern on a grid is too regular to gain
+    by that, and the mapper's kernels may have to be compiled first.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Fitted to the slots.
+    slots : Slots
+    """
+    if isinstance(pattern, Graph):
+        return {"graph": _by_name("graph", pattern)}
+    if pattern.dims is None or len(slots) > LIMITS.most_ranks:
+        return {}
+    return {"boxes": _by_name("boxes", pattern)}
+
+
+def node_by_node(model: Predictor, slots: Slots, grouping: Ints | None) -> Make | None:
+    """Return how to map what nodes exchange on nodes.
+
+    Parameters
+    ----------
+    model : Predictor
+    slots : Slots
+    grouping : int64 (ranks,) or None
+        Slot of each rank in an order that says which ranks share a node;
+        None: rank r has slot r.
+
+    Returns
+    -------
+    callable or None
+        None where nodes differ in their ranks, or exchange too much or
+        nothing.
+    """
+    from rankmap.refine.mapping import map_ranks
+
+    ppn, nodes = slots.ppn, len(slots.counts)
+    if ppn is None:
+        return None
+    together = np.arange(len(slots)) if grouping is None else grouping
+    sums = join_sums([phase.flows() for phase in model.phases(slots, together)], nodes)
+    graph = from_edges(nodes, sums.source, sums.target, sums.weight)
+    if not 0 < len(graph.indices) <= 2 * LIMITS.most_edges:
+        return None
+
+    def make(on: Slots) -> Ints:
+        ones = np.ones(nodes, dtype=np.int64)
+        place = map_ranks(graph, ones, job_distance(Slots(on.names, ones, on.machine, on.rows)))
+        return np.asarray(place[together // ppn] * ppn + together % ppn)
+
+    return make
+
+
+def _by_name(name: str, pattern: Pattern) -> Make:
+    def make(slots: Slots) -> Ints | None:
+        return np.asarray(orders.find(name)(pattern, slots).slots)
+
+    return make
+
+
+def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
+    """Yield orders that cut the process grid into equal bricks, one a node.
+
+    Parameters
+    ----------
+    dims : tuple of int
+        Extents of the grid, ranks row-major.
+    ppn : int
+        Ranks of every node.
+
+    Yields
+    ------
+    str
+    int64 (ranks,)
+        Slot of each rank: bricks with the least surface first, one after the
+        other row by row and along a Hilbert curve.
+
+    Examples
+    --------
+    >>> name, slots = next(bricks((6, 6), 4))
+    >>> name, slots.reshape(6, 6)[:2].tolist()
+    ('bricks 2x2', [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]])
+    """
+    for shape in brick_shapes(dims, ppn)[: LIMITS.bricks]:
+        name = f"bricks {'x'.join(map(str, shape))}"
+        brick, many, place = _cut(dims, shape)
+        row = np.ravel_multi_index(tuple(brick.T), many)
+        yield name, row * ppn + place
+        if 2 <= len(many) <= 4:
+            key = hilbert_key(brick, many)
+            yield f"{name} along a curve", np.asarray(key * ppn + place)
+
+
+def brick_slots(dims: tuple[int, ...], shape: tuple[int, ...]) -> Ints | None:
+    """Return the slots of bricks of a shape, row by row; None where rank r has slot r.
+
+    Examples
+    --------
+    >>> brick_slots((2, 4), (2, 2)).tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7]
+    """
+    brick, many, place = _cut(dims, shape)
+    row = np.ravel_multi_index(tuple(brick.T), many)
+    found = np.asarray(row * math.prod(shape) + place)
+    return None if np.array_equal(found, np.arange(len(found))) else found
+
+
+def _cut(dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Ints, tuple[int, ...], Ints]:
+    """Return the brick of each rank, (ranks, d), how many there are, and its place inside."""
+    coords = np.indices(dims).reshape(len(dims), -1).T
+    many = tuple(d // s for d, s in zip(dims, shape, strict=True))
+    return coords // shape, many, np.ravel_multi_index(tuple((coords % shape).T), shape)
+
+
+def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
+    """Return the bricks of so many ranks that fill a grid, the least surface first.
+
+    Examples
+    --------
+    >>> brick_shapes((4, 6), 4)
+    [(2, 2), (4, 1)]
+    """
+    found: list[tuple[int, ...]] = [()]
+    for extent in dims:
+        sides = [side for side in range(1, min(extent, ppn) + 1) if extent % side == 0]
+        found = [(*shape, side) for shape in found for side in sides]
+        found = [shape for shape in found if ppn % math.prod(shape) == 0]
+
+    def surface(shape: tuple[int, ...]) -> float:  # sides with neighbours, in ranks, over its ranks
+        return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)
+
+    whole = [shape for shape in found if math.prod(shape) == ppn]
+    return sorted(whole, key=lambda shape: (surface(shape), shape))

@@ -1,0 +1,340 @@
+"""The search: every node choice with every quick order, then orders searched for, then steps.
+
+One list of candidates for everybody: what all planners choose with their options, the families
+between packed and spread, and the orders of the ranks on each. Every one is judged by the cost
+that the answer is told by, so that none of them is ever better than the answer. Where a job is
+so large that there are more pairs than judgements, all orders are judged on a few node choices,
+and of the other pairs those first that promise most.
+
+With nodes that are given there is no other node to go to, and the same search orders the ranks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from placement.errors import NidmapError
+from placement.request import Request
+from placement.support.array_types import Ints
+from rankmap.placement import Placement
+from rankmap.predict import Predictor
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.cost import Cost, TimeCost, pattern_on
+from rankmap.search.node_sets import grid_on_boxes
+from rankmap.search.priced_steps import PricedSteps
+from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
+from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
+from rankmap.search.segments import Segments
+
+__all__ = ["Space", "search"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """What is searched.
+
+    Attributes
+    ----------
+    request : Request
+        Which nodes may be chosen, and which must be.
+    choices : iterable of (str, int64 (n,))
+        What chooses nodes, and the nodes; none where only orders are sought.
+    base : int64 (n,) or None
+        The baseline's nodes, rank r on slot r; None where the scheduler would take none.
+    segments : Segments or None
+        What the answer has to keep to; the baseline need not.
+    others : mapping of str to int64 (ranks,)
+        Orders on the baseline's nodes that somebody else has made.
+    mapping : bool
+        Whether there is time to load what maps graphs.
+    exact : bool
+        Whether every candidate is judged to its end, as a table needs it; else only as long as
+        it may be the best.
+    """
+
+    request: Request
+    choices: Iterable[tuple[str, Ints]] = ()
+    base: Ints | None = None
+    segments: Segments | None = None
+    others: Mapping[str, Ints] = field(default_factory=dict)
+    mapping: bool = True
+    exact: bool = False
+
+
+def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
+    """Search nodes and an order of the ranks that cost least.
+
+    Parameters
+    ----------
+    cost : Cost
+    space : Space
+    budget : Budget
+
+    Returns
+    -------
+    Ranking
+
+    Raises
+    ------
+    UsageError
+        A pattern whose ranks are not the slots.
+    """
+    enumeration = Enumeration(cost, space, budget)
+    enumeration.judge_all()
+    if isinstance(cost, TimeCost) and not space.exact:
+        enumeration.take_steps(cost)
+    return enumeration.ranking()
+
+
+def _retimed(model: Predictor, candidate: Candidate) -> Candidate:
+    """Return a candidate with the seconds that another model predicts."""
+    seconds = model.time(candidate.placement.rows, candidate.placement.slots)
+    return replace(candidate, cost=seconds)
+
+
+@dataclass(slots=True, eq=False)
+class _NodeChoice:
+    """Nodes in one order, and what the orders of the ranks cost on them."""
+
+    name: str
+    rows: Ints
+    costs: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> float:
+        """The least cost so far."""
+        return min(self.costs.values(), default=np.inf)
+
+
+class Enumeration:
+    """Judges candidates, each placement once, and keeps what they cost.
+
+    Attributes
+    ----------
+    ordered : bool
+        Whether the order of the ranks makes a difference.
+    """
+
+    def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
+        self.cost, self.space, self.budget = cost, space, budget
+        self.request = request = space.request
+        segments, base = space.segments, space.base
+        first = request.rows()[: request.count] if base is None else base
+        self.pattern, self.slots = pattern_on(cost.model, first)
+        alike = ranks_alike(self.pattern, cost.model.algorithms(self.pattern))
+        self.ordered = self.slots.ppn is None or not alike
+        self.orders = quick_orders(self.pattern, self.slots) if self.ordered else {}
+        self.first: tuple[str, Ints] | None = None
+        if segments is not None and segments.slots is not None:
+            self.first = "replica by replica", segments.slots  # row-major may tear replicas apart
+        self.costs: dict[bytes, float] = {}
+        self.candidates: list[Candidate] = []
+        self._stepped: list[Candidate] = []
+        self.best: Candidate | None = None
+        self.default: Candidate | None = None
+        self.choices: list[_NodeChoice] = []
+        if base is not None:
+            self.default = self._judge_default(base)
+
+    def judge_all(self) -> None:
+        """Judge every node choice with rank r on slot r, then the orders on them."""
+        every = {self._key(choice.rows): choice for choice in self.choices}
+        for choice in self.choices:
+            for name, slots in self.space.others.items():
+                self._judge(choice, name, slots)
+        for name, rows in self.space.choices:
+            key = self._key(rows)
+            if key not in every:
+                every[key] = choice = _NodeChoice(name, rows)
+                if self.first is not None:
+                    self._judge(choice, *self.first)
+                self._judge(choice, ROW_MAJOR, None)
+        self.choices = list(every.values())
+        if self.ordered:
+            self._judge_grids()
+            self._judge_quick_orders()
+            if self.space.mapping:
+                self._judge_searched_orders()
+        self._judge_every_list()
+
+    def _judge_every_list(self) -> None:
+        """Judge all nodes in any order with the best order of the ranks, where these are few."""
+        free, count = np.flatnonzero(self.request.free), self.request.count
+        ways = math.perm(len(free), count) if self.ordered else math.comb(len(free), count)
+        if self.best is None or self.slots.ppn is None or ways > self.budget.left // 2:
+            return
+        walk = itertools.permutations if self.ordered else itertools.combinations
+        order, slots = self.best.order, self.best.placement.slots
+        for rows in walk(free.tolist(), count):
+            if np.isin(self.request.include, rows).all():
+                self._judge(_NodeChoice("every list of nodes", np.array(rows)), order, slots)
+
+    def _key(self, rows: Ints) -> bytes:
+        """Return what tells a choice of nodes from others."""
+        return (rows if self.ordered else np.sort(rows)).tobytes()
+
+    def _judge_default(self, rows: Ints) -> Candidate:
+        """Judge the baseline's nodes, which are a choice like others; return what they cost."""
+        placement, name = Placement(rows, self.slots.counts), self.request.baseline.strategy
+        choice = _NodeChoice(name, rows)
+        self._judge(choice, ROW_MAJOR, None)
+        self.choices.append(choice)
+        return Candidate(name, ROW_MAJOR, placement, self._cost_of(placement))
+
+    def take_steps(self, cost: TimeCost) -> None:
+        """Exchange nodes with free ones and with each other as long as that wins."""
+        if self.slots.ppn is None:
+            return
+        steps = PricedSteps(cost, self.request, self.ordered, self.budget, self._allows)
+        for candidate in self._kept():
+            self._offer(steps.descend(candidate), candidate)
+        stale = 0
+        while steps.works and stale < LIMITS.stale and self.budget.left:
+            kept = self._kept()
+            start = kept[0 if stale % 3 else stale // 3 % len(kept)]
+            disturbed, stale = steps.disturb(start.placement), stale + 1
+            if not self._allows(disturbed):
+                continue
+            self._offer(steps.descend(replace(start, placement=disturbed)), start)
+            if self._kept()[0].cost < kept[0].cost:
+                stale = 0
+
+    def ranking(self) -> Ranking:
+        """Return what was judged."""
+        assert self.best is not None
+        best, base = self.best, self.default
+        if isinstance(self.cost, TimeCost) and self.cost.whole is not self.cost.model:
+            kept = [_retimed(self.cost.whole, candidate) for candidate in self._kept()]
+            best = min(kept, key=lambda candidate: candidate.cost)
+            base = None if base is None else _retimed(self.cost.whole, base)
+        if base is not None and base.cost <= best.cost and self._allows(base.placement):
+            best = base
+        return Ranking(base, self.candidates, best, self.budget.judged)
+
+    def _judge_grids(self) -> None:
+        """Judge the process grid laid on free boxes of a torus as it is."""
+        if self.pattern.dims is None or self.slots.ppn is None or self.space.segments is not None:
+            return
+        machine, dims, ppn = self.cost.model.machine, self.pattern.dims, self.slots.ppn
+        for name, rows, slots in grid_on_boxes(machine, self.request, dims, ppn):
+            choice = _NodeChoice(name, rows)
+            self._judge(choice, "as the grid lies", slots)
+            self.choices.append(choice)
+
+    def _judge_quick_orders(self) -> None:
+        """Judge the quick orders on all choices: all pairs, or those that promise most."""
+        names = [name for name in self.orders if name != ROW_MAJOR]
+        if len(names) * len(self.choices) <= self.budget.left:
+            self._judge_pairs((choice, name) for choice in self._ranked() for name in names)
+            return
+        pilots = self._ranked()[: LIMITS.pilots]
+        self._judge_pairs((choice, name) for choice in pilots for name in names)
+        gains = {name: min(p.costs.get(name, np.inf) / p.best for p in pilots) for name in names}
+        others = [choice for choice in self.choices if choice not in pilots]
+        pairs = [(choice, name) for choice in others for name in names]
+        pairs.sort(key=lambda pair: pair[0].best * gains[pair[1]])
+        self._judge_pairs(pairs[: self.budget.left // 2])  # steps want judgements too
+
+    def _judge_pairs(self, pairs: Iterable[tuple[_NodeChoice, str]]) -> None:
+        for choice, name in pairs:
+            self._judge_order(choice, name, self.orders[name])
+
+    def _judge_searched_orders(self) -> None:
+        """Judge orders that are searched for on the best distinct choices."""
+        for name, make in self.cost.orders(self.pattern, self.slots).items():
+            for choice in self._distinct()[: LIMITS.searched]:
+                self._judge_order(choice, name, make)
+        if self.pattern.dims is None and isinstance(self.cost, TimeCost):
+            for k, make in enumerate(self._mapped_groupings(), 1):
+                for choice in self._distinct()[: LIMITS.searched]:
+                    self._judge_order(choice, f"graph by node {k}", make)
+
+    def _mapped_groupings(self) -> Iterator[Make]:
+        """Yield how to map node by node the best ways to put ranks together on nodes."""
+        groupings: dict[bytes, Ints | None] = {}
+        for candidate in sorted(self.candidates, key=lambda candidate: candidate.cost):
+            slots = candidate.placement.canonical().slots
+            groupings.setdefault(b"" if slots is None else slots.tobytes(), slots)
+        for slots in list(groupings.values())[: LIMITS.groupings]:
+            make = node_by_node(self.cost.model, self.slots, slots)
+            if make is not None:
+                yield make
+
+    def _judge_order(self, choice: _NodeChoice, name: str, make: Make) -> None:
+        """Judge an order on a choice; nothing where it does not fit the pattern or the nodes."""
+        if name in choice.costs or not self.budget.left:
+            return
+        try:
+            slots = make(self.cost.model.slots(choice.rows))
+        except NidmapError:
+            return
+        self._judge(choice, name, slots)
+
+    def _judge(self, choice: _NodeChoice, order: str, slots: Ints | None) -> None:
+        """Judge a placement, unless its like is known, and keep it among the candidates.
+
+        What certainly costs no less than the best so far counts as infinite; but with rank r on
+        slot r every choice is judged to its end, as tables show it.
+        """
+        placement = Placement(choice.rows, self.slots.counts, slots).canonical()
+        if not self._allows(placement):
+            return
+        known = placement.key in self.costs
+        if not known and not self.budget.spend(choice.name) and self.best is not None:
+            return
+        below = np.inf
+        if self.best is not None and order != ROW_MAJOR and not self.space.exact:
+            below = self.best.cost
+        choice.costs[order] = cost = self._cost_of(placement, below)
+        candidate = Candidate(choice.name, order, placement, cost)
+        self.candidates.append(candidate)
+        self._keep(candidate)
+
+    def _cost_of(self, placement: Placement, below: float = np.inf) -> float:
+        """Return what a placement costs, working it out once."""
+        key = placement.key
+        if key not in self.costs:
+            self.costs[key] = self.cost.of(placement, below)
+        return self.costs[key]
+
+    def _allows(self, placement: Placement) -> bool:
+        """Return whether a placement keeps to the free nodes and the segments."""
+        free = bool(self.request.free[placement.rows].all())
+        return free and (self.space.segments is None or self.space.segments.hold(placement))
+
+    def _keep(self, candidate: Candidate) -> None:
+        if self.best is None or candidate.cost < self.best.cost:
+            self.best = candidate
+            self.budget.note(candidate.cost, candidate.placement.rows)
+
+    def _offer(self, stepped: Candidate | None, start: Candidate) -> None:
+        """Keep what steps have made of a candidate, where it is better than the candidate."""
+        if stepped is None or stepped.cost >= start.cost:
+            return
+        self._stepped.append(stepped)
+        self._keep(stepped)
+
+    def _kept(self) -> list[Candidate]:
+        """Return the best placements so far, each once."""
+        once: dict[bytes, Candidate] = {}
+        every = sorted([*self.candidates, *self._stepped], key=lambda candidate: candidate.cost)
+        for candidate in every:
+            once.setdefault(candidate.placement.key, candidate)
+            if len(once) == LIMITS.kept:
+                break
+        return list(once.values())
+
+    def _ranked(self) -> list[_NodeChoice]:
+        return sorted(self.choices, key=lambda choice: choice.best)
+
+    def _distinct(self) -> list[_NodeChoice]:
+        """Return the choices, the best first, each once whatever the order of its nodes."""
+        once: dict[bytes, _NodeChoice] = {}
+        for choice in self._ranked():
+            once.setdefault(np.sort(choice.rows).tobytes(), choice)
+        return list(once.values())

@@ -1,0 +1,134 @@
+"""Whole segments for ``auto``: nodes that are not split over blocks, and replicas inside them.
+
+With ``--segment auto`` a segment is as large as a training job's replica: the
+ranks that tensor, expert and pipeline parallelism join. Where no block holds
+that, it is the largest of tp with ep, and tp alone, that one does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement import planners
+from placement.errors import PlanError, UsageError
+from placement.planners.segments import Blocks, blocks_of, in_segments
+from placement.request import Request
+from placement.support.array_types import Ints
+from placement.support.quantities import unit_name
+from rankmap.pattern.training import Training
+from rankmap.permutation import inverse
+from rankmap.placement import Placement
+from rankmap.predict import Predictor
+from rankmap.predict.job_pattern import fit_pattern
+
+__all__ = ["Segments", "whole_segments"]
+
+#: What is to stay inside a block, the most first.
+KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))
+
+#: Planners whose nodes are tried in segments.
+PLANNERS = ("compact", "level-spread", "spread", "nid-order")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Nodes in whole segments, and the ranks that have to share one.
+
+    Attributes
+    ----------
+    choices : tuple of (str, int64 (n,))
+        What planners choose in whole segments: a name and the nodes.
+    size : int
+        Nodes of a segment.
+    blocks : Blocks
+    replica : int64 (ranks,) or None
+        Replica of each rank; None where any ranks may share a segment.
+    axes : tuple of str
+        What makes a replica.
+    """
+
+    choices: tuple[tuple[str, Ints], ...]
+    size: int
+    blocks: Blocks
+    replica: Ints | None = None
+    axes: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What a person should know of them."""
+        kept = f", {', '.join(self.axes)} inside one" if self.axes else ""
+        return f"segments of {self.size}: none is split over a {unit_name(self.blocks.word)}{kept}"
+
+    @property
+    def slots(self) -> Ints | None:
+        """Slot of each rank where replica follows replica; None where any ranks may share one."""
+        return None if self.replica is None else inverse(np.argsort(self.replica, kind="stable"))
+
+    def hold(self, placement: Placement) -> bool:
+        """Return whether a placement has whole segments, and every replica in one block."""
+        block = self.blocks.of[placement.rows]
+        if (block < 0).any() or bool((np.bincount(block) % self.size).any()):
+            return False
+        if self.replica is None:
+            return True
+        of_rank = block[placement.node]
+        low = np.full(int(self.replica.max()) + 1, len(self.blocks.of), dtype=np.int64)
+        high = np.full(len(low), -1, dtype=np.int64)
+        np.minimum.at(low, self.replica, of_rank)
+        np.maximum.at(high, self.replica, of_rank)
+        return bool((low == high)[high >= 0].all())
+
+
+def whole_segments(model: Predictor, request: Request) -> Segments:
+    """Return what planners choose in whole segments.
+
+    Parameters
+    ----------
+    model : Predictor
+    request : Request
+        With the nodes of a segment; 0 for those of a replica.
+
+    Raises
+    ------
+    PlanError
+        The free nodes of the blocks make too few segments.
+    UsageError
+        0 without a training pattern, or with nodes of different rank counts.
+    """
+    slots = model.slots(request.rows()[: request.count])
+    if request.segment:
+        return _in_segments(model, request, request.segment)
+    pattern = fit_pattern(model.pattern, slots)
+    if not isinstance(pattern, Training) or slots.ppn is None:
+        raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
+    refused: PlanError | None = None
+    for axes in KEPT:
+        replica = pattern.replicas(axes)
+        ranks = int(np.bincount(replica).max())
+        size = math.lcm(ranks, slots.ppn) // slots.ppn
+        try:
+            return _in_segments(model, replace(request, segment=size), size, replica, axes)
+        except PlanError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _in_segments(
+    model: Predictor,
+    request: Request,
+    size: int,
+    replica: Ints | None = None,
+    axes: tuple[str, ...] = (),
+) -> Segments:
+    """Return the planners' nodes in segments of a size."""
+    machine = model.machine
+    choices = tuple(  # the first one says why there are none
+        (f"{name} in segments", in_segments(machine, request, planners.find(name)))
+        for name in PLANNERS
+    )
+    size = min(size, request.count)
+    return Segments(choices, size, blocks_of(machine, size), replica, axes)

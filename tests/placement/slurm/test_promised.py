@@ -1,0 +1,89 @@
+"""Nodes that pending jobs name: a plan leaves them to these jobs, and to nobody else."""
+
+import json
+
+import pytest
+
+from placement.commands import run
+from placement.slurm import command
+from tests.real_slurm import needs_slurm, real_slurm
+from tests.waiting import HANGS
+
+NAMES = [f"nid{i:05d}" for i in range(8)]
+PLAN = ["plan", "-m", "torus:8", "--from", "idle", "-q"]
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    with real_slurm(NAMES, real=1, scheduler="sched/backfill") as cluster:
+        yield cluster
+
+
+@pytest.fixture(autouse=True)
+def asked(slurm, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
+    monkeypatch.setattr(command, "TIMEOUT", HANGS)
+    slurm.free()
+    slurm.occupy(["nid00000"])
+
+
+def submit(slurm, *options):
+    """Submit a job that waits for a node which is busy, and return its id."""
+    wanted = ["sbatch", "--parsable", "-N3", "-w", "nid[00000-00002]", *options, "--wrap=true"]
+    return slurm.run(wanted).stdout.strip()
+
+
+def planned(capfd, *options):
+    assert run([*PLAN, "--strategy", "nid-order", *options, "--json"]) == 0
+    out, said = capfd.readouterr()
+    return json.loads(out), said
+
+
+@needs_slurm
+def test_a_pending_job_keeps_the_nodes_that_it_names_until_it_is_gone(slurm, capfd):
+    assert planned(capfd, "-N", "2")[0]["nodelist"] == "nid[00001-00002]"
+    job = submit(slurm)
+    plan, said = planned(capfd, "-N", "2")
+    assert plan["nodelist"] == "nid[00003-00004]"
+    assert said == (
+        f"nidmap: 2 idle nodes left out, which pending jobs name ({job}); --include takes them\n"
+    )
+    assert planned(capfd, "-N", "2", "--include", "nid00001")[0]["nodelist"] == "nid[00001,00003]"
+    slurm.run(["scancel", job])
+    plan, said = planned(capfd, "-N", "2")
+    assert (plan["nodelist"], said) == ("nid[00001-00002]", "")
+
+
+@needs_slurm
+def test_a_held_job_keeps_nothing(slurm, capfd):
+    submit(slurm, "--hold")
+    assert planned(capfd, "-N", "2")[0]["nodelist"] == "nid[00001-00002]"
+
+
+@needs_slurm
+def test_too_few_besides_them_is_said_and_compare_is_not_bound(slurm, capfd):
+    submit(slurm)
+    assert run([*PLAN, "-N", "6"]) == 1
+    said = capfd.readouterr().err.splitlines()
+    assert said[-1] == (
+        "nidmap: 6 nodes wanted, 5 free beside 2 that pending jobs name; "
+        "--include takes nodes that others wait for"
+    )
+    words = "compare -m torus:8 -N 6 --from idle --pattern ring --strategies nid-order --json"
+    assert run(words.split()) == 0
+
+
+@needs_slurm
+def test_what_a_plan_is_compared_with_is_slurms_own_choice_of_all_idle_nodes(slurm, capfd):
+    submit(slurm)
+    for strategy in ("compact", "auto"):
+        assert run([*PLAN, "-N", "2", "--strategy", strategy, "--json"]) == 0
+        plan = json.loads(capfd.readouterr().out)
+        assert plan["default"]["nodelist"] == "nid[00001-00002]"
+        assert not {"nid00001", "nid00002"} & set(plan["nodes"])
+
+
+@needs_slurm
+def test_a_no_of_slurms_is_said_under_quiet_too(slurm, capfd):
+    assert run([*PLAN, "-N", "2", "--ppn", "999", "--check"]) == 1
+    assert "would never start" in capfd.readouterr().err

@@ -1,0 +1,147 @@
+"""The order with the least predicted time on given nodes, against every order there is."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from placement.errors import UsageError
+from placement.load import load_machine
+from placement.plan import plan
+from rankmap.order import Order
+from rankmap.orders import arrange
+from rankmap.predict import Predictor
+from rankmap.search import budget
+from rankmap.search.auto_order import auto_order, rank_orders
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.slots import slots_of
+
+#: Few ranks on slots that are even or not: machine, nodes, ranks a node, pattern.
+FEW = [
+    ("torus:8,bw=1", "0-5", "1", "stencil:2x3"),
+    ("torus:4x4,bw=1", "0,5,3", "3,2,1", "stencil:2x3"),
+    ("dragonfly:groups=3,chassis=2,blades=3,nodes=2,global=2", "1,13,30", "2,3,2", "ring"),
+    ("tree:2x2x2,bw=1", "6,0,3,5", "1,3,1,2", "ring"),
+    ("fattree:leaf=2,leaves=4,spines=1,bw=1", "7,0,2", "2", "fft:2x3"),
+    ("torus:3x3,bw=1", "8,1,4", "3,3,2", "stencil:2x4"),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_clock(monkeypatch):
+    """Let no clock end a search: on a slow machine it is only later."""
+    monkeypatch.setattr(budget, "DEADLINE", 1e6)
+
+
+def asked_for(spec, nodes, ppn, pattern, **job):
+    on = slots_of(load_machine(spec), nodes, ppn)
+    return Predictor(on.machine, pattern, on.counts.tolist(), **job), on
+
+
+def layouts(on):
+    """Return every way to give ranks their nodes."""
+    return set(itertools.permutations(on.node.tolist()))
+
+
+@pytest.mark.parametrize(("spec", "nodes", "ppn", "pattern"), FEW)
+def test_few_ranks_get_the_best_of_all_orders(spec, nodes, ppn, pattern):
+    latency = None if "," in ppn else 0
+    asked, on = asked_for(spec, nodes, ppn, pattern, latency=latency)
+    ranking = rank_orders(asked, on, Budget(LIMITS.judgements))
+    times = [asked.time(on.rows, Order.of_nodes(np.array(row), on)) for row in layouts(on)]
+    assert ranking.every
+    assert ranking.judged == len(times)
+    assert ranking.best.cost == pytest.approx(min(times), rel=1e-6)
+    assert ranking.best.cost == asked.time(on.rows, ranking.best.placement.slots)
+    assert ranking.default.cost == asked.time(on.rows)
+
+
+#: More ranks: no brute force, but what others find.
+MANY = [
+    ("minicray:dragonfly", "0-9,17,20", "4", "stencil:6x8", {}),
+    ("torus:3x3x2,bw=1", "17,3,5,0,9,11,12,2", "2", "fft:4x4", {}),
+    ("minicray:fattree", "15,0-6", "3,5,4,4,2,6,4,4", "stencil:4x8", {}),
+    ("torus:4x4,bw=1,nodes=2", "24,0-3", "2", "alltoall", {"algorithm": "pairwise"}),
+]
+
+
+@pytest.mark.parametrize(("spec", "nodes", "ppn", "pattern", "job"), MANY)
+def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes, ppn, pattern, job):
+    asked, on = asked_for(spec, nodes, ppn, pattern, **job)
+    made = auto_order(on, pattern, job)
+    figures = made.optimised
+    assert figures["by"] == "time"
+    assert figures["time_s"] == pytest.approx(asked.time(on.rows, made), rel=1e-9)
+    least = figures["time_s"] * (1 - LIMITS.clearly) - 1e-15
+    assert least <= asked.time(on.rows)
+    for strategy in ("hilbert", "column-major", "round-robin"):
+        if asked.pattern.on(on).dims is not None:
+            assert least <= asked.time(on.rows, arrange(on, pattern, strategy))
+    if on.ppn is not None:
+        free = np.isin(np.arange(len(on.machine)), on.rows)
+        same = plan(
+            on.machine, len(on.rows), candidates=free, pattern=pattern, ppn=on.ppn,
+            strategy="auto", **job,
+        )  # fmt: skip
+        assert least <= same.facts["predicted"]["time_s"]
+
+
+def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_done():
+    asked, on = asked_for("minicray:dragonfly", "0-9,17,20", "4", "stencil:6x8")
+    made = auto_order(on, "stencil:6x8", seconds=0.01)
+    assert made.optimised["time_s"] <= asked.time(on.rows)
+    assert not made.optimised["finished"]
+
+
+def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankmap.refine.cache.kernels_compiled", lambda: False)
+    ranks = 36
+    lines = [f"{(r - 6) % ranks + 1} {(r + 6) % ranks + 1}" for r in range(ranks)]
+    (tmp_path / "a.graph").write_text(f"{ranks} {ranks}\n" + "\n".join(lines) + "\n")
+    on = slots_of(load_machine("minicray:torus"), "0-8", "4")
+    made = auto_order(on, f"graph:{tmp_path}/a.graph", {"bytes": 1e5}, seconds=0.5)
+    assert not made.optimised["finished"]
+    assert made.optimised["time_s"] < made.optimised["default_time_s"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "ppn", "pattern", "job", "says"),
+    [
+        ("torus:4x4", "2", "alltoall", {}, "no order makes a difference here"),
+        ("torus:4x4", "3,1,2,2", "alltoall", {}, "no order makes a difference here"),
+        ("torus:4x4", "1", "stencil:2x2,periodic", {"process": 1e-3, "latency": 0},
+         "none of all 24 orders is clearly faster"),
+        ("tree:4x4,dist=1:2", "2", "ring", {}, r"by J \(tree:4x4,dist=1:2 states no bandwidths\)"),
+    ],
+)  # fmt: skip
+def test_what_an_order_was_chosen_by_is_said(spec, ppn, pattern, job, says):
+    on = slots_of(load_machine(spec), "0-3", ppn)
+    made = auto_order(on, pattern, job)
+    assert made.slots.tolist() == list(range(len(on)))
+    assert re.search(says, made.remark)
+    assert made.optimised["finished"]
+
+
+def test_names_alone_are_ordered_by_j():
+    on = slots_of(None, "nid[00003-00006]", "4")
+    made = auto_order(on, "stencil:4x4")
+    assert made.optimised["by"] == "J"
+    assert made.optimised["why"] == "no machine is named"
+    assert made.optimised["cost"] < made.optimised["default_cost"]
+    assert made == arrange(on, "stencil:4x4", "auto")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "job", "says"),
+    [
+        ("stencil:4x4", {}, r"16 ranks, but there are 8 slots \(4 nodes x 2\)"),
+        ("ring", {"routing": "valiant"}, "no routing 'valiant' on a torus"),
+        ("ring", {"bytes": -1}, "bytes -1"),
+        ("ring", {"colour": "red"}, "'colour' is nothing that is known of a job"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(pattern, job, says):
+    on = slots_of(load_machine("torus:4x4"), "0-3", "2")
+    with pytest.raises(UsageError, match=says):
+        auto_order(on, pattern, job)

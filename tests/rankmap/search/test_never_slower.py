@@ -1,0 +1,116 @@
+"""No start, no planner and not Slurm's own choice is faster than ``auto``, by `predict` itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement import planners
+from placement.errors import NidmapError
+from placement.network import routings
+from placement.plan import plan
+from placement.request import Request
+from placement.specs import parse_spec
+from rankmap import orders
+from rankmap.compare import compare_strategies
+from rankmap.pattern.graph import from_edges
+from rankmap.predict import Predictor, predict
+from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.search.budget import LIMITS
+from rankmap.search.node_sets import node_choices
+from tests.effort import examples
+
+SPECS = [
+    "torus:4x3x3,bw=1",
+    "torus:5x4,nodes=2,bw=2,injection=10",
+    "dragonfly:groups=4,chassis=1,blades=4,nodes=2,global=2,injection=10",
+    "dragonfly:groups=3,chassis=2,blades=3,nodes=2,global=4",
+    "fattree:leaf=4,leaves=6,spines=2,bw=1",
+    "fattree:down=3x3x2,up=1x2x2,bw=1",
+    "tree:3x4x2,bw=1",
+]
+
+
+def random_graph(ranks, seed):
+    rng = np.random.default_rng(seed)
+    a, b = np.nonzero(np.triu(rng.random((ranks, ranks)) < 0.3, 1))
+    return from_edges(ranks, a, b, rng.integers(1, 100, len(a)) * 1e4)
+
+
+@st.composite
+def cases(draw, spec):
+    """Return machine, free mask, count and what the job sends."""
+    machine = parse_spec(spec)
+    seed = draw(st.integers(0, 2**31))
+    free = np.random.default_rng(seed).random(len(machine)) < draw(st.sampled_from([0.5, 0.8]))
+    free[:4] = True
+    routing = draw(st.sampled_from(routings(machine)))
+    count = draw(st.integers(2, min(10, int(free.sum()))))
+    ppn = draw(st.sampled_from([1, 2, 3]))
+    ranks = count * ppn
+    part = draw(st.sampled_from([d for d in range(1, ranks + 1) if ranks % d == 0]))
+    kind = draw(st.sampled_from(["alltoall", "alltoall", "fft", "stencil", "ring", "graph", "tp"]))
+    pattern = {
+        "fft": f"fft:{part}x{ranks // part}",
+        "stencil": f"stencil:{part}x{ranks // part}",
+        "graph": random_graph(ranks, seed),
+        "tp": f"training:tp={part},pp=1,dp={ranks // part}",
+    }.get(kind, kind)
+    job = {"pattern": pattern, "ppn": ppn, "latency": draw(st.sampled_from([0, None]))}
+    job["routing"] = routing
+    if kind in ("alltoall", "fft"):
+        job["algorithm"] = draw(st.sampled_from(ALGORITHMS))
+    return machine, free, count, job
+
+
+def starts_of(machine, free, count):
+    """Yield every node list that the answer must not be slower than."""
+    request = Request(count, free)
+    yield from node_choices(machine, request)
+    for name in planners.names():
+        if name not in planners.PREDICTING:
+            try:
+                yield name, plan(machine, count, strategy=name, candidates=free).rows
+            except NidmapError:
+                continue  # does not apply
+
+
+def orders_of(model, rows):
+    """Yield the slots of every order by name that fits, rank r on slot r among them."""
+    yield None
+    slots = model.slots(rows)
+    pattern = fit_pattern(model.pattern, slots)
+    for name in ("hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin"):
+        try:
+            yield orders.find(name)(pattern, slots).slots
+        except NidmapError:
+            continue  # does not apply
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@examples(8)
+@given(data=st.data())
+def test_no_start_and_no_planner_with_any_order_is_faster(spec, data):
+    machine, free, count, job = data.draw(cases(spec))
+    chosen = plan(machine, count, strategy="auto", candidates=free, **job)
+    time = predict(machine, chosen.rows, order=chosen.order, **job).time_s
+    assert time == pytest.approx(chosen.facts["predicted"]["time_s"], rel=1e-9)
+    model = Predictor(machine, **job)
+    starts = {rows.tobytes(): (name, rows) for name, rows in starts_of(machine, free, count)}
+    for name, rows in starts.values():
+        for slots in orders_of(model, rows):
+            seconds = model.time(rows, slots)
+            # Slurm's own choice is kept where nothing is faster by more than this share.
+            assert time <= seconds * (1 + LIMITS.clearly) * (1 + 1e-9), name
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@examples(3)
+@given(data=st.data())
+def test_no_row_of_compare_has_a_larger_likely_gain(spec, data):
+    machine, free, count, job = data.draw(cases(spec))
+    model = Predictor(machine, **job)
+    entries = compare_strategies(model, count, candidates=free).entries
+    gains = {entry.strategy: entry.gain.likely for entry in entries}
+    assert gains["auto"] >= max(gains.values()) * (1 - LIMITS.clearly)

@@ -1,0 +1,251 @@
+"""What strategy ``auto`` promises, on machines and occupancies drawn by lot."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import PlanError, UsageError
+from placement.plan import plan
+from placement.planners import find, names
+from placement.request import Request
+from placement.specs import parse_spec
+from rankmap.predict import Predictor, predict
+from rankmap.predict.background import Other
+from rankmap.search.auto_order import auto_order
+from rankmap.slots import slots_of
+from tests.effort import examples
+
+SPECS = [
+    "dragonfly:groups=5,chassis=2,blades=4,nodes=4,global=8,injection=10",
+    "dragonfly:groups=9,chassis=1,blades=4,nodes=2,global=1",
+    "slingshot:groups=3,switches=4,nodes=4,global=4,nics=2",
+    "torus:4x5x3,nodes=2,bw=1",
+    "torus:9x6,bw=1,injection=3",
+    "fattree:leaf=4,leaves=12,spines=2,bw=1",
+    "fattree:down=3x4x4,up=1x2x3,bw=1",
+    "tree:3x4x5,bw=1",
+    "tree:12",
+]
+
+PATTERNS = ["alltoall", "ring", "stencil:auto", "sort"]
+
+
+@cache
+def machine_of(spec):
+    return parse_spec(spec)
+
+
+@st.composite
+def asked(draw):
+    """Return machine, free mask, count, included rows, what the job sends."""
+    machine = machine_of(draw(st.sampled_from(SPECS)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    free = rng.random(len(machine)) < draw(st.sampled_from([0.3, 0.6, 1.0]))
+    free[rng.integers(0, len(machine), 3)] = True
+    rows = np.flatnonzero(free)
+    count = draw(st.integers(1, min(len(rows), 24)))
+    include = rng.permutation(rows)[: draw(st.integers(0, min(3, count)))]
+    job = {"pattern": draw(st.sampled_from(PATTERNS)), "ppn": draw(st.sampled_from([1, 2, 4]))}
+    return machine, free, count, include, job
+
+
+@examples(40)
+@given(case=asked())
+def test_the_contract_and_never_worse_than_slurm(case):
+    machine, free, count, include, job = case
+    found = plan(
+        machine, count, strategy="auto", candidates=free, include=include, **job, deadline=60
+    )
+    assert len(found.rows) == count == len(set(found.rows.tolist()))
+    assert free[found.rows].all()
+    assert set(include.tolist()) <= set(found.rows.tolist())
+    figures = found.facts["predicted"]
+    default = plan(machine, count, strategy="slurm-none", candidates=free, include=include)
+    judge = Predictor(machine, job["pattern"], job["ppn"])
+    assert figures["default_time_s"] == pytest.approx(judge.time(default.rows), rel=1e-12)
+    assert figures["time_s"] == pytest.approx(judge.time(found.rows, found.order), rel=1e-12)
+    chosen = figures["chosen"]
+    if chosen["by"] == "J":
+        assert machine.name == "tree:12"
+        assert chosen["cost"] <= chosen["default_cost"]
+    else:
+        assert figures["time_s"] <= figures["default_time_s"]
+    assert figures["bound_s"] <= figures["time_s"]
+    assert sorted(found.order.slots.tolist()) == list(range(count * job["ppn"]))
+
+
+@examples(10)
+@given(case=asked())
+def test_the_same_question_has_the_same_answer(case):
+    machine, free, count, include, job = case
+    one, two = (
+        plan(machine, count, strategy="auto", candidates=free, include=include, **job, deadline=60)
+        for _ in range(2)
+    )
+    assert one.rows.tolist() == two.rows.tolist()
+    assert one.order == two.order
+    assert one.why == two.why
+    assert one.facts == two.facts
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_all_free_nodes_can_be_taken(spec):
+    machine = machine_of(spec)
+    found = plan(machine, len(machine), strategy="auto", deadline=60)
+    assert sorted(found.rows.tolist()) == list(range(len(machine)))
+
+
+def test_auto_is_a_strategy_like_any_other():
+    assert "auto" in names()
+    machine = machine_of(SPECS[0])
+    request = Request(count=8, free=machine.free)
+    rows = find("auto")(machine, request)
+    assert len(rows) == 8
+    assert rows.tolist() == plan(machine, 8, strategy="auto").rows.tolist()
+
+
+def test_a_pattern_makes_auto_the_usual_strategy():
+    machine = machine_of(SPECS[3])
+    assert plan(machine, 8).strategy == "compact"
+    assert plan(machine, 8, pattern="alltoall").strategy == "auto"
+    with pytest.raises(UsageError, match="strategy spread predicts nothing"):
+        plan(machine, 8, strategy="spread", pattern="alltoall")
+
+
+def test_where_no_bandwidth_is_known_nodes_and_order_are_those_of_the_least_j():
+    machine = parse_spec("tree:18x4")
+    found = plan(machine, 12, strategy="auto", pattern="stencil:8x9", ppn=6)
+    same = auto_order(slots_of(machine, found.nodes, 6), "stencil:8x9")
+    chosen = {"by": "J", "why": "tree:18x4 states no bandwidths", "cost": 43, "default_cost": 71}
+    assert found.facts["predicted"]["chosen"] == chosen
+    assert {name: same.optimised[name] for name in chosen} == chosen
+    assert found.order.slots.tolist() == same.slots.tolist()
+    assert found.why.startswith("chosen by J (tree:18x4 states no bandwidths): J = 43, 39.4% less")
+    kept = plan(machine, 12, strategy="auto", pattern="ring", ppn=6)
+    assert "is kept, chosen by J" in kept.why
+
+
+def test_without_a_pattern_one_is_assumed_and_said():
+    found = plan(machine_of(SPECS[3]), 8, strategy="auto")
+    assert found.facts["predicted"]["pattern"] == "alltoall"
+    assert any("all-to-all of 1 rank a node is assumed" in note for note in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("spec", "pattern", "count", "asked"),
+    [
+        ("torus:2", "gather", 1, {"ppn": 8}),
+        ("slingshot:groups=6,switches=2,nodes=1", "stencil:1x1x1,staged", 1, {}),
+        ("dragonfly+:groups=7,leaves=1,spines=4,nodes=7", "transposition:30x1", 30, {}),
+    ],
+)
+def test_nothing_between_nodes_is_no_fault(spec, pattern, count, asked):
+    segment = {"segment": 5} if count == 30 else {}  # the default's nodes are others then
+    found = plan(machine_of(spec), count, pattern=pattern, **asked, **segment)
+    assert len(found.rows) == count
+    assert found.why
+
+
+def test_what_makes_no_sense_is_refused():
+    machine = machine_of(SPECS[3])
+    with pytest.raises(UsageError, match="has 16 ranks, but there are 8 slots"):
+        plan(machine, 8, pattern="fft:4x4")
+    with pytest.raises(UsageError, match="'bites' is nothing that is known of a job"):
+        plan(machine, 8, pattern="ring", bites=4)
+    with pytest.raises(UsageError, match="no routing 'minimal'"):
+        plan(machine, 8, pattern="ring", routing="minimal")
+    with pytest.raises(PlanError, match="free"):
+        plan(machine, 5000, pattern="ring")
+
+
+def test_the_default_is_kept_where_nothing_is_clearly_faster():
+    machine = machine_of(SPECS[7])
+    found = plan(machine, 3, pattern="alltoall")
+    figures = found.facts["predicted"]
+    assert figures["ratio"] == 1.0
+    assert "Slurm's own choice" in found.why
+    assert found.rows.tolist() == [0, 1, 2]
+
+
+def test_an_order_that_matters_goes_with_the_nodes():
+    machine = machine_of("torus:9x6,bw=1,injection=3")
+    free = np.ones(len(machine), dtype=bool)
+    free[::4] = False
+    found = plan(machine, 16, pattern="stencil:8x8", ppn=4, candidates=free, latency=0)
+    figures = found.facts["predicted"]
+    alone = predict(machine, np.sort(found.rows), "stencil:8x8", ppn=4, latency=0).time_s
+    assert figures["order"]["sorted_time_s"] == pytest.approx(alone, rel=1e-12)
+    assert figures["order"]["needed"] == (alone > figures["time_s"] * (1 + 1e-6))
+    on_list = predict(machine, found.rows, "stencil:8x8", ppn=4, latency=0, order=found.order)
+    assert on_list.time_s == pytest.approx(figures["time_s"], rel=1e-12)
+
+
+def test_other_jobs_are_kept_away_from():
+    machine = parse_spec("dragonfly:groups=6,chassis=2,blades=4,nodes=4,global=2,injection=10")
+    busy = np.arange(0, 3 * 32, 2)
+    free = np.ones(len(machine), dtype=bool)
+    free[busy] = False
+    alone = plan(machine, 24, pattern="alltoall", candidates=free)
+    beside = plan(
+        machine, 24, pattern="alltoall", candidates=free, background=[Other(busy, 8.0, "a")]
+    )
+    asked = Predictor(machine, "alltoall", background=[Other(busy, 8.0, "a")])
+    assert asked.time(beside.rows) <= asked.time(alone.rows) * 1.005
+    assert beside.facts["predicted"]["background"][0]["job"] == "a"
+
+
+def test_an_adaptive_routing_is_searched_as_it_is():
+    machine = machine_of(SPECS[0])
+    free = np.random.default_rng(5).random(len(machine)) < 0.5
+    found = plan(machine, 12, pattern="fft:3x4", candidates=free, routing="adaptive")
+    figures = found.facts["predicted"]
+    judge = Predictor(machine, "fft:3x4", 1, routing="adaptive")
+    assert figures["routing"] == "adaptive"
+    assert figures["time_s"] == pytest.approx(judge.time(found.rows, found.order), rel=1e-9)
+    assert figures["time_s"] <= figures["default_time_s"]
+
+
+def test_a_deadline_of_nothing_still_has_an_answer():
+    machine = machine_of(SPECS[0])
+    free = np.random.default_rng(2).random(len(machine)) < 0.5
+    found = plan(machine, 40, pattern="alltoall", candidates=free, deadline=0)
+    assert len(found.rows) == 40
+    assert not found.facts["predicted"]["search"]["finished"]
+    assert any("cut short by its deadline" in note for note in found.warnings)
+
+
+def test_progress_is_told_from_nothing_to_all():
+    told = []
+    machine = machine_of(SPECS[3])
+    free = np.random.default_rng(2).random(len(machine)) < 0.7
+    plan(machine, 20, pattern="fft:4x5", candidates=free, progress=told.append)
+    shares = [moment.share for moment in told]
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert 0.1 < shares[-1] < 1.0
+    assert all(isinstance(moment.text, str) and moment.text for moment in told)
+    best = [moment.best_s for moment in told]
+    assert best[0] == np.inf
+    assert best == sorted(best, reverse=True)
+    assert len(told[-1].best) == 20
+
+
+@pytest.mark.parametrize("after", [1, 5, 40])
+def test_who_watches_can_stop_the_search_and_has_the_best_so_far(after):
+    told = []
+
+    def watch(moment):
+        told.append(moment)
+        return len(told) >= after
+
+    machine = machine_of(SPECS[3])
+    free = np.random.default_rng(2).random(len(machine)) < 0.7
+    found = plan(machine, 20, pattern="fft:4x5", candidates=free, progress=watch)
+    assert len(told) == after
+    figures = found.facts["predicted"]
+    assert figures["time_s"] <= min(figures["default_time_s"], told[-1].best_s)
+    assert not figures["search"]["finished"]
+    assert any("the search was stopped" in note for note in found.warnings)

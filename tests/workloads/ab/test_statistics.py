@@ -1,0 +1,228 @@
+"""The intervals hold the truth as often as they say: synthetic data with known ratios."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workloads.ab.analysis import analyse, paired_ratios, pool_runs
+from workloads.ab.arms import schedule
+from workloads.ab.statistics import FEWEST, interval
+from workloads.results import Run
+
+#: Cases a coverage is counted over: 3 standard errors of 95 % are then 3.8 points.
+CASES = 300
+OFF = 3 * math.sqrt(0.95 * 0.05 / CASES)
+
+
+def noise(rng, kind, launches, blocks):
+    if kind == "bursts":  # another job's traffic in one block of ten
+        hit = rng.random((launches, blocks)) < 0.1
+        sign = rng.choice([-1, 1], (launches, blocks))
+        return rng.normal(size=(launches, blocks)) + hit * sign * rng.exponential(
+            15, (launches, blocks)
+        )
+    if kind == "heavy":
+        return rng.standard_t(3, (launches, blocks))
+    return rng.normal(size=(launches, blocks))
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "bursts"])
+@pytest.mark.parametrize(
+    ("launches", "blocks", "between"),
+    [(1, 12, 0), (1, 30, 0), (2, 12, 1), (3, 12, 0), (3, 12, 0.5), (5, 8, 1)],
+)
+def test_the_interval_holds_the_truth_as_often_as_it_says(kind, launches, blocks, between):
+    rng = np.random.default_rng(launches * 1000 + blocks)
+    truth, held = 1.07, 0
+    for _ in range(CASES):
+        logs = math.log(truth) + 0.03 * noise(rng, kind, launches, blocks)
+        logs += 0.03 * between * rng.normal(size=(launches, 1))
+        found = interval(list(logs), resamples=500)
+        held += found.low <= truth <= found.high
+    assert held / CASES >= 0.95 - OFF
+    assert held / CASES <= 0.95 + OFF + 0.02  # no wider than it need be
+
+
+def test_a_difference_of_the_stated_size_is_seen_four_times_in_five():
+    rng = np.random.default_rng(5)
+    seen = 0
+    for _ in range(CASES):
+        probe = interval([0.03 * rng.normal(size=12)], resamples=500)
+        logs = math.log(probe.smallest) + 0.03 * rng.normal(size=12)
+        seen += interval([logs], resamples=500).shown
+    assert 0.7 <= seen / CASES <= 0.97
+
+
+def test_plain_percentiles_would_hold_too_little():
+    """Why the bootstrap is studentised: two launches that differ."""
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(200):
+        logs = rng.normal(size=(2, 12)) + rng.normal(size=(2, 1))
+        drawn = rng.integers(0, 2, (400, 2))
+        again = logs[drawn[:, :, None], rng.integers(0, 12, (400, 2, 12))].mean(axis=(1, 2))
+        low, high = np.quantile(again, [0.025, 0.975])
+        held += low <= 0 <= high
+    assert held / 200 < 0.85
+
+
+@given(
+    st.lists(st.lists(st.floats(-1, 1), min_size=1, max_size=8), min_size=1, max_size=4),
+    st.floats(-2, 2),
+)
+def test_a_factor_moves_the_interval_and_a_swap_turns_it(launches, shift):
+    values = [np.round(np.array(one), 3) for one in launches]
+    found = interval(values, resamples=200)
+    if sum(map(len, values)) < FEWEST:
+        assert found is None
+        return
+    moved = interval([one + shift for one in values], resamples=200)
+    turned = interval([-one for one in values], resamples=200)
+    assert moved.ratio == pytest.approx(found.ratio * math.exp(shift), rel=1e-6)
+    assert turned.ratio == pytest.approx(1 / found.ratio, rel=1e-6)
+    assert found.low <= found.ratio * (1 + 1e-12)
+    assert found.ratio <= found.high * (1 + 1e-12)
+    if found.low > 0 and found.high < math.inf:
+        assert turned.high == pytest.approx(1 / found.low, rel=1e-6)
+
+
+def test_values_that_are_all_the_same_have_no_width():
+    found = interval([np.full(8, math.log(2))])
+    assert (found.ratio, found.low, found.high) == pytest.approx((2, 2, 2))
+    assert found.shown
+    assert interval([np.zeros(5)]) is None
+    with pytest.raises(ValueError, match="not finite"):
+        interval([np.array([np.nan] * 8)])
+
+
+@given(st.integers(1, 6), st.integers(0, 12), st.integers())
+def test_blocks_have_each_arm_once_by_the_seed(arms, blocks, seed):
+    turns = schedule(arms, blocks, seed)
+    assert turns == schedule(arms, blocks, seed)
+    assert [sorted(turn) for turn in turns] == [list(range(arms))] * blocks
+
+
+def test_both_orders_of_a_block_occur_about_as_often():
+    first = [turn[0] for turn in schedule(2, 2000, 9)]
+    assert 0.45 < sum(first) / 2000 < 0.55
+
+
+ARMS = [
+    {"name": "default", "order": "default", "members": [0, 1], "control": ""},
+    {"name": "auto", "order": "auto", "members": [1, 0], "control": ""},
+    {"name": "default again", "order": "default", "members": [0, 1], "control": "A/A"},
+]
+
+
+def samples(rng, factors, *, launches=1, blocks=12, drift=0.0, noise=0.02, seed=0, warm=True):
+    """Return rows as a run leaves them: every arm's factor on one drifting, noisy machine."""
+    rows, now = [], 0
+    for launch in range(launches):
+        luck = math.exp(0.05 * rng.normal())
+        for block, turn in enumerate(schedule(len(factors), blocks + 1, f"{seed} {launch}")):
+            for visit, arm in enumerate([*turn, *reversed(turn)]):  # there and back
+                for repetition in range(3):
+                    now += 1
+                    slow = 5.0 if warm and repetition == 0 else 1.0  # a cold start
+                    seconds = slow * luck * math.exp(drift * now + noise * rng.normal())
+                    seconds *= factors[arm] * 1e-3
+                    row = {
+                        "launch": f"l{launch}",
+                        "block": block,
+                        "visit": visit,
+                        "arm": ARMS[arm]["name"],
+                        "repetition": repetition,
+                        "warmup": int(block == 0 or repetition == 0),
+                        "max": seconds,
+                    }
+                    rows += [{**row, "phase": phase} for phase in ("communication", "total")]
+    return rows
+
+
+def verdicts(rows, arms=ARMS):
+    found = analyse({"visits": 2, "arms": arms}, rows)
+    return {c["arm"]: c for c in found["comparisons"] if c["phase"] == "communication"}, found
+
+
+def test_a_known_ratio_is_found_under_a_drift_that_is_larger():
+    rng = np.random.default_rng(1)
+    rows = samples(rng, [1.0, 1 / 1.05, 1.0], drift=1e-3, noise=0.01)
+    by_arm, found = verdicts(rows)
+    assert by_arm["auto"]["verdict"] == "faster"
+    assert by_arm["auto"]["low"] < 1.05 < by_arm["auto"]["high"]
+    assert by_arm["auto"]["high"] / by_arm["auto"]["low"] < 1.04
+    assert by_arm["default again"]["verdict"].startswith("no difference shown, as it should be")
+    assert found["trusted"]
+    slow, _ = verdicts(samples(rng, [1.0, 1.05, 1.0], noise=0.01))
+    assert slow["auto"]["verdict"] == "slower"
+
+
+def test_the_same_order_twice_shows_a_difference_at_about_the_nominal_rate():
+    rng = np.random.default_rng(2)
+    shown = 0
+    for seed in range(200):
+        rows = samples(rng, [1.0, 1.0, 1.0], launches=1 + 2 * (seed % 2), blocks=8, seed=seed)
+        by_arm, _ = verdicts(rows)
+        shown += by_arm["auto"]["shown"]
+    assert shown / 200 < 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_no_claim_stands_where_the_control_differs_from_itself():
+    rng = np.random.default_rng(3)
+    by_arm, found = verdicts(samples(rng, [1.0, 0.8, 0.9], noise=0.01))
+    assert not found["trusted"]
+    assert "not to be trusted" in by_arm["auto"]["verdict"]
+    assert "prove nothing" in by_arm["default again"]["verdict"]
+
+
+def test_an_arm_in_the_same_order_is_a_control_whatever_it_is_called():
+    rng = np.random.default_rng(4)
+    same = [ARMS[0], {**ARMS[1], "members": [0, 1]}]
+    by_arm, found = verdicts(samples(rng, [1.0, 0.9], noise=0.01), same)
+    assert "prove nothing" in by_arm["auto"]["verdict"]
+    assert not found["trusted"]
+
+
+def test_warm_ups_and_blocks_cut_short_do_not_count():
+    rng = np.random.default_rng(6)
+    rows = samples(rng, [1.0, 0.9], noise=0.0)
+    cut = [r for r in rows if r["block"] < 12 or (r["block"] == 12 and r["visit"] < 3)]
+    table = {}
+    for row in cut:
+        if not row["warmup"] and row["phase"] == "total":
+            table.setdefault((row["launch"], row["block"], row["arm"]), {}).setdefault(
+                row["visit"], []
+            ).append(row["max"])
+    table = {key: list(visits.values()) for key, visits in table.items()}
+    (logs,) = paired_ratios(table, "default", "auto", 2)
+    assert len(logs) == 11
+    assert np.exp(logs) == pytest.approx(1 / 0.9)
+
+
+def test_too_few_blocks_give_no_interval_and_no_claim():
+    rng = np.random.default_rng(7)
+    by_arm, _ = verdicts(samples(rng, [1.0, 0.5, 1.0], blocks=5))
+    assert by_arm["auto"]["ratio"] is None
+    assert by_arm["auto"]["verdict"].startswith("not enough")
+
+
+def test_only_what_is_alike_is_pooled():
+    from placement.errors import UsageError
+
+    rng = np.random.default_rng(8)
+    header = {"workload": "fft", "workload_options": {"n": 8}, "ranks": 2, "arms": ARMS[:2]}
+    rows = samples(rng, [1.0, 1.0])
+    other = [{**row, "launch": "l9"} for row in rows]
+    _, both = pool_runs([Run("a", header, rows), Run("b", header, other)])
+    assert len(both) == 2 * len(rows)
+    with pytest.raises(UsageError, match="the same launch is in a and b"):
+        pool_runs([Run("a", header, rows), Run("b", header, rows)])
+    with pytest.raises(UsageError, match="another ranks: 4, not 2"):
+        pool_runs([Run("a", header, rows), Run("b", {**header, "ranks": 4}, other)])
+    with pytest.raises(UsageError, match="other arms"):
+        pool_runs([Run("a", header, rows), Run("b", {**header, "arms": ARMS}, other)])
+    with pytest.raises(UsageError, match="no A/B samples"):
+        pool_runs([Run("a", header, rows), Run("b", {}, [])])

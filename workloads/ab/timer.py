@@ -1,0 +1,164 @@
+"""The figure of one launch: what the program says itself, or the wall time of the launch."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from placement.errors import ParseError, UsageError, printable
+
+__all__ = ["UNITS", "Timer", "timer_of"]
+
+#: Seconds of each unit of time.
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+
+#: What the programs of ``nidmap bench`` say at their end, and how one is told from its command.
+_BENCH_TIME = re.compile(r"^nidmap: (?:communication|total) took ([0-9.e+-]+) s$", re.MULTILINE)
+_BENCH = re.compile(r"(?:^|[ /])nidmap bench |-m workloads\.")
+
+#: Bytes at the end of an output that are looked at.
+_MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Where the figure of a launch comes from.
+
+    Attributes
+    ----------
+    regex : re.Pattern or None
+        Its first group is the figure, its last match counts; None: wall time.
+    unit : str
+        One of `UNITS`; any word for a rate.
+    higher_is_better : bool
+        True for a rate, False for a time.
+    file : str or None
+        Where the program writes it; None: it prints it.
+    """
+
+    regex: re.Pattern[str] | None = None
+    unit: str = "s"
+    higher_is_better: bool = False
+    file: str | None = None
+
+    def written(self) -> tuple[str, int]:
+        """Return what the file holds before a launch, and since when; ('', 0) if there is none."""
+        if not self.file or not os.path.exists(self.file):
+            return "", 0
+        return _end_of(self.file), os.stat(self.file).st_mtime_ns
+
+    def read(self, paths: Sequence[str], before: tuple[str, int] = ("", 0)) -> float | None:
+        """Return the figure as the program states it, None where it is not to state one.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            Files with what it printed; the first that has a match counts.
+        before : (str, int)
+            What was `written` before the launch: what it has added since is looked at, or
+            all of a file that it has written anew.
+
+        Raises
+        ------
+        ParseError
+            No match, or what matches is not a number above 0.
+        """
+        if self.regex is None:
+            return None
+        for path in paths if self.file is None else (self.file,):
+            text = _end_of(path)
+            anew = self.file is not None and self.written()[1] != before[1] and text == before[0]
+            new = text if anew else text.removeprefix(before[0])
+            *_, last = (None, *self.regex.finditer(new))
+            if last is not None:
+                return _figure(last[1], path)
+        if self.file is not None:
+            raise ParseError(self.file, 0, "nothing that a launch wrote to it matches --time-regex")
+        raise ParseError(
+            paths[0], 0, "nothing in it matches --time-regex", f"nor in {printable(paths[-1])}"
+        )
+
+    def cost(self, figure: float) -> float:
+        """Return a figure as what is compared: seconds, or for a rate its inverse."""
+        return 1.0 / figure if self.higher_is_better else figure * UNITS[self.unit]
+
+    def document(self) -> dict[str, Any]:
+        """Return the timer as a header keeps it."""
+        kind = "rate" if self.higher_is_better else "time"
+        return {
+            "regex": self.regex.pattern if self.regex else None,
+            "unit": self.unit,
+            "higher_is_better": self.higher_is_better,
+            "file": self.file,
+            "words": f"the program's own {kind}" if self.regex else "wall time of the launch",
+        }
+
+
+def timer_of(
+    regex: str | None,
+    unit: str | None,
+    higher_is_better: bool,
+    file: str | None = None,
+    command: Sequence[str] = (),
+) -> Timer:
+    """Return the timer that the options ask for; a program of ``nidmap bench`` has its own.
+
+    Raises
+    ------
+    UsageError
+        An expression that is none or has no group, a unit that is none of time.
+
+    Examples
+    --------
+    >>> timer_of("Loop time of ([0-9.]+)", "ms", False).cost(250.0)
+    0.25
+    """
+    if regex is None:
+        if unit or higher_is_better or file:
+            raise UsageError(
+                "--unit, --higher-is-better and --time-file say what --time-regex finds, and where"
+            )
+        return Timer(_BENCH_TIME if _BENCH.search(" ".join(command)) else None)
+    try:
+        compiled = re.compile(regex, re.MULTILINE)
+    except re.error as error:
+        raise UsageError(f"--time-regex {printable(regex, 60)}: {error}") from None
+    if not compiled.groups:
+        raise UsageError(
+            f"--time-regex {printable(regex, 60)} has no group",
+            "put the number in brackets: 'Loop time of ([0-9.]+)'",
+        )
+    if higher_is_better:
+        return Timer(compiled, unit or "", True, file)
+    if unit not in (None, *UNITS):
+        raise UsageError(
+            f"--unit {printable(unit or '', 20)} is not a unit of time: {', '.join(UNITS)}",
+            "a rate has any unit, with --higher-is-better",
+        )
+    return Timer(compiled, unit or "s", file=file)
+
+
+def _figure(text: str | None, path: str) -> float:
+    """Return the number that an expression found; Fortran writes exponents with D."""
+    try:
+        found = float((text or "").upper().replace("D", "E"))
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise ParseError(
+            path, 0, f"--time-regex finds {printable(text or 'nothing', 40)}, no number above 0"
+        )
+    return found
+
+
+def _end_of(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _MOST_BYTES))
+            return stream.read().decode("utf-8", "replace")
+    except OSError as error:
+        raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None

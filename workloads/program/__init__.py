@@ -1,8 +1,0 @@
-"""Does an order of ranks help the user's own program? Launched again and again, arms in turn.
-
-`arms`     what is compared, and in which turns: the command as it is, and with its ranks in order
-`timer`    the figure of a launch: the program's own, or wall time
-`commands` ``nidmap ab``: the launches, one after another, and what is kept of them
-
-Statistics, verdicts and words are those of ``nidmap bench ab`` (`workloads.ab`).
-"""
