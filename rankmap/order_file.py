@@ -75,9 +75,9 @@ def read_text(path: str) -> tuple[str, str]:
     try:
         if path == "-":
             claim_stdin("the order's -")
-            return sys.stdin.buffer.read().decode(), "-"
+            return sys.stdin.buffer.read().decode("utf-8-sig"), "-"
         with open(path, "rb") as stream:
-            return stream.read().decode(), path
+            return stream.read().decode("utf-8-sig"), path
     except OSError as error:
         raise ParseError(path, 0, error.strerror or str(error)) from None
     except UnicodeDecodeError:

@@ -11,26 +11,26 @@ from collections.abc import Callable
 
 __all__ = ["listen", "step"]
 
-_listening: list[Callable[[], object]] = []
+_listening: list[Callable[[str], object]] = []
 
 
-def listen(to: Callable[[], object] | None) -> None:
-    """Have `to` called at every step from now on; None: nothing any more."""
+def listen(to: Callable[[str], object] | None) -> None:
+    """Have `to` called with what goes on at every step from now on; None: nothing any more."""
     _listening[:] = [] if to is None else [to]
 
 
-def step() -> None:
-    """Say that the work has come one step further.
+def step(text: str = "") -> None:
+    """Say that the work has come one step further, and what it does now; '': as before.
 
     Examples
     --------
     >>> heard = []
-    >>> listen(lambda: heard.append("step"))
-    >>> step()
+    >>> listen(heard.append)
+    >>> step("bisecting")
     >>> listen(None)
     >>> step()
     >>> heard
-    ['step']
+    ['bisecting']
     """
     for to in _listening:
-        to()
+        to(text)

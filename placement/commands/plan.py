@@ -294,10 +294,10 @@ AFTER = 0.5
 
 
 @contextmanager
-def bar() -> Iterator[Callable[[float, str], None] | None]:
+def bar(after: float = AFTER) -> Iterator[Callable[[float, str], None] | None]:
     """Yield what is told how much is done (0 to 1) and what is going on; None without a terminal.
 
-    The bar goes to stderr and is taken away at the end.
+    The bar goes to stderr, after so many seconds, and is taken away at the end.
     """
     if not sys.stderr.isatty():
         yield None
@@ -307,7 +307,7 @@ def bar() -> Iterator[Callable[[float, str], None] | None]:
     def show(done: float, text: str) -> None:
         """Show how much is done, from the first moment that a person would wonder."""
         nonlocal shown
-        if shown is None and time.monotonic() >= begun + AFTER:
+        if shown is None and time.monotonic() >= begun + after:
             shown = _progress()
             shown.start()
         if shown is not None:
@@ -322,9 +322,16 @@ def bar() -> Iterator[Callable[[float, str], None] | None]:
 
 def _progress() -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+    text = TextColumn("{task.description}", markup=False)
+    columns = BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), text
     shown = Progress(*columns, console=Console(stderr=True), transient=True)
     shown.add_task("", total=1.0)
     return shown

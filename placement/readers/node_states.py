@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.readers.slurm_switches import MAX_NODES
+from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Fault, LineCounts, NodeRecords
 
 __all__ = ["FIGURES", "StatedNode", "is_known", "node_state", "slurm_state", "states_dump", "worst"]
@@ -129,7 +129,7 @@ def states_dump(
     Raises
     ------
     ParseError
-        Where there are more than `MAX_NODES` nodes.
+        Where there are more than `MOST_NODES` nodes.
     """
     found: dict[str, StatedNode] = {}
     for node in printed:
@@ -138,8 +138,8 @@ def states_dump(
             state = max(before.state, node.state, key=worst)
             planned, up = before.planned or node.planned, before.up or node.up
             found[node.name] = before._replace(state=state, planned=planned, up=up)
-        elif len(found) > MAX_NODES:
-            raise ParseError(source, node.line, f"more than {MAX_NODES:,} nodes")
+        elif len(found) > MOST_NODES:
+            raise ParseError(source, node.line, f"more than {MOST_NODES:,} nodes")
     parameters = {"jobs": True} if jobs else {}
     if not found:
         fault = Fault(0, "no-nodes", empty, "is this the right cluster?", fatal=not jobs)

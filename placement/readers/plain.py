@@ -9,8 +9,9 @@ from placement.errors import ParseError, printable
 from placement.readers import resembling
 from placement.records import LineCounts
 
-#: More lines than this are not a dump of a machine; a list of them would fill the memory.
-MAX_LINES = 1_000_000
+#: Most nodes that one dump may name, and lines that it may have: ten times what the largest
+#: machines have (160,000 nodes); lists of more would fill the memory.
+MOST_NODES = MAX_LINES = 1 << 21
 
 
 def sniffing(pattern: str, flags: int = re.I | re.M | re.A) -> Callable[[str], bool]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from placement.errors import ParseError, printable
 from placement.readers import resembling
-from placement.readers.plain import two_formats
+from placement.readers.plain import MOST_NODES, two_formats
 from placement.records import LineCounts
 from placement.support.array_types import Ints, Ints32, Mask, Strs
 
@@ -180,9 +180,8 @@ def _values(data: Bytes, start: Ints, length: Ints, hexed: Ints) -> Ints32:
     return value.astype(np.int32)
 
 
-#: More nodes, and more tiles, than this are refused: three times what the
-#: largest lists known have (160,000 nodes; 553,000 tiles).
-MOST_NODES, MOST_TILES = 500_000, 2_000_000
+#: More tiles than this are refused: three times what the largest list known has (553,000).
+MOST_TILES = 2_000_000
 
 #: More shapes of row than this are refused (a real dump has five to fifty).
 MOST_KINDS = 10_000

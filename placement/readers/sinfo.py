@@ -20,8 +20,8 @@ import numpy as np
 
 from placement.errors import ParseError, printable
 from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
-from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
-from placement.readers.slurm_switches import MAX_NODES, expand
+from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
+from placement.readers.slurm_switches import expand
 from placement.records import Dump, Fault, LineCounts
 
 __all__ = ["QUERY", "gpus_of", "read", "sniff"]
@@ -197,8 +197,8 @@ class _Table:
             single = _NAME.fullmatch(listed)
             found = (listed,) if single else expand(listed, self.source, line, "NODELIST")
             total += 0 if single else len(found)
-            if total > MAX_NODES:
-                raise ParseError(self.source, line, f"more than {MAX_NODES:,} nodes")
+            if total > MOST_NODES:
+                raise ParseError(self.source, line, f"more than {MOST_NODES:,} nodes")
             for name in found:
                 self.partitions.setdefault(name, {})[partition] = None
                 yield StatedNode(name, state, planned, line, figures, up)

@@ -24,10 +24,9 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.lists import expanding
 from placement.lists.piece import Piece
+from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Fault, LineCounts, NodeRecords, SwitchRecord
 
-#: Most nodes that one dump may name; the largest machines have some 160,000.
-MAX_NODES = 500_000
 #: Slurm counts switches and blocks in sixteen bits.
 MAX_SWITCHES = 65_534
 #: slurmctld gives up on a tree ("is not a tree") after so many passes.
@@ -79,8 +78,8 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     try:
         if set(text) & set("*:#"):
             raise ParseError(source, line, f"{printable(text)!r} is not a list of names")
-        if expanding.count(piece, source) > MAX_NODES:
-            raise ParseError(source, line, f"more than {MAX_NODES:,} names in one list")
+        if expanding.count(piece, source) > MOST_NODES:
+            raise ParseError(source, line, f"more than {MOST_NODES:,} names in one list")
         names = tuple(expanding.expand(piece, source))
         if not names:
             raise ParseError(source, line, f"{printable(text)!r} names nothing")
@@ -138,8 +137,8 @@ def resolve(
     for row in declared:
         switch = _expand_switch(row, source, both, faults)
         total += len(switch.nodes) + len(switch.children)
-        if total > MAX_NODES:
-            raise ParseError(source, row.line, f"more than {MAX_NODES:,} nodes in one topology")
+        if total > MOST_NODES:
+            raise ParseError(source, row.line, f"more than {MOST_NODES:,} nodes in one topology")
         switches.append(switch)
     if kind == "tree":
         for s in switches:

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
+from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.slurm_switches import (
-    MAX_NODES,
     Declared,
     block_size_faults,
     expand,
@@ -340,8 +339,8 @@ def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | N
     faults = list(_shape_faults(torus))
     boxes = [] if faults else _boxes(torus, source, faults)
     names = np.array([name for _, _, listed in boxes for name in listed], dtype=np.str_)
-    if len(names) > MAX_NODES:
-        raise ParseError(source, torus.line, f"more than {MAX_NODES:,} nodes in one torus")
+    if len(names) > MOST_NODES:
+        raise ParseError(source, torus.line, f"more than {MOST_NODES:,} nodes in one torus")
     twice = first_repeat(names.tolist())
     if twice:
         text = f"torus {printable(torus.name)}: node {printable(twice)} stands in two cells"

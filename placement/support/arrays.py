@@ -58,7 +58,10 @@ def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
         return key, *columns
     order = np.argsort(key, kind="stable")
     key = key[order]
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    differs = key[1:] != key[:-1]
+    if differs.all():
+        return key, *(column[order] for column in columns)
+    first = np.flatnonzero(np.append(True, differs))
     return key[first], *(np.add.reduceat(column[order], first) for column in columns)
 
 

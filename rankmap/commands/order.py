@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +16,19 @@ from placement.errors import LaunchError, UsageError
 from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
     from rankmap.pattern import Pattern
 
 __all__ = ["launch_options", "order", "run", "run_command", "step_options"]
+
+#: Seconds of a search that are said before it begins.
+_LONG = 5.0
+
+#: The deadline of auto where nobody states one, for more ranks than these.
+_USUAL_DEADLINE, _MANY = 120.0, 1 << 17
 
 #: Seconds that choosing an order may take while a launch of Slurm's filter waits.
 _PATIENCE = "1"
@@ -94,6 +103,12 @@ def run_command(
     help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
 @click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Processor time for auto and graph; default: none, and 120 for 131,072 ranks or more.",
+)
 @sending_options
 @_launcher_order_option
 @mapping_limit_option
@@ -113,6 +128,7 @@ def order(
     job: JobArguments,
     strategy: str,
     relax: bool,
+    deadline: float | None,
     launcher_order: str | None,
     mapping_limit: str | None,
     form: str | None,
@@ -165,7 +181,11 @@ def order(
     slots = job.slots(job.machine())
     asked = _add_relax(strategy) if relax else strategy
     sent = job_of(model)
-    made = order_by_strategy(slots, wanted, asked, sent)
+    seconds = _seconds_left(deadline, asked, len(slots))
+    if asked == "graph" and deadline is not None:
+        asked = f"graph:seconds={seconds:g}"
+    with _shown(len(slots), asked, wanted, seconds):
+        made = order_by_strategy(slots, wanted, asked, sent, seconds)
     made, told = fit_format(made, chosen, way, mapping_limit, sent)
     fitted = parse_pattern(wanted).on(made.on)
     if binder:
@@ -173,6 +193,8 @@ def order(
     else:
         write_output(emit(made, chosen, way), output)
     _report(made, chosen, launcher_order)
+    if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
+        say("nidmap: --deadline has ended the search: more seconds may find a better order")
     copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.get("bytes"))[0])
     if copies:
         say(f"nidmap: {copies.sentence()}")
@@ -180,6 +202,47 @@ def order(
         say(f"nidmap: {told}")
     if sent and asked != "auto":
         say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
+
+
+def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
+    """Return the processor time that is left of a deadline after what was read until now."""
+    if deadline is None and (strategy != "auto" or ranks <= _MANY):
+        return math.inf
+    deadline = _USUAL_DEADLINE if deadline is None else deadline
+    if strategy not in ("auto", "graph"):
+        raise UsageError("--deadline is for --strategy auto and graph", "others take no search")
+    return max(deadline - time.process_time(), 0.001)
+
+
+@contextmanager
+def _shown(ranks: int, strategy: str, pattern: str, seconds: float) -> Iterator[None]:
+    """Say what is expected of a long search, and show on a terminal how far it is."""
+    from placement.commands.plan import AFTER, bar
+    from rankmap.pattern import parse_pattern
+    from rankmap.pattern.graph import Graph
+    from rankmap.progress import listen
+    from rankmap.refine.budget import seconds_for
+
+    searched = strategy.partition(":")[0] in ("auto", "graph")
+    usual = seconds_for(ranks) * (2 if strategy == "auto" else 1)
+    expected = min(usual, seconds) if searched else 1.0
+    with bar(0 if expected >= _LONG else AFTER) as show:
+        begun, doing = time.process_time(), strategy
+
+        def tell(text: str) -> None:
+            nonlocal doing
+            doing = text or doing
+            if show is not None:
+                show(min((time.process_time() - begun) / expected, 0.99), doing)
+
+        listen(tell)
+        try:
+            if expected >= _LONG and isinstance(parse_pattern(pattern), Graph):
+                ends = "" if math.isfinite(seconds) else "; --deadline S ends it sooner"
+                say(f"nidmap: a graph of {ranks:,} ranks takes about {expected:.0f} s{ends}")
+            yield
+        finally:
+            listen(None)
 
 
 def _bind(

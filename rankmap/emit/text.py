@@ -27,6 +27,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 _PLAIN = re.compile(r"[0-9,\s]*", re.ASCII)
 _TOO_LONG = re.compile(r"[0-9]{19}", re.ASCII)
 _TOKEN = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", re.ASCII)
+_WHOLE = re.compile(r"[-+]?[0-9]+", re.ASCII)
 
 
 class BrokenOrderError(ParseError):
@@ -160,6 +161,9 @@ def _tokens(bare: str) -> Iterator[tuple[int, str]]:
 
 def _run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
     match = _TOKEN.fullmatch(token)
+    if _WHOLE.fullmatch(token) and (not match or int(match[1]) >= n):
+        number = printable(token, 30)
+        raise BrokenOrderError(source, line, f"{what} {number} is not one of 0 to {n - 1}")
     if not match:
         raise ParseError(source, line, f"'{printable(token, 30)}' is not a {what}")
     low, high = int(match[1]), int(match[2] or match[1])

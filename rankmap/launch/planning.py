@@ -112,7 +112,7 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         nothing = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nothing, stream)
-        listen(lambda: os.write(mouth, b"\n"))
+        listen(lambda _: os.write(mouth, b"\n"))
         found: dict[str, Any] = {}
         for found in work():
             _say(mouth, found)

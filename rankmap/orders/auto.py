@@ -168,7 +168,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
     best = Choice(default, DEFAULT, first, first, bound, {DEFAULT: first})
     effort = _effort(pattern, slots, seconds)
     for name, wanted in _candidates(pattern, slots):
-        progress.step()
+        progress.step(name)
         if best.close:
             break
         if name == "graph" and effort < 1:

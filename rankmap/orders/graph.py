@@ -18,12 +18,16 @@ from rankmap.orders import ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import GridPattern, Lines
+from rankmap.refine.budget import seconds_for
 from rankmap.refine.cache import remark
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import Slots
 
 __all__ = ["as_graph", "graph", "number_option"]
+
+#: The least effort of a search.
+LEAST = 0.01
 
 #: Edges that a pattern is expanded to at most.
 MOST_EDGES = 1 << 22
@@ -35,11 +39,19 @@ def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
 
     Every node gets exactly its ranks, in ascending order on it. The same
     graph and slots always give the same order. ``graph:effort=4`` takes four
-    times as long, ``graph:effort=0.3`` less than a third.
+    times as long, ``graph:effort=0.3`` less than a third. ``graph:seconds=20`` takes no
+    more effort than there is time for, by what it is known to take.
     """
-    effort = number_option("graph", options, "effort", 1.0, (0.01, 1000))
-    node = map_graph(as_graph(pattern), slots, job_distance(slots), effort)
-    return replace(Order.of_nodes(node, slots), remark=remark())
+    effort, seconds, said = 1.0, math.inf, [remark()]
+    if options.startswith("seconds="):
+        seconds = number_option("graph", options, "seconds", math.inf, (0, math.inf))
+        effort = max(min(1.0, seconds / seconds_for(len(slots))), LEAST)
+        if effort < 1:
+            said.append(f"mapped with {effort:.0%} of the usual search: it was to end in time")
+    else:
+        effort = number_option("graph", options, "effort", 1.0, (LEAST, 1000))
+    node = map_graph(as_graph(pattern), slots, job_distance(slots), effort, seconds)
+    return replace(Order.of_nodes(node, slots), remark="; ".join(filter(None, said)))
 
 
 def number_option(
@@ -69,14 +81,16 @@ def number_option(
     return number
 
 
-def map_graph(found: Graph, slots: Slots, distance: Distance, effort: float = 1.0) -> Ints:
+def map_graph(
+    found: Graph, slots: Slots, distance: Distance, effort: float = 1.0, seconds: float = math.inf
+) -> Ints:
     """Return the node of each rank: the best of all where ranks are few enough to try them all."""
     from rankmap.refine import budget
     from rankmap.refine.exhaustive import search_all
     from rankmap.refine.mapping import map_ranks
 
     if found.size > budget.FEW:
-        return map_ranks(found, slots.counts, distance, effort=effort)
+        return map_ranks(found, slots.counts, distance, effort=effort, seconds=seconds)
     best = search_all(found, slots.node, slots.counts, distance)
     if best is not None:
         return best

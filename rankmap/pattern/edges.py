@@ -29,11 +29,22 @@ def symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ints
     [[0, 1, 2], [1, 0], [2.0, 2.0]]
     """
     kept = (a != b) & (weight > 0)
-    a, b, weight = a[kept], b[kept], weight[kept]
-    key, weight = sum_by_key(np.append(a * n + b, b * n + a), np.append(weight, weight))
-    row, column = np.divmod(key, max(n, 1))
-    indptr = np.searchsorted(row, np.arange(n + 1)).astype(np.int64)
-    return indptr, column, weight.astype(np.float64)
+    key, weight = (np.minimum(a, b) * n + np.maximum(a, b))[kept], weight[kept]
+    if not (key[1:] > key[:-1]).all():
+        key, weight = sum_by_key(key, weight)
+    low, high = np.divmod(key, max(n, 1))
+    below, above = np.bincount(high, minlength=n), np.bincount(low, minlength=n)
+    indptr = np.append(0, np.cumsum(below + above))
+    # Each row holds the ends below it, then those above: both ascend already where edges are
+    # taken in the order of their higher end, and of their lower.
+    edge, by_high = np.arange(len(key)), np.argsort(high, kind="stable")
+    indices, weights = np.empty(2 * len(key), dtype=np.int64), np.empty(2 * len(key))
+    for place, end, order in (
+        (edge + (indptr[1:] - np.cumsum(above))[low], high, edge),
+        (edge + (indptr[:-1] - np.cumsum(below) + below)[high[by_high]], low, by_high),
+    ):
+        indices[place], weights[place] = end[order], weight[order]
+    return indptr, indices, weights
 
 
 def distinct(values: Ints) -> int:

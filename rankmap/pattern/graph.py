@@ -7,8 +7,10 @@ from its name and first lines (`rankmap.readers`).
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import os
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -272,28 +274,60 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
         where they state one edge twice (``graph:``).
     text : str
         The pattern as it was asked for.
+
+    Returns
+    -------
+    Graph
+        Of a matrix that is not symmetric, `known` has the messages with their directions.
     """
-    n = entries.ranks
-    kept = entries.weight != 0
-    key, weight = sum_by_key((entries.a * n + entries.b)[kept], entries.weight[kept])
-    a, b = np.divmod(key, max(n, 1))
-    place = np.minimum(np.searchsorted(key, b * n + a), len(key) - 1)
-    back = np.where(key[place] == b * n + a, weight[place], 0.0)
+    low, high, there, back = _pairs(entries)
+    entries = entries._replace(a=low, b=high, weight=there)  # lets go of what was read
     notes = list(entries.notes)
-    loops = int((a == b).sum())
+    loops = int((low == high).sum())
     if loops:
         notes.append(f"{loops} ranks send to themselves: that costs nothing and is left out")
-    uneven = int(((back != weight) & (a < b)).sum() + ((back == 0) & (a > b)).sum())
+    uneven = int(((there != back) & (low < high)).sum())
     if uneven and not entries.undirected:
         how = "what goes both ways is added up" if both else "the larger of the two counts"
         notes.append(f"not symmetric ({uneven} pairs differ): {how}")
     if entries.undirected:
-        once, total = np.ones(len(a), dtype=bool), weight * (2.0 if both else 1.0)
-    else:  # a pair that is stated one way only stands here once
-        once, total = (a < b) | (back == 0), weight + back if both else np.maximum(weight, back)
-    return from_edges(
-        n, a[once], b[once], total[once], stated=entries.stated, text=text, notes=tuple(notes)
+        total = (there + back) * (2.0 if both else 1.0)
+    else:
+        total = there + back if both else np.maximum(there, back)
+    more: dict[str, Any] = {"stated": entries.stated, "text": text, "notes": tuple(notes)}
+    if both and uneven and not entries.undirected:
+        ways = (low, high, there), (high, low, back)
+        kept = [(low != high) & (way[2] != 0) for way in ways]
+        more["known"] = {
+            DIRECTED: tuple(
+                np.concatenate([way[k][mine] for way, mine in zip(ways, kept, strict=True)])
+                for k in range(3)
+            )
+        }
+    return from_edges(entries.ranks, low, high, total, **more)
+
+
+def _pairs(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return each pair of ranks once, and what goes up and down the numbers of its ranks."""
+    n = max(entries.ranks, 1)
+    key = np.minimum(entries.a, entries.b)  # in place: a large file has tens of millions
+    key *= n
+    key += np.maximum(entries.a, entries.b)
+    key *= 2
+    key += entries.a > entries.b
+    kept = entries.weight != 0
+    every = bool(kept.all())
+    key, weight = sum_by_key(
+        key if every else key[kept], entries.weight if every else entries.weight[kept]
     )
+    down = (key & 1).astype(np.bool_)
+    key >>= 1
+    first = np.append(True, key[1:] != key[:-1])[: len(key)]
+    pair = np.cumsum(first, dtype=np.int32) - 1
+    sums = np.zeros((2, int(first.sum())))
+    for way, mine in enumerate((~down, down)):
+        sums[way, pair[mine]] = weight[mine]
+    return *np.divmod(key[first], n), *sums
 
 
 def _read(name: str, path: str) -> Pattern:
@@ -304,15 +338,35 @@ def _read(name: str, path: str) -> Pattern:
     all that was recorded: collectives are taken as the messages of a usual algorithm. Messages
     that make up exactly a stencil are known as one, as those of any graph are.
     """
-    from rankmap.readers import FORMATS, read
-    from rankmap.readers.entries import empty
-    from rankmap.recording.file import load_recording
+    from rankmap.readers import FORMATS
 
     if not path:
         hint = "nidmap record writes it" if name == "measured" else FORMATS
         raise UsageError(f"pattern {name} needs a file: {name}:FILE", hint)
-    entries = recorded_entries(load_recording(path)) if name == "measured" else read(path)
-    found = from_entries(entries, name != "graph", f"{name}:{path}")
+    return _read_once(name, path, _state(path))
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """Return what changes with a file: a large one is not read again for every question."""
+    try:
+        files = [path, *(os.scandir(path) if os.path.isdir(path) else ())]
+        states = [os.stat(file) for file in files]
+    except (OSError, ValueError):  # a ValueError: no file may be called so
+        return ()
+    return tuple(x for s in states for x in (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=1)
+def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
+    from rankmap.readers import read
+    from rankmap.readers.entries import empty
+    from rankmap.recording.file import load_recording
+
+    both, text = name != "graph", f"{name}:{path}"
+    if name == "measured":
+        found = from_entries(recorded_entries(load_recording(path)), both, text)
+    else:
+        found = from_entries(read(path), both, text)
     if not len(found.indices):
         raise empty(path)
     return found

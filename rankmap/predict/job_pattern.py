@@ -8,8 +8,8 @@ import numpy as np
 
 from placement.errors import UsageError
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.graph import from_entries, recorded_entries
-from rankmap.predict.neighbours import remember, remember_steps
+from rankmap.pattern.graph import Graph
+from rankmap.predict.neighbours import remember_steps
 from rankmap.slots import Slots
 
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fit_pattern", "parse_wanted", "size_of"]
@@ -42,23 +42,17 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     if not isinstance(wanted, str):
         return wanted
     kind, _, path = wanted.strip().partition(":")
-    if kind not in ("matrix", "measured") or not path:
-        return parse_pattern(wanted)
-    from rankmap.readers import read
-    from rankmap.readers.entries import empty
-    from rankmap.recording.file import load_recording
-
-    recording = load_recording(path) if kind == "measured" else None
-    entries = read(path) if recording is None else recorded_entries(recording)
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
-        made = from_entries(entries, both=True, text=f"{kind}:{path}")
+        made = parse_pattern(wanted)
+    if kind not in ("matrix", "measured") or not isinstance(made, Graph):
+        return made
     notes = tuple(note for note in made.notes if not note.startswith("not symmetric"))
     made = replace(made, notes=notes)  # each direction counts for itself here
-    if not len(made.indices):
-        raise empty(path)
-    remember(made, entries)
-    if recording is not None:
-        remember_steps(made, recording)
+    if kind == "measured":
+        from rankmap.recording.file import load_recording
+
+        made = replace(made, known=dict(made.known))
+        remember_steps(made, load_recording(path))
     return made
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from rankmap.predict.phase import Job, Phase, Sends
 from rankmap.predict.summing import Summed, by_size, join_sums, sum_messages
 from rankmap.recording import Messages, Recording
 
-__all__ = ["directed_messages", "phase", "remember", "remember_steps"]
+__all__ = ["directed_messages", "phase", "remember_steps"]
 
 #: Turns of an all-to-all in a recording that are looked at: of more an even sample.
 MOST_TURNS = 16
@@ -211,10 +211,24 @@ def _sends_along(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool
 
 def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
     """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
+    if DIRECTED not in pattern.known:
+        return _alike_both_ways(pattern, job, size * _share_of_edge(pattern))
     a, b, weight = directed_messages(pattern)
     most = float(np.bincount(a, minlength=1).max(initial=0))
     found = sum_messages(job.node[a], job.node[b], weight * size, len(job.rows))
     return found, most, float(np.bincount(a, weight).max(initial=0.0)) * size
+
+
+def _alike_both_ways(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
+    """Return the same of a graph whose edges carry as much each way: each is looked at once."""
+    a, b, weight = pattern.upper()
+    here, there = job.node[a], job.node[b]
+    low, high = np.minimum(here, there), np.maximum(here, there)
+    found = sum_messages(low, high, weight * size, len(job.rows))
+    most = float(np.diff(pattern.indptr).max(initial=0))
+    sent = float(np.bincount(pattern.row, pattern.weights).max(initial=0.0)) * size
+    both = join_sums([found, found.reversed()], len(job.rows))
+    return both, most, sent
 
 
 def _messages(pattern: Graph, job: Job, size: float) -> Summed:
@@ -241,26 +255,12 @@ def directed_messages(pattern: Graph) -> tuple[Ints, Ints, Floats]:
     if kept is not None:
         found: tuple[Ints, Ints, Floats] = kept
         return found
-    half = 0.5 if pattern.text.startswith(("matrix:", "measured:")) else 1.0
-    return pattern.row, pattern.indices, pattern.weights * half
+    return pattern.row, pattern.indices, pattern.weights * _share_of_edge(pattern)
 
 
-def remember(pattern: Graph, entries: Any) -> None:
-    """Keep the directions of a measured matrix with the graph that was made of it.
-
-    Parameters
-    ----------
-    pattern : Graph
-        Made of these entries by `rankmap.pattern.graph.from_entries`.
-    entries : rankmap.readers.entries.Entries
-    """
-    a, b, weight = entries.a, entries.b, entries.weight
-    if entries.undirected:
-        off = a != b
-        a, b = np.append(a, b[off]), np.append(b, a[off])
-        weight = np.append(weight, weight[off])
-    sent = (a != b) & (weight != 0)
-    pattern.known[DIRECTED] = (a[sent], b[sent], weight[sent])
+def _share_of_edge(pattern: Graph) -> float:
+    """Return what goes each way, as a share of an edge's weight."""
+    return 0.5 if pattern.text.startswith(("matrix:", "measured:")) else 1.0
 
 
 def remember_steps(pattern: Graph, recording: Recording) -> None:

@@ -40,6 +40,7 @@ def read(path: str) -> Entries:
     raw = file_bytes(path)
     if raw[:2] == b"\x1f\x8b":
         raw = _unpack(raw, path)
+    raw = raw.removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as editors on Windows write
     if not raw.strip():
         raise ParseError(path, 0, "the file is empty")
     _refuse_unread(raw, path)

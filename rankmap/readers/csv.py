@@ -42,7 +42,6 @@ def read(raw: bytes, source: str) -> Entries:
     >>> e.ranks, e.a.tolist(), e.stated
     (3, [0, 1, 1, 2], True)
     """
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
     header = _header_lines(raw)
     values, line, _ = gather(raw, source, skip=header)
     if not len(values):
@@ -80,7 +79,6 @@ def read_messages(raw: bytes, source: str) -> Entries:
         ...
     placement.errors.ParseError: sent.txt:2: 2 numbers, not 3: source, destination and bytes
     """
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
     values, line, _ = gather(raw, source, skip=_header_lines(raw))
     if not len(values):
         raise ParseError(source, 0, "no messages", "write source, destination and bytes a line")

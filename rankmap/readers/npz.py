@@ -92,7 +92,8 @@ def _sparse(n: int, row: Array, column: Array, data: Array, source: str) -> Entr
         raise ParseError(source, 0, "rows and columns are not whole numbers")
     if data.dtype.kind not in "biuf":
         raise ParseError(source, 0, f"values of type {data.dtype} are not weights")
-    a, b, weight = row.astype(np.int64), column.astype(np.int64), data.astype(np.float64)
+    a, b = (end.astype(np.int64, copy=False) for end in (row, column))
+    weight = data.astype(np.float64, copy=False)
     return check_entries(Entries(n, a, b, weight), source)
 
 

@@ -12,6 +12,9 @@ fit in memory, and the ranks on other nodes stay where they are.
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 
 from rankmap import progress
@@ -37,6 +40,7 @@ def map_ranks(
     seed: int = 1,
     hot: float = budget.HOT,
     effort: float = 1.0,
+    seconds: float = math.inf,
 ) -> Longs:
     """Return the node of each rank.
 
@@ -54,6 +58,8 @@ def map_ranks(
         times the least distance.
     effort : float
         Of tries and steps, 1 being what pays.
+    seconds : float
+        Of processor time that there are: after them no further part of the machine is improved.
 
     Examples
     --------
@@ -69,7 +75,8 @@ def map_ranks(
     state = np.array([2 * seed + 1, 0], dtype=np.uint64)
     known = cut_nodes(distance, counts)
     held = np.append(0, np.cumsum(counts[known.order]))
-    progress.step()
+    end = time.thread_time() + seconds
+    progress.step("graph: cut down the machine")
     if numba_installed():
         ranks = _bisect(graph, distance, known, held, effort, state)
     else:
@@ -79,7 +86,7 @@ def map_ranks(
         ranks = bisect_down(edges, held, known, seed, ROUNDS)
     node = np.empty(graph.size, dtype=np.int64)
     node[ranks] = np.repeat(known.order, counts[known.order])
-    return _improve(graph, node, counts, distance, known, state, hot, effort)
+    return _improve(graph, node, counts, distance, known, state, hot, effort, end)
 
 
 def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs:
@@ -95,7 +102,7 @@ def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Long
     """
     state = np.array([3, budget.BEGINNING * budget.total_work(graph.size)], dtype=np.uint64)
     known = cut_nodes(distance, counts)
-    return _improve(graph, node, counts, distance, known, state, budget.HOT, 1.0)
+    return _improve(graph, node, counts, distance, known, state, budget.HOT, 1.0, math.inf)
 
 
 def _bisect(
@@ -112,7 +119,7 @@ def _bisect(
 
 def _improve(
     graph: Graph, node: Longs, counts: Longs, distance: Distance, known: Cuts, state: State,
-    hot: float, effort: float,
+    hot: float, effort: float, end: float,
 ) -> Longs:  # fmt: skip
     """Return nodes that cost no more: piece by piece of the machine, on the real distances."""
     if not len(graph.weights):
@@ -122,10 +129,13 @@ def _improve(
     first = np.append(0, np.cumsum(counts))
     whole = effort * budget.total_work(graph.size)
     left = max(budget.ALWAYS * whole, whole - float(state[1])) / len(node)
-    for low, high in pieces(known, counts):
+    parts = pieces(known, counts)
+    for number, (low, high) in enumerate(parts, start=1):
+        if time.thread_time() > end:
+            break
         nodes = known.order[low:high]
         ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
-        progress.step()
+        progress.step(f"graph: part {number} of {len(parts)}")
         piece = Piece(graph, node, nodes, np.sort(ranks), distance)
         if piece.inner and numba_installed():
             allowed = left * len(ranks)

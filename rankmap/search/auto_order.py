@@ -28,6 +28,7 @@ from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
+from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
@@ -47,6 +48,10 @@ __all__ = ["auto_order", "rank_orders"]
 
 #: The part of the seconds that the cheapest order by J may take, which is a candidate.
 BY_J = 0.3
+
+#: Edges of a graph whose times are predicted; each prediction of more takes several seconds, and
+#: gigabytes.
+MOST_TIMED = 1 << 22
 
 #: What stands behind the name of an order after exchanges.
 EXCHANGED = ", then exchanges"
@@ -93,12 +98,19 @@ def auto_order(
     ('time', True)
     """
     words = dict(job or {})
-    why = without_time(slots, words.get("routing", ""))
+    why = without_time(slots, words.get("routing", "")) or _too_large(pattern)
     if why:
         return _by_j(slots, pattern, seconds, why)
     ppn = slots.counts.tolist()
     model, _ = predictor(slots.machine, {**words, "pattern": pattern, "ppn": ppn})  # type: ignore[arg-type]  # without_time has seen it
     return _by_time(model, slots, pattern, seconds, words.get("deadline"))
+
+
+def _too_large(pattern: str | Pattern) -> str:
+    """Return why a graph is too large to predict the time of one order after the other."""
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    edges = len(wanted.indices) // 2 if isinstance(wanted, Graph) else 0
+    return f"{edges:,} edges are too many to predict times" if edges > MOST_TIMED else ""
 
 
 def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:

@@ -296,3 +296,68 @@ def test_help_has_examples(tool):
         code, out, _ = tool(f"{command} --help")
         assert code == 0
         assert f"nidmap {command} " in out
+
+
+def torn_graph(path, ranks):
+    """Write a ring of ranks in random order, which no rule describes."""
+    order = np.random.default_rng(3).permutation(ranks)
+    rows = np.zeros((ranks, 2), dtype=np.int64)
+    rows[order, 0], rows[order, 1] = np.roll(order, 1), np.roll(order, -1)
+    edges = "".join(f"{a + 1} {b + 1}\n" for a, b in rows.tolist())
+    path.write_text(f"{ranks} {ranks}\n{edges}")
+
+
+@pytest.mark.parametrize("strategy", ["auto", "graph"])
+def test_a_deadline_ends_the_search_for_an_order_and_is_said(tool, here, strategy):
+    torn_graph(here / "torn.graph", 2**15)
+    options = "-m tree:16x16x16,dist=1:2:3 --ppn 8 --pattern graph:torn.graph -o a.slots"
+    code, _, talk = tool(f"order {options} --strategy {strategy} --deadline 0.001")
+    assert code == 0
+    assert "--deadline has ended the search" in talk or "% of the usual search" in talk
+    found = np.loadtxt(here / "a.slots", dtype=int)
+    assert np.array_equal(np.sort(found), np.arange(2**15))
+
+
+def test_a_long_search_is_said_before_it_begins(tool, here, monkeypatch):
+    monkeypatch.setattr("rankmap.commands.order._LONG", 0.1)
+    torn_graph(here / "torn.graph", 512)
+    machine = "order -m tree:8x8,dist=1:2 --ppn 8"
+    code, _, talk = tool(f"{machine} --pattern graph:torn.graph --strategy graph")
+    assert code == 0
+    assert talk.startswith("nidmap: a graph of 512 ranks takes about 0 s; --deadline S ends it")
+    code, _, talk = tool(f"{machine} --grid 8x64 --strategy hilbert")
+    assert code == 0
+    assert "takes about" not in talk
+
+
+def test_a_deadline_is_for_what_searches(tool):
+    code, _, talk = tool("order -m tree:2x2 --ppn 1 --grid 2x2 --deadline 3 --strategy hilbert")
+    assert code == 2
+    assert "--deadline is for --strategy auto and graph" in talk
+
+
+def test_files_that_windows_wrote_begin_with_a_mark(tool, here):
+    (here / "b.slots").write_bytes(b"\xef\xbb\xbf0\r\n1\r\n2\r\n3\r\n")
+    (here / "b.graph").write_bytes(b"\xef\xbb\xbf4 3\r\n2\r\n1 3\r\n2 4\r\n3\r\n")
+    options = "-m tree:2x2,dist=1:2 --ppn 1 --pattern graph:b.graph --order b.slots"
+    code, out, talk = tool(f"score {options}")
+    assert code == 0, talk
+    assert out.startswith("J                  4 ")
+
+
+@pytest.mark.parametrize("slot", ["-1", "4", "99999999999999999999"])
+def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
+    (here / "a.slots").write_text(f"0\n1\n2\n{slot}\n")
+    code, _, talk = tool("score -m tree:2x2 --ppn 1 --grid 2x2 --order a.slots")
+    assert code == 1
+    assert talk.startswith("nidmap: no valid order: a.slots:4: ")
+    assert "not one of 0 to 3" in talk
+
+
+def test_a_graph_too_large_for_predictions_is_ordered_by_j(tool, here, monkeypatch):
+    monkeypatch.setattr("rankmap.search.auto_order.MOST_TIMED", 63)
+    torn_graph(here / "torn.graph", 64)
+    code, out, talk = tool("order -m torus:4x4,bw=1 --ppn 4 --pattern graph:torn.graph --json")
+    assert code == 0
+    assert "chosen by J (64 edges are too many to predict times)" in talk
+    assert json.loads(out)["optimised"]["by"] == "J"

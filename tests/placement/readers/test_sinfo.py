@@ -295,8 +295,8 @@ def test_no_node_in_any_partition():
         ("NODELIST STATE S:C:T\nn1 idle 2:16\n", "t:2: sct: '2:16' is not a number"),
         ("slurm_load_partitions: Unable to contact slurm controller\n", "t:1: "),
         ("n1 idle\nn[1-999999999] idle\n", "t:2: NODELIST: 'n[1-999999999]' makes 999999999"),
-        ("n[1-400000] idle\nm[1-400000] idle\n", "t:2: more than 500,000 nodes"),
-        ("n1 idle\n" * 1_000_001, "t: more than 1,000,000 lines"),
+        ("n[1-1100000] idle\nm[1-1100000] idle\n", "t:2: more than 2,097,152 nodes"),
+        ("n1 idle\n" * 2_100_000, "t: more than 2,097,152 lines"),
     ],
 )
 def test_what_cannot_be_read(text, message):

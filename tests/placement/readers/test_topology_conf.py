@@ -254,11 +254,11 @@ def test_what_cannot_be_read(text, message):
         "SwitchName=a Nodes=n[0-9999][0-9999]\n",
         "SwitchName=a Nodes=" + "n[0-1]" + "[0-1]" * 200_000 + "\n",
         "SwitchName=a Nodes=" + "[" * 2_000_000 + "\n",
-        "".join(f"SwitchName=a{i} Nodes=n{i}x[0-99999]\n" for i in range(20)),
-        "".join(f"SwitchName=a{i} Switches=b[0-65000]\n" for i in range(20)),
+        "".join(f"SwitchName=a{i} Nodes=n{i}x[0-99999]\n" for i in range(30)),
+        "".join(f"SwitchName=a{i} Switches=b[0-65000]\n" for i in range(40)),
         "SwitchName=a\n" * 140_000,
         "SwitchName=a" + " Nodes=a" * 100_000 + "\n",
-        "\n" * 1_000_001,
+        "\n" * 2_100_000,
     ],
 )
 def test_bombs_are_refused(text):

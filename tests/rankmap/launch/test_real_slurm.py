@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import os
+import re
 import shlex
 import sys
 from collections import Counter
@@ -100,20 +101,23 @@ def test_a_plain_srun_is_one_rank_a_node_and_its_ranks_see_no_host_file(slurm):
 
 
 @needs_slurm
-@pytest.mark.parametrize("file", ["plan.json", "MPICH_RANK_ORDER", "plan.hosts"])
-def test_what_plan_wrote_is_launched(slurm, file):
-    place = slurm.folder / f"{file}.d"
+def test_what_plan_wrote_is_launched_from_every_format(slurm):
+    files = "plan.json", "MPICH_RANK_ORDER", "plan.hosts"
+    place = slurm.folder / "planned"
     place.mkdir()
     job = "-m tree:50x2,bw=1 --grid 4x4"
     plan = f"{NIDMAP} plan {job} -N 4 --ppn 4 --from {','.join(NODES)} --deadline 1"
     slurm.run(["sh", "-c", f"cd {place} && {plan} --order-out made.json"], env={"PYTHONPATH": ROOT})
     made = json.loads((place / "made.json").read_text())
     order = Order(np.array(made["slots"]), slots(made["nodes"], made["counts"]))
-    (place / file).write_text(emit(order, format_of(file)))
-    run = f"{NIDMAP} run {job} --strict --patience 60 --order {file} -- srun -n 16 {WHERE}"
-    out, said = in_job(slurm, f"cd {place}; {run}", "--ntasks-per-node=4")
-    assert placed(out) == order.hosts.tolist()
-    assert f"order of stencil:4x4 from {file} on 4 nodes x 4; " in said
+    for file in files:
+        (place / file).write_text(emit(order, format_of(file)))
+    run = f"{NIDMAP} run {job} --strict --patience 60 --order $file -- srun -n 16 {WHERE}"
+    script = f"cd {place}; for file in {' '.join(files)}; do {run} > $file.out; done"
+    _, said = in_job(slurm, script, "--ntasks-per-node=4")
+    for file in files:
+        assert placed((place / f"{file}.out").read_text()) == order.hosts.tolist()
+        assert f"order of stencil:4x4 from {file} on 4 nodes x 4; " in said
 
 
 @needs_slurm
@@ -279,16 +283,20 @@ def test_verify_finds_ranks_that_are_elsewhere(slurm):
 
 
 @needs_slurm
-@pytest.mark.parametrize("options", ["-N2 -n 8", "-n 3", "-n 8 -c 8"])
-def test_steps_smaller_than_the_job_and_of_several_cpus(slurm, options):
-    ranks = int(options.split("-n ")[1].split()[0])
-    script = (
-        f"{NIDMAP} run --strict --patience 60 --verify --pattern ring -- srun {options} {WHERE}"
+def test_steps_smaller_than_the_job_and_of_several_cpus(slurm):
+    sizes = [(8, "-N2 -n 8"), (3, "-n 3"), (8, "-n 8 -c 8")]
+    run = f"{NIDMAP} run --strict --patience 60 --verify --pattern ring -- srun"
+    script = "".join(
+        f"{command} {options} {WHERE} || exit; echo end\n"
+        for _, options in sizes
+        for command in (run, "srun")
     )
     out, said = in_job(slurm, script)
-    plain, _ = in_job(slurm, f"srun {options} {WHERE}")
-    assert f"verified: all {ranks} ranks" in said
-    assert placed(out) == placed(plain)
+    steps = out.split("end\n")[:-1]
+    for (ranks, _), ordered, plain in zip(sizes, steps[::2], steps[1::2], strict=True):
+        assert len(placed(ordered)) == ranks
+        assert placed(ordered) == placed(plain)
+    assert re.findall(r"verified: all (\d+) ranks", said) == ["8", "3", "8"]
 
 
 @needs_slurm

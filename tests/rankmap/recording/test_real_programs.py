@@ -172,7 +172,10 @@ def test_the_program_may_say_what_counts(once, tmp_path):
 @pytest.mark.parametrize(("how", "codes"), [("abort", {3}), ("leave", {4, 9})])
 def test_what_was_seen_before_an_early_end_is_kept(built, tmp_path, how, codes):
     code, _, talk, path = recorded(built, tmp_path, 3, how)
-    assert code in codes, talk  # 9 where the launcher has killed a rank and says so
+    # Open MPI's launcher was seen to crash itself (128 + SIGSEGV) once it had ended the ranks of
+    # an abort: its code is the command's then, and the counts were kept before.
+    crashed = {139} if built[2] and how == "abort" else set()
+    assert code in codes | crashed, talk  # 9 where the launcher has killed a rank and says so
     if how == "leave":  # the launcher may kill a rank as soon as another has left
         whole = {(r, (r + 1) % 3): (160, 4) for r in range(3)}
         assert pairs(path)
