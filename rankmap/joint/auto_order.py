@@ -51,10 +51,6 @@ __all__ = ["Fastest", "auto_order", "fastest_order", "without_time"]
 #: The part of the seconds that the cheapest order by J may take, which is a candidate.
 BY_J = 0.3
 
-#: Why no time is looked at where it would have to be simulated for every order.
-SHARED = "links are shared fairly in time"
-
-
 #: What every launcher does by itself.
 DEFAULT = "row-major"
 
@@ -135,8 +131,7 @@ def auto_order(
     ('time', True)
     """
     given = dict(job or {})
-    fair = given.get("predictor") is not None and given["predictor"].fair
-    why = SHARED if fair else without_time(slots, given.get("routing", ""))
+    why = without_time(slots, given.get("routing", ""))
     if why:
         return _by_j(slots, pattern, seconds, why)
     ppn = slots.counts.tolist()
@@ -243,6 +238,7 @@ def _words(found: Fastest, gain: Gain | None) -> str:
         return f"the default order is kept ({default}): none of {many} is clearly faster"
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     return (
         f"{time_text(found.time_s)} against {default} of the default order"
         f", {gain.range_text} as fast{likely} ({many}{unsure})"

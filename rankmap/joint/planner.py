@@ -366,6 +366,7 @@ def why(
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
     here = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
     return f"{head}: {reason(best, default)}"

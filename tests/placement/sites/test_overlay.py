@@ -118,9 +118,9 @@ def test_what_was_measured_is_no_unknown(write):
 
 
 def test_routings_that_were_not_told_apart_stay_unknown(write):
-    figures = TEXT.replace('["valiant"]', '["shortest", "adaptive"]')
+    figures = TEXT.replace('["valiant"]', '["single", "adaptive"]')
     machine = load_machine("shaheen2", write(figures))
-    assert routings(machine)[:2] == ("shortest", "minimal")
+    assert routings(machine)[:2] == ("single", "minimal")
     assert "routing" in unknowns(machine, "alltoall", 2, algorithm="pairwise")
 
 

@@ -86,7 +86,6 @@ def test_auto_is_compared_with_its_own_order_and_never_beaten(tool):
     ("machine", "how"),
     [
         ("torus:4x4,bw=1", "chosen by predicted time"),
-        ("torus:4x4,bw=1 --fair", "chosen by J (links are shared fairly in time)"),
     ],
 )
 def test_order_auto_is_that_of_the_command_order(tool, machine, how):
