@@ -372,8 +372,10 @@ def _biases(asked: Model) -> list[dict[str, Any]]:
     topology = asked.machine.topology
     if asked.routing == "adaptive":
         return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
-    unsaid = "routing" not in asked.given and "adaptive" in routings(asked.machine)
-    return [{"bias": 1.0}] if unsaid and topology.fabric == "infiniband" else []
+    several = topology.parameters.get("routings", ())
+    applies = "adaptive" in (several or routings(asked.machine))
+    unsaid = "routing" not in asked.given and (several or topology.fabric == "infiniband")
+    return [{"bias": 1.0}] if applies and unsaid else []
 
 
 def _unknowns(

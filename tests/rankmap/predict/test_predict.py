@@ -142,8 +142,11 @@ def test_the_busiest_link_of_a_torus_plane():
     # right for each of the 8 rows that send there
     assert found.bottleneck.load == 10 * 8 * 1e6
     assert found.time_s == pytest.approx(80e6 / 4.68e9)
-    assert found.by_class["injection"] == 0
-    assert any("injection is unlimited" in note for note in found.notes)
+    assert found.by_class["injection"] == pytest.approx(63e6 / 10.4e9)
+    assert sum("nodes inject 10.4 GB/s as on Gemini" in note for note in found.notes) == 1
+    free = predict(nidmap.load_machine("torus:8x8x8,bw=4.68,injection=inf"), "0-63", "alltoall")
+    assert free.by_class["injection"] == 0
+    assert any("injection is unlimited" in note for note in free.notes)
 
 
 def test_injection_binds_where_it_is_the_slowest():
