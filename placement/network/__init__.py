@@ -70,7 +70,7 @@ ADAPTIVE_FABRICS = ("aries", "slingshot")
 #: How many times as full as detours routers let minimal ways become, likely and at most. On Aries
 #: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
 #: Table IV saves at 36 nodes (both Aseeri et al.). Elsewhere nothing is measured: half way from
-#: the best division to Aries, and as far again.
+#: UGAL as published, 1, to Aries, and as Aries.
 BIASES, BIAS = {"aries": (4.0, 20.0)}, (2.0, 4.0)
 
 #: Kinds that may be irregular: their module says which routings apply to a machine.
