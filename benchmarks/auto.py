@@ -237,10 +237,9 @@ def simgrid(cases=40, seed=0):
         while free.sum() < count:
             free[rng.integers(len(free))] = True
         pattern = str(rng.choice(["alltoall", f"stencil:{'x'.join(map(str, dims))}"]))
-        like = "dimension-order-simgrid" if job["kind"] == "torus" else ""
         found = plan(
             machine, count, strategy="auto", candidates=free, pattern=pattern, latency=0,
-            routing=like, deadline=60,
+            deadline=60,
         )  # fmt: skip
         default = plan(machine, count, strategy="slurm-none", candidates=free)
         auto = ran(python, job, found.rows[cast("Order", found.order).node], pattern, dims)

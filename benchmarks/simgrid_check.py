@@ -8,11 +8,10 @@ Columns: `routed` is SimGrid sharing links along our routes; `own` is SimGrid
 with its own torus or fat tree. Both are 1 where the routes are the same. They
 are, but for one case: exactly half an even ring goes to + here always, in
 SimGrid's torus not from coordinate extent / 2 to 0, which goes to -. `ties`
-counts such pairs, and `own` shows what they alone make; `likewise` is `own`
-with our routing ``dimension-order-simgrid``, which sends them the same way.
+counts such pairs, and `own` shows what they alone make.
 On a fat tree with several cables between two switches SimGrid takes the cable
 down by the source, which no switch could that forwards by the destination;
-`likewise` is `own` with those cables, and the same cables up.
+`likewise` is `own` with those cables, and the same cables up; on tori it is `own`.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.fair_sharing import fair_ends
 from placement.network import Demand, channels, loads
-from placement.network.fair_sharing import fair_ends
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
 from placement.specs import parse_spec
@@ -158,7 +157,7 @@ def print_ratio(
     last = fair_ends(machine, a, b, float(BYTES)).max()
     demand = Demand.pairs(machine, a, b, float(BYTES))
     if job["kind"] == "torus":
-        likewise = loads(machine, demand, "dimension-order-simgrid").worst().seconds
+        likewise = loads(machine, demand).worst().seconds
     else:
         channel = down_by_source(machine, a[message], channel, job["parallel"])  # type: ignore[arg-type]
         likewise = float((np.bincount(channel, minlength=len(gbs)) * BYTES / gbs / 1e9).max())
@@ -183,7 +182,7 @@ def cases(count: int, size: int, dims: tuple[int, ...]):
 def print_race(python: str) -> None:
     """Print the time of both whole processes on the same all-to-all of 216 nodes."""
     words = "-m torus:8x8x8,bw=4.68 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
-    words += " --latency 0 --routing dimension-order-simgrid"
+    words += " --latency 0"
     ours = [sys.executable, "-m", "nidmap", "predict", *words.split()]
     a, b = alltoall(np.arange(216))
     job = {"kind": "torus", "extents": (8, 8, 8), "gbs": 4.68}

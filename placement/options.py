@@ -140,9 +140,13 @@ class Options:
         return self.speeds(key).get(key, default)
 
     def speeds(self, *keys: str) -> dict[str, float]:
-        """Return those of the bandwidths in GB/s that are given."""
+        """Return those of the bandwidths in GB/s that are given; inf where asked for."""
         what, above = "bandwidth in GB/s above 0", math.ulp(0.0)
-        return {k: self._figure(self.given[k], k, what, above) for k in keys if k in self.given}
+        given = {key: self.given[key] for key in keys if key in self.given}
+        return {
+            key: math.inf if text == "inf" else self._figure(text, key, what, above)
+            for key, text in given.items()
+        }
 
 
 def _quote_text(text: str) -> str:

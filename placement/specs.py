@@ -36,7 +36,8 @@ a direction:
     Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
     QDR, that one computer can hold; options as of the kind.
 
-All kinds take ``burst``: the bytes that an interface sends of a message before it
+Where ``injection`` is not given it is assumed (`INJECTION`, fat trees: ``bw``); ``inf`` makes any
+link unlimited. All kinds take ``burst``: the bytes that an interface sends of a message before it
 turns to another one (`rankmap.predict.bursts`).
 """
 
@@ -76,6 +77,15 @@ TORUS = 4.6875
 
 #: A DragonFly+ link where the spec states none: 200 Gb/s InfiniBand.
 DRAGONFLY_PLUS = 25.0
+
+#: GB/s between a node and its router where the spec states none, by fabric or kind, and as on what:
+#: a PCIe 3 x16 host interface, Gemini's, an interface of 200 Gb/s.
+INJECTION = {
+    "dragonfly": (10.0, "Aries"),
+    "torus": (10.4, "Gemini"),
+    "slingshot": (25.0, "Slingshot"),
+    "infiniband": (25.0, "InfiniBand of 200 Gb/s"),
+}
 
 #: A fat tree link where the spec states none: 100 Gb/s InfiniBand.
 FATTREE = 12.5
@@ -291,6 +301,15 @@ def _distances(options: Options, height: int) -> tuple[float, ...]:
     return tuple(found)
 
 
+def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
+    """Return a topology whose nodes' own links have a bandwidth, and what was assumed of them."""
+    figure, like = INJECTION.get(topology.fabric or topology.kind, (0.0, ""))
+    if not figure or "injection" in topology.bandwidth:
+        return topology, ()
+    note = f"nodes inject {figure:g} GB/s as on {like}: assumed (injection= states it, inf none)"
+    return replace(topology, bandwidth={"injection": figure, **topology.bandwidth}), (note,)
+
+
 def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
     from placement.geometry import number_positions
@@ -302,6 +321,7 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     if "burst" in options.given:
         given = {**topology.parameters, "burst": options.whole("burst")}
         topology = replace(topology, parameters=given)
+    topology, notes = _with_injection(topology)
     index = np.arange(count, dtype=np.int64)
     coords = _coords(topology)
     zero, empty = np.zeros(count, dtype=np.int64), np.zeros(count, dtype="U1")
@@ -325,6 +345,7 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
         router=number_positions(topology, coords).router,
         router_names=np.empty(0, dtype=np.str_),
         sources=(options.text,),
+        notes=notes,
     )
 
 

@@ -12,15 +12,12 @@ routing             where
 ``minimal``         dragonflies, DragonFly+ too: at most one global hop; a group pair's
                     traffic split equally over every link of the pair, then
                     over all shortest paths inside both groups
-``shortest``        dragonflies: at most one global hop; fewest router-to-
-                    router hops; split equally over all such paths
 ``single``          everywhere: one path, the next hop depends on (router,
                     destination) only, as route tables need it
 ``valiant``         dragonflies: a random third group, minimal to and from it
 ``adaptive``        dragonflies: minimal, and valiant or in a group detours over
                     its other routers, divided until both are as full
-``dimension-order`` tori: x first, then y, z; ties go to + (with ``-simgrid``
-                    after it: as SimGrid's torus, ties to coordinate 0 to -)
+``dimension-order`` tori: x first, then y, z; ties go to +
 ``d-mod-k``         fat trees: up-ports by the destination's index; where the
                     listed cables make no regular tree ``shortest`` instead
 ==================  =========================================================
@@ -57,15 +54,15 @@ __all__ = [
 
 #: Routings of each kind of network, the default first.
 ROUTINGS = {
-    "dragonfly": ("minimal", "shortest", "single", "valiant", "adaptive"),
-    "dragonfly+": ("minimal", "single", "valiant", "adaptive", "shortest"),
-    "torus": ("dimension-order", "single", "dimension-order-simgrid"),
+    "dragonfly": ("minimal", "single", "valiant", "adaptive"),
+    "dragonfly+": ("minimal", "single", "valiant", "adaptive"),
+    "torus": ("dimension-order", "single"),
     "fattree": ("d-mod-k", "single"),
     "tree": ("single",),
 }
 
 #: Routings that have one path for each pair of nodes.
-SINGLE_PATH = ("single", "dimension-order", "dimension-order-simgrid", "d-mod-k")
+SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
 
 #: Fabrics whose routers are known to send packets around full links.
 ADAPTIVE_FABRICS = ("aries", "slingshot")
@@ -73,11 +70,17 @@ ADAPTIVE_FABRICS = ("aries", "slingshot")
 #: How many times as full as detours routers let minimal ways become, likely and at most. On Aries
 #: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
 #: Table IV saves at 36 nodes (both Aseeri et al.). Elsewhere nothing is measured: half way from
-#: the best division to Aries, and as far again.
+#: UGAL as published, 1, to Aries, and as Aries.
 BIASES, BIAS = {"aries": (4.0, 20.0)}, (2.0, 4.0)
 
 #: Kinds that may be irregular: their module says which routings apply to a machine.
-BY_SHAPE = ("dragonfly+", "fattree", "tree")
+BY_SHAPE = ("fattree", "tree")
+
+#: Routings that there were, and what to use instead.
+GONE = {
+    "dragonfly": ("shortest", "minimal"),
+    "torus": ("dimension-order-simgrid", "dimension-order"),
+}
 
 
 def routings(machine: Machine) -> tuple[str, ...]:
@@ -95,7 +98,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
     --------
     >>> from placement.specs import parse_spec
     >>> routings(parse_spec("torus:4x4"))
-    ('dimension-order', 'single', 'dimension-order-simgrid')
+    ('dimension-order', 'single')
     """
     kind = machine.topology.kind
     if kind not in ROUTINGS:
@@ -146,6 +149,9 @@ def _routing(machine: Machine, routing: str) -> str:
         Where it does not apply; the hint names those that do.
     """
     known = routings(machine)
+    old, instead = GONE.get(machine.topology.kind.removesuffix("+"), ("", ""))
+    if routing == old and old not in known and old:
+        raise UsageError(f"there is no routing {old} any more", f"use --routing {instead}")
     if routing and routing not in known:
         raise UsageError(
             f"no routing {printable(routing)!r} on a {machine.topology.kind}",
@@ -228,7 +234,7 @@ def loads(
     >>> import numpy as np
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
-    >>> found = loads(m, Demand.complete(m, np.arange(8), np.ones(8), 1.0), "shortest")
+    >>> found = loads(m, Demand.complete(m, np.arange(8), np.ones(8), 1.0), "minimal")
     >>> by_name = dict(zip(found.channels.names().tolist(), found.load.tolist()))
     >>> by_name["g0c0b0->g1c0b0 blue"]
     8.0

@@ -3,14 +3,12 @@
 Most take at most one global (blue) hop. A black bundle counts as one link,
 parallel blue links count one by one:
 
-``shortest``
-    the fewest router-to-router hops, split equally over all such paths;
 ``minimal``
     a group pair's traffic split equally over every blue link of the pair,
     then, inside both groups, over all shortest paths (green then black, and
     black then green);
 ``single``
-    one of the paths of ``shortest``, the next hop by (router, destination);
+    one path of the fewest hops, the next hop by (router, destination);
 ``valiant``
     over a random third group, minimal to it and from it. Each pair's traffic is
     split equally over all third groups: those that are neither the source's
@@ -39,8 +37,6 @@ the links are those of `placement.topologies.links`.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 
 from placement.machine import Machine
@@ -50,34 +46,11 @@ from placement.network.group_ways import group_ways_of
 from placement.network.groups import groups_of
 from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
-from placement.topologies import router_coords
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes", "routings"]
+__all__ = ["channels", "hops", "loads", "next_channel", "notes"]
 
 
 FEW = "fewer than three groups: valiant is the same as minimal"
-
-#: Of a DragonFly+; where a leaf lacks all cables to a spine the last comes first.
-ON_SPINES = ("minimal", "single", "valiant", "adaptive", "shortest")
-
-
-def routings(machine: Machine) -> tuple[str, ...]:
-    """Return the routings of a DragonFly+, the default first.
-
-    Where every leaf reaches every spine of its group ``minimal`` and
-    ``shortest`` are the same; where not, ``minimal`` goes over another leaf to
-    spines that ``shortest`` and the routing tables of InfiniBand leave alone.
-
-    Examples
-    --------
-    >>> from placement.specs import parse_spec
-    >>> routings(parse_spec("dragonfly+:groups=2,leaves=2,spines=2,nodes=1"))
-    ('minimal', 'single', 'valiant', 'adaptive', 'shortest')
-    """
-    groups, leaf = groups_of(machine), router_coords(machine)[:, 1] >= 0
-    leaves = np.bincount(groups.group, leaf, groups.count)
-    whole = (leaves * (np.bincount(groups.group, minlength=groups.count) - leaves)).sum()
-    return ON_SPINES if len(groups.inside) == 2 * whole else (ON_SPINES[-1], *ON_SPINES[:-1])
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:
@@ -122,7 +95,7 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     machine : Machine
     demand : Demand
     routing : str
-        ``minimal``, ``shortest``, ``single`` or ``valiant``.
+        ``minimal``, ``single`` or ``valiant``.
 
     Raises
     ------
@@ -150,12 +123,14 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
         over = ways.valiant
         every, inner, far = ways.bytes(demand, ways.linked | over)
         return far + ways.load(every.times(~over), every.times(over), inner)
-    load = few_pairs.loads(ways, demand, routing) if routing != "single" else None
-    if load is None and routing == "minimal":
+    if routing == "single":
+        from placement.network import single
+
+        return np.maximum(single.loads(ways, demand), 0)
+    load = few_pairs.loads(ways, demand)
+    if load is None:
         every, inner, far = ways.bytes(demand, ways.linked)
         load = far + ways.load(every, None, inner)
-    elif load is None:
-        load = import_module(f"placement.network.{routing}").loads(ways, demand)
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
 
 
@@ -174,15 +149,16 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
     >>> import numpy as np
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1,global=1")
-    >>> hops(m, np.array([3, 0]), np.array([4, 3]), "shortest").tolist()
+    >>> hops(m, np.array([3, 0]), np.array([4, 3]), "minimal").tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
     """
+    from placement.network import single
+
     ways = group_ways_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
     if routing in ("minimal", "valiant"):
         return ways.hops(source, target, ways.valiant if routing == "valiant" else None)
-    found: Floats = import_module(f"placement.network.{routing}").hops(ways, source, target)
-    return found
+    return single.hops(ways, source, target)
 
 
 def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:

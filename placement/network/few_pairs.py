@@ -24,20 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["follow", "loads"]
 
-#: Pairs times the links between their groups, at most: `shortest` goes through tables link by
-#: link, `minimal` through so many numbers of them for each.
-MOST, NUMBERS = 1_000_000, 20
+#: Numbers of tables of all routers for each link that a pair looks at.
+NUMBERS = 20
 
 
-def loads(ways: GroupWays, demand: Demand, routing: str) -> Floats | None:
+def loads(ways: GroupWays, demand: Demand) -> Floats | None:
     """Return the bytes on every channel, or None where tables of all routers are needed.
 
     Parameters
     ----------
     ways : GroupWays
     demand : Demand
-    routing : str
-        ``minimal`` or ``shortest``.
 
     Returns
     -------
@@ -52,7 +49,7 @@ def loads(ways: GroupWays, demand: Demand, routing: str) -> Floats | None:
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=9,chassis=1,blades=9,nodes=1,global=1")
     >>> one = Demand.pairs(m, np.array([3]), np.array([9]), 8.0)
-    >>> found = loads(group_ways_of(m), one, "minimal")
+    >>> found = loads(group_ways_of(m), one)
     >>> found[found > 0].tolist()
     [8.0, 8.0]
     """
@@ -62,10 +59,9 @@ def loads(ways: GroupWays, demand: Demand, routing: str) -> Floats | None:
     g, h = unit[demand.source], unit[demand.target]
     many = np.diff(ways.first)[g * ways.count + h]
     tables = groups.count * groups.width**2
-    most = MOST if routing == "shortest" else tables / NUMBERS
-    if not many[g != h].all() or many.sum() > most:
+    if not many[g != h].all() or many.sum() > tables / NUMBERS:
         return None
-    links, stretches = follow(ways, demand.source, demand.target, routing)
+    links, stretches = follow(ways, demand.source, demand.target)
     pair, channel, share = links
     out = summed(channel, share * demand.amount[pair], len(groups.channels))
     pair, start, end, share = stretches
@@ -74,7 +70,7 @@ def loads(ways: GroupWays, demand: Demand, routing: str) -> Floats | None:
     return out
 
 
-def follow(ways: GroupWays, source: Ints, target: Ints, routing: str) -> tuple[Links, Stretches]:
+def follow(ways: GroupWays, source: Ints, target: Ints) -> tuple[Links, Stretches]:
     """Return which links between groups router pairs take, and where they go inside groups.
 
     Parameters
@@ -82,8 +78,6 @@ def follow(ways: GroupWays, source: Ints, target: Ints, routing: str) -> tuple[L
     ways : GroupWays
     source, target : int64 (p,)
         Routers of one group, or of two that a link joins.
-    routing : str
-        ``minimal`` or ``shortest``.
 
     Returns
     -------
@@ -100,29 +94,9 @@ def follow(ways: GroupWays, source: Ints, target: Ints, routing: str) -> tuple[L
     between = unit[source] * ways.count + unit[target]
     one, row = ragged_ranges(ways.first[between], np.diff(ways.first)[between])
     channel, share = ways.channel[row], ways.share[row]
-    if routing == "shortest":
-        share = share * _on_shortest(ways, one, channel, source, target)
-        used = np.flatnonzero(share)
-        one, channel, share = one[used], channel[used], share[used]
-        share = share / summed(one, share, len(source))[one]
     leave, enter = groups.channels.source[channel], groups.channels.target[channel]
     near = np.flatnonzero(unit[source] == unit[target])
     start = np.concatenate([source[near], source[one], enter])
     end = np.concatenate([target[near], leave, target[one]])
     shares = np.concatenate([np.ones(len(near)), share, share])
     return (one, channel, share), (np.concatenate([near, one, one]), start, end, shares)
-
-
-def _on_shortest(ways: GroupWays, pair: Ints, link: Ints, source: Ints, target: Ints) -> Floats:
-    """Return the number of paths of a pair over each of its links; 0 where another is nearer."""
-    groups, local = ways.groups, ways.groups.local
-    leave, enter = groups.channels.source[link], groups.channels.target[link]
-    here, there = (
-        (groups.shape[groups.group[u]], groups.place[u], groups.place[v])
-        for u, v in ((source[pair], leave), (enter, target[pair]))
-    )
-    hops = local.length[here].astype(np.int64) + local.length[there]
-    first = np.flatnonzero(np.diff(pair, prepend=-1))
-    least = np.minimum.reduceat(hops, first) if len(first) else hops
-    nearest = hops == np.repeat(least, np.diff(np.append(first, len(hops))))
-    return np.where(nearest, local.ways[here] * local.ways[there], 0.0)

@@ -3,8 +3,7 @@
 A ring of E positions has a channel from each position p to p+1 (direction +)
 and one to p-1 (direction -), both known by the position that they leave. The
 shorter way is taken; exactly half the ring goes to +. So + serves 1 … E // 2
-steps and - serves 1 … (E - 1) // 2. Where `back` is asked for, exactly half the
-ring from position E / 2 to 0 goes to - instead, as in SimGrid's torus.
+steps and - serves 1 … (E - 1) // 2.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from placement.support.arrays import summed
 __all__ = ["products", "segments", "split", "steps"]
 
 
-def steps(start: Ints, target: Ints, extent: int, back: bool = False) -> tuple[Ints, Ints]:
+def steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     """Return how many steps each way takes in direction + and in direction -; one is 0.
 
     Parameters
@@ -26,7 +25,6 @@ def steps(start: Ints, target: Ints, extent: int, back: bool = False) -> tuple[I
         Positions on the ring.
     extent : int
         Positions that the ring has.
-    back : bool
 
     Examples
     --------
@@ -36,19 +34,16 @@ def steps(start: Ints, target: Ints, extent: int, back: bool = False) -> tuple[I
     """
     ahead = (target - start) % extent
     plus = 2 * ahead <= extent
-    if back:
-        plus &= (2 * ahead < extent) | (target != 0)
     return np.where(plus, ahead, 0), np.where(plus, 0, (extent - ahead) % extent)
 
 
-def products(senders: Floats, receivers: Floats, back: bool = False) -> Floats:
+def products(senders: Floats, receivers: Floats) -> Floats:
     """Return the loads of rings on which i sends senders[i] x receivers[j] to every j.
 
     Parameters
     ----------
     senders, receivers : float64 (lines, extent)
         Weights of the positions of each ring.
-    back : bool
 
     Returns
     -------
@@ -67,11 +62,6 @@ def products(senders: Floats, receivers: Floats, back: bool = False) -> Floats:
     plus = _one_way(senders, receivers, extent // 2)
     minus = _one_way(senders[:, ::-1], receivers[:, ::-1], (extent - 1) // 2)
     minus = minus[:, ::-1]
-    if back and extent % 2 == 0:
-        half = extent // 2
-        turned = (senders[:, half] * receivers[:, 0])[:, None]
-        plus[:, half:] -= turned
-        minus[:, 1 : half + 1] += turned
     return np.stack([plus, minus])
 
 

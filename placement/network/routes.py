@@ -115,7 +115,7 @@ def _on_dragonfly(machine: Machine, rows: Ints) -> tuple[Ints, Floats] | None:
     routers = np.unique(attached[attached >= 0])
     count = len(routers)
     ends = np.repeat(routers, count), np.tile(routers, count)
-    links, (pair, start, end, share) = few_pairs.follow(ways, *ends, "minimal")
+    links, (pair, start, end, share) = few_pairs.follow(ways, *ends)
     stretch, spot, part = groups.spots(start, end, share)
     spots, inside = _tabulate(pair[stretch], spot, part, count**2)
     own = np.flatnonzero(np.isin(groups.spot, spots))

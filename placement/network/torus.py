@@ -16,16 +16,11 @@ A machine whose links were listed may lack some. Dimension-order routing then
 takes the other way round that ring for the messages that need the missing
 link; where both ways round a ring are cut, messages that need it take all
 shortest paths alike. The routing's notes say so.
-
-``dimension-order-simgrid`` differs in one case: from coordinate extent / 2 to
-0, exactly half an even ring, it goes to -. So does SimGrid's torus, which it
-is there to be compared with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -41,9 +36,6 @@ from placement.support.arrays import ragged_ranges
 from placement.topologies import router_count
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
-
-#: The routing that goes half a ring to coordinate 0 the other way.
-LIKE_SIMGRID = "dimension-order-simgrid"
 
 #: What one position of a line costs on all axes, in pairs.
 _DEAR = 0.5
@@ -123,7 +115,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     >>> loads(m, Demand.complete(m, np.arange(4), 1, 1.0)).tolist()
     [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
     """
-    grid = _grid(machine, routing)
+    grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
     far = np.zeros(int(grid.there.sum()))
     if _is_cut(grid):
@@ -200,7 +192,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     >>> next_channel(parse_spec("torus:3"), "single", np.arange(3)).tolist()
     [[-1, 0, 3], [4, -1, 1], [2, 5, -1]]
     """
-    grid = _grid(machine, routing)
+    grid = grid_of(machine)
     routers = len(grid.position)
     own = machine.router[nodes, 0].astype(np.int64)
     goal, column = np.unique(own[own >= 0], return_inverse=True)
@@ -240,12 +232,6 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
         f"other way round{more}"
     )
     return (text,)
-
-
-def _grid(machine: Machine, routing: str) -> Grid:
-    """Return the grid of a machine as a routing goes round it."""
-    grid = grid_of(machine)  # what it keeps is made once
-    return replace(grid, back=True) if routing == LIKE_SIMGRID else grid
 
 
 def _is_cut(grid: Grid) -> bool:
@@ -315,7 +301,7 @@ def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
         broken = (grid.gaps[axis] > 0) & busy
         whole = np.flatnonzero(busy & ~broken)
         both = np.zeros((2, len(busy), extent))
-        both[:, whole] = rings.products(sent[whole // low], taken[whole % low], grid.back)
+        both[:, whole] = rings.products(sent[whole // low], taken[whole % low])
         _spread(grid, axis, both * scale, dense)
         for line in np.flatnonzero(broken).tolist():  # pair by pair of its positions
             amount = np.outer(sent[line // low], taken[line % low]) * scale
@@ -372,7 +358,7 @@ def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, M
     The shorter way, unless a link of it is missing: then the other.
     """
     extent, start = grid.extents[axis], grid.along(at, axis)
-    plus, minus = rings.steps(start, grid.along(target, axis), extent, grid.back)
+    plus, minus = rings.steps(start, grid.along(target, axis), extent)
     cut = np.zeros(len(at), dtype=np.bool_)
     if not grid.gaps[axis].any():
         return plus, minus, cut

@@ -33,8 +33,6 @@ class Grid:
         Of the links that leave each slot.
     count : int64 (axes, 2, p)
         How many there are.
-    back : bool
-        Half a ring to coordinate 0 goes to -.
     """
 
     extents: tuple[int, ...]
@@ -42,7 +40,6 @@ class Grid:
     router: Ints
     gbs: Floats
     count: Ints
-    back: bool = False
 
     @cached_property
     def there(self) -> Mask:

@@ -16,6 +16,9 @@ from placement.sites.where import line_of
 
 __all__ = ["Overlay"]
 
+#: Parameters of a topology that name what routes it.
+ROUTINGS = {"routing", "routings"}
+
 
 class Overlay(Struct, frozen=True):
     """Figures of a machine that is described elsewhere.
@@ -72,10 +75,13 @@ class Overlay(Struct, frozen=True):
         """
         self._check_classes(machine)
         bandwidth = {key: figure.value for key, figure in self.config.bandwidth.items()}
+        known, stated = machine.topology.parameters, self._parameters()
+        if ROUTINGS & stated.keys():  # one routing, or several that may be, take each other's place
+            known = {key: known[key] for key in known.keys() - ROUTINGS}
         topology = replace(
             machine.topology,
             bandwidth={**machine.topology.bandwidth, **bandwidth},
-            parameters={**machine.topology.parameters, **self._parameters()},
+            parameters={**known, **stated},
         )
         changed = replace(
             machine,

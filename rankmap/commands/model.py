@@ -162,8 +162,7 @@ _ORDER = (
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the model, which ``predict`` and ``compare`` share."""
-    fair = click.option("--fair", is_flag=True, help="Share links max-min fairly in time.")
-    return sending_options(fair(command))
+    return sending_options(command)
 
 
 def job_of(model: dict[str, Any]) -> dict[str, Any]:
@@ -185,5 +184,4 @@ def predictor(
     from rankmap.search.job import predictor as predictor_of
 
     options = dict(model)
-    fair = options.pop("fair")
-    return predictor_of(machine, {**job_of(options), "pattern": pattern, "ppn": ppn}, fair)[0]
+    return predictor_of(machine, {**job_of(options), "pattern": pattern, "ppn": ppn})[0]

@@ -52,7 +52,7 @@ class Predictor(Model):
     def ranged(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
         """Return the prediction with its range over what is not known of the machine."""
         found = self.on(slots, order)
-        if self.fair or slots.rows is None:
+        if slots.rows is None:
             return found
         return replace(found, between=time_range(self, Placed(slots.rows, order)))
 
@@ -97,7 +97,7 @@ def predict(
         ``library`` is what the machine's MPI does at that size.
     **model
         More of what `rankmap.predict.model.Model` takes: bytes, routing, latency,
-        memory, background, fair, process, payload, first_contact.
+        memory, background, process, payload, first_contact.
 
     Returns
     -------

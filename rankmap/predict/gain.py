@@ -24,7 +24,7 @@ fabric of groups adapts, its own routing is likely, and the best division the ot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -52,8 +52,13 @@ __all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
 
 GB = 1e9
 
-#: GB/s of one rank where nothing states it: the limit published for Aries (Aseeri et al., IV-B).
-SLOW_RANK = 2.0
+#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B); on
+#: newer ones the interface fetches the bytes: a rank has most of what one carries [assumed].
+SLOW_RANK, NEWER, SLOW_SHARE = 2.0, ("slingshot", "infiniband"), 0.8
+
+#: GB/s of copies inside a node where nothing states them, at least and at most [assumed: an old
+#: node, and half of what the memory of today's nodes moves, 400 GB/s].
+COPIES = (10.0, 200.0)
 
 #: Fabrics whose routers send packets around full links; InfiniBand's do where there are groups.
 ADAPTIVE = ("aries", "slingshot")
@@ -92,12 +97,15 @@ class Unknown(NamedTuple):
         What one would have to know.
     low, high : float
         The gain with this unknown alone at its other values.
+    lowest : str
+        Its value at which the gain is `low`; '' where that is the likely one.
     """
 
     name: str
     question: str
     low: float
     high: float
+    lowest: str = ""
 
 
 class Gain(NamedTuple):
@@ -141,6 +149,32 @@ class Gain(NamedTuple):
             return "any number of times"
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
         return f"{low} x" if low == high else f"{low} to {high} x"
+
+    @property
+    def losing(self) -> Unknown | None:
+        """The unknown at whose other value the placement loses most, alone; None where at none.
+
+        Examples
+        --------
+        >>> unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
+        >>> Gain(0.6, 1.2, 4.2, (unsure,)).losing.lowest
+        'the ranks of a node copy 200 GB/s'
+        """
+        worst = min(self.unknowns, key=lambda unknown: unknown.low, default=None)
+        return worst if worst is not None and worst.low < 1 - SAME else None
+
+    @property
+    def loses_if(self) -> str:
+        """Say at which plausible value the placement loses; '' where at none.
+
+        Examples
+        --------
+        >>> unsure = Unknown("memory", "whether …", 0.6, 4.2, "the ranks of a node copy 200 GB/s")
+        >>> Gain(0.6, 1.2, 4.2, (unsure,)).loses_if
+        '1.67 times slower if the ranks of a node copy 200 GB/s'
+        """
+        worst = self.losing
+        return "" if worst is None else f"{1 / worst.low:.2f} times slower if {worst.lowest}"
 
     @property
     def most_unsure(self) -> str:
@@ -311,7 +345,8 @@ def _range(asked: Model, times: list[_Times]) -> Gain:
         lowest = lowest._replace(**(down if low < likely else {}))
         highest = highest._replace(**(up if high > likely else {}))
         if max(high, likely) > min(low, likely) * (1 + SAME):
-            found.append(Unknown(name, question, min(low, likely), max(high, likely)))
+            at = _value_words(down) if low < likely else ""
+            found.append(Unknown(name, question, min(low, likely), max(high, likely), at))
     found.sort(key=lambda one: -one.high / one.low)
     low = likely / math.exp(math.hypot(*(math.log(likely / one.low) for one in found)))
     high = likely * math.exp(math.hypot(*(math.log(one.high / likely) for one in found)))
@@ -338,8 +373,10 @@ def _biases(asked: Model) -> list[dict[str, Any]]:
     topology = asked.machine.topology
     if asked.routing == "adaptive":
         return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
-    unsaid = "routing" not in asked.given and "adaptive" in routings(asked.machine)
-    return [{"bias": 1.0}] if unsaid and topology.fabric == "infiniband" else []
+    several = topology.parameters.get("routings", ())
+    applies = "adaptive" in (several or routings(asked.machine))
+    unsaid = "routing" not in asked.given and (several or topology.fabric == "infiniband")
+    return [{"bias": 1.0}] if applies and unsaid else []
 
 
 def _unknowns(
@@ -350,9 +387,9 @@ def _unknowns(
         yield "routing", "how well the routers send packets around full links", ends
     yield from _libraries(asked, first)
     if not asked.process_stated:
-        slow = first.process or SLOW_RANK
+        slow = first.process or _slow_rank(asked)
         question = f"whether ranks send more than {slow:g} GB/s"
-        yield "process", question, [{"process": None if first.process else SLOW_RANK}]
+        yield "process", question, [{"process": None if first.process else slow}]
     if not asked.payload_stated:
         question = f"whether only {ARIES_PAYLOAD:.0%} of the wire is payload"
         yield "payload", question, [_less_payload(asked)]
@@ -375,7 +412,41 @@ def _unknowns(
     gbs, known = asked.constants.memory_gbs, asked.constants.memory_source != "assumed"
     if gbs is not None and not known and any(one.inside for one in times):
         question = f"whether the ranks of a node copy {gbs:g} GB/s together"
-        yield "memory", question, [{"memory": 2 * gbs}, {"memory": gbs / 2}]
+        yield "memory", question, [{"memory": copies} for copies in COPIES]
+
+
+def _slow_rank(asked: Model) -> float:
+    """Return GB/s of one rank that is slow, where nothing states any."""
+    figures = asked.machine.topology.bandwidth
+    interface = figures.get("injection", figures.get("up0", math.inf))
+    newer = asked.machine.topology.fabric in NEWER and interface < math.inf
+    return max(SLOW_RANK, SLOW_SHARE * interface) if newer else SLOW_RANK
+
+
+def _value_words(changes: Mapping[str, Any]) -> str:
+    """Return the value of an unknown as a condition.
+
+    Examples
+    --------
+    >>> _value_words({"memory": 200.0}), _value_words({"bias": 1.0})
+    ('the ranks of a node copy 200 GB/s together', 'routers divide bytes as well as can be')
+    """
+    name, value = next(iter(changes.items()))
+    words = {
+        "others": f"other jobs send {USUAL_LOAD:g} GB/s a busy node",
+        "staged": "the halo is exchanged direction by direction",
+        "queues": "bursts meet in another order",
+        "overlap": "ranks run ahead of others another way",
+        "eager": "sends do not wait for their receivers",
+        "algorithm": f"the library goes by {value}",
+    }
+    if name == "bias":
+        return f"routers {'divide bytes as well as can be' if value == 1 else 'hardly detour'}"
+    if name == "process":
+        return f"a rank sends {value:g} GB/s" if value else "ranks send as fast as their node"
+    if name == "payload":
+        return f"{value:.0%} of the wire is payload"
+    return words.get(name) or f"the ranks of a node copy {value:g} GB/s together"
 
 
 def _less_payload(asked: Model) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.phases import phases
-from rankmap.predict.summing import Summed
 from rankmap.predict.terms import contact_s, histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
 
@@ -38,9 +37,6 @@ GB = 1e9
 
 #: Loads of channels that are kept.
 KEPT = 3_000_000
-
-#: Messages at most that share links fairly in time: more cost minutes.
-MOST_FLOWS = 1 << 20
 
 
 class Model:
@@ -68,9 +64,6 @@ class Model:
         GB/s inside a node; None: as the site states, else 20; inf: it costs nothing.
     background : sequence of Other
         Jobs that run beside this one.
-    fair : bool
-        Take the time that max-min fair sharing in time gives, not the
-        busiest channel's.
     process : float or None
         GB/s that one rank can send at most, to ranks of its own node too;
         None: as the site states, else only its node's interface limits it.
@@ -122,7 +115,6 @@ class Model:
         latency: float | None = None,
         memory: float | None = None,
         background: Sequence[Other] = (),
-        fair: bool = False,
         process: float | None = None,
         payload: float | None = None,
         first_contact: float | None = None,
@@ -138,7 +130,6 @@ class Model:
         self.follows = True
         self.constants = constants(machine, latency, memory, process, payload, first_contact)
         self.background = tuple(background)
-        self.fair = fair
         known = routing or machine.topology.parameters.get("routing", "")
         stated = {
             "routing": known, "algorithm": algorithm not in ("", "library"), "process": process,
@@ -154,12 +145,6 @@ class Model:
         self.spread_by_default = (
             not known and self.routing != "adaptive" and "adaptive" in routings(machine)
         )
-        if fair and not self.single_path:
-            raise UsageError(
-                f"links are shared fairly in time along one path a message, and routing"
-                f" {self.routing} has many",
-                "use --routing single",
-            )
         self.injection: Floats = injection_bandwidth(machine)
         self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
         self._busy = np.zeros(len(machine), dtype=bool)
@@ -352,8 +337,7 @@ class Model:
         what one rank can send, ``steps`` all steps, each as long as its own
         busiest link or its message takes, or as long as ranks that are followed
         take, ``queues`` the longer of ``link`` and ``process`` with what bursts wait
-        for each other, or what ranks that are followed take, and ``sharing`` the last
-        message's end where links are shared fairly in time. Steps take no less together than
+        for each other, or what ranks that are followed take. Steps take no less together than
         all of their bytes at once, so they are not looked at where these take `below` seconds.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
@@ -370,14 +354,12 @@ class Model:
             sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()
-        if self.fair:
-            found["sharing"] = self._fairly(phase, left)
         return found
 
     @property
     def queueing(self) -> bool:
         """Whether bursts wait for each other: their size is stated, and each pair has one path."""
-        return self.constants.burst is not None and self.single_path and not self.fair
+        return self.constants.burst is not None and self.single_path
 
     @property
     def following(self) -> bool:
@@ -423,38 +405,6 @@ class Model:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
         known = self.constants.process_gbs
         return size / (known * GB) if known else 0.0
-
-    def _fairly(self, phase: Phase, left: Channels | None) -> float:
-        """Return the seconds of a phase, step by step, with links shared fairly in time."""
-        every = phase.messages or phase.flows
-        steps = [(every(), 1.0)] if phase.steps is None else phase.steps()
-        wire = self.every_link((left or self.channels).bandwidth)
-        return math.fsum(times * self._fair_step(phase.job, one, wire) for one, times in steps)
-
-    def _fair_step(self, job: Job, sums: Summed, wire: Floats) -> float:
-        """Return when the last of messages ends that start at once and share links fairly.
-
-        Each message is a flow of its own and leaves its links when it is done; those of one
-        entry of `sums` are alike.
-        """
-        from placement.network.fair_sharing import fair_ends
-
-        many = int(sums.messages.sum())
-        if many > MOST_FLOWS:
-            raise UsageError(
-                f"{many} messages are too many to share links fairly in time",
-                f"at most {MOST_FLOWS} are followed; leave --fair out",
-            )
-        ends = fair_ends(
-            self.machine,
-            job.rows[sums.source],
-            job.rows[sums.target],
-            sums.weight / sums.messages,
-            self.routing,
-            many=sums.messages,
-            bandwidth=wire,
-        )
-        return float(ends.max(initial=0.0))
 
     def histogram(self, slots: Slots) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""

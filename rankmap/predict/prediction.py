@@ -63,7 +63,7 @@ class PhaseTime:
         Bytes that the busiest rank sends.
     transfer : str
         What the bytes take so long for: ``link`` (the busiest one), ``process``,
-        ``steps``, ``queues``, ``sharing`` (see `rankmap.predict.model.Model.limits`) or ``memory``.
+        ``steps``, ``queues`` (see `rankmap.predict.model.Model.limits`) or ``memory``.
     """
 
     name: str
@@ -263,10 +263,6 @@ def _binding(found: Prediction) -> str:
         return (
             f"queues bind ({took}): bursts meet at links that are about as full as the busiest,"
             f" which alone takes {time_text(worst.seconds)}"
-        )
-    if what == "sharing":
-        return (
-            f"links shared fairly bind ({took}; the busiest alone takes {time_text(worst.seconds)})"
         )
     return f"{what} binds ({took} of it)"
 

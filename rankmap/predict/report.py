@@ -142,8 +142,6 @@ def _terms(
     """Yield the terms that the time is the sum of."""
     known = asked.constants
     how = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
-    if asked.fair:
-        how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in found):
         steps = _algorithms(asked, pattern)
         if isinstance(pattern, Stencil):

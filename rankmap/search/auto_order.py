@@ -203,6 +203,7 @@ def _words(ranking: Ranking, gain: Gain | None) -> str:
         return f"the default order is kept ({default}): none of {judged} is clearly faster"
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
+    unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     return (
         f"{time_text(ranking.best.cost)} against {default} of the default order,"
         f" {gain.range_text} as fast{likely} ({judged}{unsure})"

@@ -26,9 +26,7 @@ KEYS = (
 )  # fmt: skip
 
 
-def predictor(
-    machine: Machine, job: Mapping[str, Any], fair: bool = False
-) -> tuple[Predictor, tuple[str, ...]]:
+def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tuple[str, ...]]:
     """Return the model of a job, and what was assumed of it.
 
     Parameters
@@ -40,8 +38,6 @@ def predictor(
         ``payload``, ``first_contact`` as `Predictor` takes them; ``background``:
         a file, ``slurm`` or a sequence of `Other`, with ``background_load``;
         or ``predictor`` instead of all.
-    fair : bool
-        See `Predictor`.
 
     Raises
     ------
@@ -74,7 +70,6 @@ def predictor(
         job.get("routing") or "",
         algorithm=job.get("algorithm") or "library",
         background=_background(machine, job.get("background"), job.get("background_load")),
-        fair=fair,
         **{word: job.get(word) for word in FIGURES},
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"

@@ -232,7 +232,17 @@ class _Answer:
         same = base is not None and np.array_equal(
             np.sort(base.placement.rows), np.sort(self.placement.rows)
         )
-        return why(self.prediction, self.default, self.gain, same, words)
+        said = why(self.prediction, self.default, self.gain, same, words)
+        return said if self.kept else f"{said}; {self._search_words()}"
+
+    def _search_words(self) -> str:
+        """Say what was compared: how many candidates, and how far below the best plain one."""
+        ranking = self.ranking
+        count = f"best of {len(ranking.candidates)} candidates"
+        less = 1 - ranking.best.cost / ranking.plain.cost if ranking.plain.cost else 0.0
+        if not 0.005 <= less < 1:
+            return count
+        return f"{count}, {less:.0%} less time than the best plain strategy ({ranking.plain.nodes})"
 
     def _by_j(self, usual: float, least: float) -> str:
         """Return the sentence where J was gone by."""
@@ -309,7 +319,7 @@ class _Answer:
         if gain is not None and not self.timeless and gain.low < 1 - LIMITS.clearly:
             yield (
                 f"this may be slower than {self.request.baseline.words}: {gain.low:.2f} x as fast"
-                f" at worst (most unsure: {gain.most_unsure})"
+                f" at worst (largest uncertainty: {gain.most_unsure})"
             )
         pattern = fit_pattern(self.model.pattern, self.order.on)
         copies = copies_inside(self.order, pattern, self.model.size)
@@ -348,6 +358,7 @@ def why(
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
     here = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
     return f"{head}: {reason(best, default)}"

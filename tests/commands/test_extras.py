@@ -49,7 +49,6 @@ CORE = [
         "alltoall",
         "--bytes",
         "9",
-        "--fair",
     ),
     ("compare", "-m", "torus:4x4", "-N", "4", "--pattern", "alltoall", "--bytes", "1000"),
 ]

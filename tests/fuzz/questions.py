@@ -17,7 +17,7 @@ _PATTERNS = (
 )  # fmt: skip
 _OPTIONS = {
     "--bytes": ("1", "1000", "50000", "1e6", "1e9"),
-    "--routing": ("minimal", "shortest", "single", "valiant", "adaptive", "dimension-order"),
+    "--routing": ("minimal", "single", "valiant", "adaptive", "dimension-order"),
     "--latency": ("0", "2e-6"),
     "--process": ("2", "inf"),
     "--algorithm": ("at-once", "pairwise", "ring", "bruck", "mpich", "openmpi", "binomial"),

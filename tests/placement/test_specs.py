@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
+from placement.network.model import injection_bandwidth
 from placement.specs import MAX_NODES, is_spec, parse_spec
 
 few = st.integers(1, 4)
@@ -101,14 +102,29 @@ def test_bandwidths_are_taken_by_name():
     topology = parse_spec(spec).topology
     assert topology.bandwidth == {"injection": 10, "green": 5.25, "black": 15.75, "blue": 4.7}
     assert topology.parameters["global"] == 32
-    assert parse_spec("torus:8x8x8,bw=4.68").topology.bandwidth == dict.fromkeys("xyz", 4.68)
-    mixed = parse_spec("torus:8x8x8,bw=4.68,z=9").topology.bandwidth
-    assert mixed == {"x": 4.68, "y": 4.68, "z": 9}
+    alike = parse_spec("torus:8x8x8,bw=4.68,injection=9").topology.bandwidth
+    assert alike == {"injection": 9} | dict.fromkeys("xyz", 4.68)
+    mixed = parse_spec("torus:8x8x8,bw=4.68,z=9,injection=inf").topology.bandwidth
+    assert mixed == {"injection": math.inf, "x": 4.68, "y": 4.68, "z": 9}
 
 
-def test_injection_is_unlimited_unless_given():
-    for spec in ("dragonfly:groups=2,chassis=1,blades=2,nodes=1", "torus:4", "tree:4"):
-        assert "injection" not in parse_spec(spec).topology.bandwidth
+@pytest.mark.parametrize(
+    ("spec", "gbs"),
+    [
+        ("dragonfly:groups=2,chassis=1,blades=2,nodes=1", 10.0),
+        ("slingshot:groups=2,switches=2,nodes=1,nics=2", 50.0),
+        ("dragonfly+:groups=2,leaves=1,spines=1,nodes=1", 25.0),
+        ("torus:4,bw=99", 10.4),
+        ("fattree:leaf=2,leaves=2,spines=1", 12.5),
+    ],
+)
+def test_no_node_injects_without_limit_unless_that_is_asked_for(spec, gbs):
+    machine = parse_spec(spec)
+    assert set(injection_bandwidth(machine).tolist()) == {gbs}
+    assert machine.notes == () or "assumed (injection= states it, inf none)" in machine.notes[0]
+    free = parse_spec(f"{spec},injection=inf")
+    assert set(injection_bandwidth(free).tolist()) == {math.inf}
+    assert free.notes == ()
 
 
 def test_the_default_number_of_links_is_what_the_ports_allow_and_stated():

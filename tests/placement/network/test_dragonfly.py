@@ -18,7 +18,6 @@ from placement.network import (
     hops,
     lines,
     loads,
-    shortest,
     shortest_paths,
 )
 from placement.specs import parse_spec
@@ -37,17 +36,15 @@ from tests.placement.network.small_dragonflies import (
 )
 
 machines = st.one_of(ruled(), slingshots(), listed())
-routing_names = st.sampled_from(("shortest", "minimal"))
+routing_names = st.just("minimal")
 
 #: Every table as small as it may be: many blocks, no shortcut for small machines.
 NARROW = (
     (crossings, "_NUMBERS", 1),
-    (shortest, "_NUMBERS", 1),
     (shortest_paths, "_TABLE", 1),
     (group_ways, "_PAIRS", 1),
     (lines, "_TABLE", 1),
     (lines, "_EXPANDED", 1),
-    (shortest, "FEW_LINES", 0),
     (group_ways, "FEW_LINES", 0),
 )
 
@@ -123,7 +120,7 @@ def by_ends(found, number):
     return dict(zip(keys, found.load.tolist(), strict=True))
 
 
-@given(st.data(), machines, st.sampled_from(("shortest", "minimal", "single")))
+@given(st.data(), machines, st.sampled_from(("minimal", "single")))
 def test_relabelled_groups(data, machine, routing):
     order = data.draw(st.permutations(range(int(router_coords(machine)[:, 0].max()) + 1)))
     other, rank = relabelled(machine, order)
@@ -152,7 +149,7 @@ def test_linear_in_bytes(data, machine, routing, factor):
 def test_a_pair_with_two_parallel_links_counts_them_both():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1,global=1")
     machine = wired(machine, [(0, 1, 0, 1), (2, 3, 0, 1), (0, 2, 2, 2), (1, 3, 2, 1)])
-    found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 12.0), "shortest")
+    found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 12.0), "minimal")
     by_name = dict(zip(found.channels.names().tolist(), found.load.tolist(), strict=True))
     assert by_name["g0c0b0->g1c0b0 blue"] == 8.0
     assert by_name["g0c0b1->g1c0b1 blue"] == 4.0
@@ -172,8 +169,21 @@ def test_missing_direct_links_are_said():
 
 def test_unknown_routings_name_those_that_apply():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=1,nodes=1")
-    with pytest.raises(UsageError, match="there are minimal, shortest, single, valiant, adaptive"):
+    with pytest.raises(UsageError, match="there are minimal, single, valiant, adaptive"):
         channels(machine, "dimension-order")
+
+
+@pytest.mark.parametrize(
+    ("specification", "old", "instead"),
+    [
+        ("dragonfly:groups=2,chassis=1,blades=1,nodes=1", "shortest", "minimal"),
+        ("dragonfly+:groups=2,leaves=1,spines=1,nodes=1", "shortest", "minimal"),
+        ("torus:4", "dimension-order-simgrid", "dimension-order"),
+    ],
+)
+def test_a_routing_that_is_gone_names_the_one_to_use(specification, old, instead):
+    with pytest.raises(UsageError, match=f"no routing {old} any more.*use --routing {instead}"):
+        channels(parse_spec(specification), old)
 
 
 def test_groups_too_large_for_tables_are_refused():
@@ -185,6 +195,6 @@ def test_groups_too_large_for_tables_are_refused():
 def test_more_groups_than_a_byte_counts():
     machine = parse_spec("dragonfly:groups=140,chassis=1,blades=1,nodes=1,global=1")
     every = Demand.complete(machine, np.arange(140), 1, 1.0)
-    for routing in ("minimal", "shortest", "single"):
+    for routing in ("minimal", "single"):
         assert set(loads(machine, every, routing).load.tolist()) == {1.0}
         assert hops(machine, np.array([0]), np.array([139]), routing).tolist() == [[0, 0, 1]]

@@ -63,7 +63,7 @@ def test_loads_are_those_of_all_paths(data):
         return
     reference, demand = Reference(machine), listed_demand(machine, sent)
     thirds = Thirds(reference)
-    for routing in ("minimal", "shortest"):
+    for routing in ("minimal",):
         got = loads(machine, demand, routing).load
         assert got.tolist() == pytest.approx(reference.loads(sent, routing)), routing
     got = loads(machine, demand, "valiant").load
@@ -98,7 +98,7 @@ def test_inside_a_group_every_routing_takes_all_spines():
     machine = spec_of(4, 3, 2, 2, 2)
     inside = Demand.complete(machine, np.arange(6), 1, 1e9)
     minimal = loads(machine, inside, "minimal").load
-    for routing in ("shortest", "valiant", "adaptive"):
+    for routing in ("valiant", "adaptive"):
         assert loads(machine, inside, routing).load.tolist() == pytest.approx(minimal.tolist())
 
 
@@ -121,7 +121,7 @@ def test_groups_are_joined_by_as_many_links_as_said_over_all_spines():
 
 def test_at_most_one_hop_goes_between_groups():
     machine = spec_of(3, 2, 2, 1, 2)
-    assert routings(machine) == ("minimal", "single", "valiant", "adaptive", "shortest")
+    assert routings(machine) == ("minimal", "single", "valiant", "adaptive")
     ends = np.array([0, 0]), np.array([1, 5])
     assert hops(machine, *ends).sum(axis=1).tolist() == [2, 3]
     # Over the third group: two hops more there, where the next link leaves another spine.
@@ -129,17 +129,15 @@ def test_at_most_one_hop_goes_between_groups():
     assert (next_channel(machine)[router_coords(machine)[:, 1] < 0] >= 0).all()
 
 
-def test_where_a_leaf_lacks_a_spine_it_is_left_alone_there():
+def test_where_a_leaf_lacks_a_spine_another_leaf_leads_there():
     whole = spec_of(3, 2, 2, 1, 2)
     machine = wired(whole, rows_of(whole)[1:], links(whole).kinds)
-    assert routings(machine)[0] == "shortest"
-    load = loads(machine, Demand.pairs(machine, np.array([0]), np.array([2]), 8.0))
+    assert routings(machine) == ("minimal", "single", "valiant", "adaptive")
+    demand = Demand.pairs(machine, np.array([0]), np.array([2]), 8.0)
+    load = loads(machine, demand)
     used = {str(n): x for n, x in zip(load.channels.names(), load.load.tolist(), strict=True) if x}
-    assert used == {
-        "g0leaf0->g0spine1 local": 8.0,
-        "g0spine1->g1spine1 global": 8.0,
-        "g1spine1->g1leaf0 local": 8.0,
-    }
+    assert used["g0leaf0->g0spine1 local"] == 8.0
+    assert used["g0spine0->g1spine0 global"] == used["g0spine1->g1spine1 global"] == 4.0
 
 
 @pytest.mark.parametrize("text", ["groups=2,leaves=2,spines=0,nodes=1", "groups=2,leaves=2"])

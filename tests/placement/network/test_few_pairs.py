@@ -3,7 +3,6 @@
 from unittest.mock import patch
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -21,19 +20,18 @@ from tests.placement.network.small_dragonflies import (
 )
 
 
-@pytest.mark.parametrize("routing", ["minimal", "shortest"])
 @examples(30)
 @given(data=st.data())
-def test_as_by_tables(routing, data):
+def test_as_by_tables(data):
     machine = data.draw(st.one_of(listed(), ruled(), slingshots()))
     assume(len(machine))
     sent = data.draw(messages(machine))
     assume(Reference(machine).connected(sent))
     demand = listed_demand(machine, sent)
     with patch.object(few_pairs, "NUMBERS", 1e-9):
-        found = loads(machine, demand, routing).load
+        found = loads(machine, demand, "minimal").load
     with patch.object(few_pairs, "loads", lambda *_: None):
-        wanted = loads(machine, demand, routing).load
+        wanted = loads(machine, demand, "minimal").load
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-9)
 
 
@@ -42,6 +40,5 @@ def test_which_demands_are_few():
     ways = group_ways_of(machine)
     step = Demand.pairs(machine, np.arange(0, 99), np.arange(1000, 1099), 1.0)
     everyone = Demand.complete(machine, np.arange(99), 1, 1.0)
-    for routing in ("minimal", "shortest"):
-        assert few_pairs.loads(ways, step, routing) is not None
-        assert few_pairs.loads(ways, everyone, routing) is None
+    assert few_pairs.loads(ways, step) is not None
+    assert few_pairs.loads(ways, everyone) is None

@@ -37,7 +37,6 @@ def machine_of(spec):
     [
         *((spec, PATHS.get(spec.partition(":")[0], "")) for spec in SPECS),
         (SPECS[0], "single"),
-        (SPECS[4], "dimension-order-simgrid"),
     ],
 )
 @examples(15)

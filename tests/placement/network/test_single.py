@@ -115,15 +115,14 @@ def test_hops_are_those_of_shortest_paths(data, machine, part):
             return
         found = hops(machine, source, target, "single")
     assert (found == found.round()).all()
-    best = hops(machine, source, target, "shortest")
-    assert found.sum(axis=1) == pytest.approx(best.sum(axis=1))
-    assert found[:, -1] == pytest.approx(best[:, -1])
+    paths = [reference.shortest(s, t)[0] for s, t in pairs]
+    assert found.sum(axis=1).tolist() == [len(path) for path in paths]
 
 
 def test_ties_spread_the_load():
     machine = parse_spec("dragonfly:groups=2,chassis=6,blades=16,nodes=1,global=96")
     every = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
-    found, best = (loads(machine, every, routing) for routing in ("single", "shortest"))
+    found, best = (loads(machine, every, routing) for routing in ("single", "minimal"))
     blue = found.channels.kind == found.channels.kinds.index("blue")
     assert found.load[blue].max() <= 1.6 * best.load[blue].max()
     assert found.load[~blue].max() <= 1.6 * best.load[~blue].max()

@@ -190,7 +190,6 @@ def test_many_ways_of_a_packet_have_no_queues():
     asked = Predictor(machine, "alltoall", 1, 1e5, latency=0)
     assert not asked.queueing
     assert Predictor(machine, "alltoall", 1, 1e5, "single", latency=0).queueing
-    assert not Predictor(machine, "alltoall", 1, 1e5, "single", fair=True).queueing
 
 
 def test_the_order_of_bursts_is_unknown():

@@ -103,7 +103,7 @@ def test_relabelled_groups_change_nothing(names, count, seed):
     machine = parse_spec("dragonfly:groups=4,chassis=2,blades=3,nodes=2,injection=10,global=5")
     other, row = _relabelled(machine, np.array(names))
     rows = np.random.default_rng(seed).permutation(len(machine))[:count]
-    for routing in ("minimal", "shortest"):
+    for routing in ("minimal", "valiant"):
         one = Predictor(machine, "alltoall", 1, 1e6, routing).predict(rows)
         two = Predictor(other, "alltoall", 1, 1e6, routing).predict(row[rows])
         assert two.time_s == pytest.approx(one.time_s, rel=1e-12)
@@ -142,8 +142,11 @@ def test_the_busiest_link_of_a_torus_plane():
     # right for each of the 8 rows that send there
     assert found.bottleneck.load == 10 * 8 * 1e6
     assert found.time_s == pytest.approx(80e6 / 4.68e9)
-    assert found.by_class["injection"] == 0
-    assert any("injection is unlimited" in note for note in found.notes)
+    assert found.by_class["injection"] == pytest.approx(63e6 / 10.4e9)
+    assert sum("nodes inject 10.4 GB/s as on Gemini" in note for note in found.notes) == 1
+    free = predict(nidmap.load_machine("torus:8x8x8,bw=4.68,injection=inf"), "0-63", "alltoall")
+    assert free.by_class["injection"] == 0
+    assert any("injection is unlimited" in note for note in free.notes)
 
 
 def test_injection_binds_where_it_is_the_slowest():
@@ -258,27 +261,6 @@ def test_background_takes_its_share_and_no_more():
     assert own.time_s == alone.time_s
 
 
-def test_fair_sharing_is_never_faster_and_often_the_same():
-    machine = MACHINES["torus:5x5,bw=4.68"]
-    for pattern in ("alltoall", "fft:5x5", "stencil:5x5,periodic", "stencil:25"):
-        one = predict(machine, None, pattern, bytes=1e6, latency=0)
-        fair = predict(machine, None, pattern, bytes=1e6, latency=0, fair=True)
-        assert fair.time_s == pytest.approx(one.time_s)
-    machine = nidmap.load_machine("torus:6,bw=1,injection=1")
-    fair = predict(machine, "0-3", "alltoall", bytes=1e6, latency=0, fair=True)
-    assert fair.time_s >= predict(machine, "0-3", "alltoall", bytes=1e6, latency=0).time_s
-    stepwise = predict(machine, None, "alltoall", bytes=1e6, fair=True, algorithm="ring")
-    assert "max-min" in stepwise.terms[0].rests_on
-    for spec, name in (("fattree:leaf=4,leaves=6,spines=2,bw=12.5", ""), (SMALL, "single")):
-        machine = MACHINES[spec]
-        one = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=name)
-        fair = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=name, fair=True)
-        assert fair.time_s == pytest.approx(one.time_s, rel=0.2)
-        assert fair.time_s >= one.time_s
-    with pytest.raises(UsageError, match="use --routing single"):
-        predict(MACHINES[SMALL], None, "alltoall", fair=True)
-
-
 def test_bad_figures_are_refused():
     machine = MACHINES["torus:5x5,bw=4.68"]
     for bad in (
@@ -359,31 +341,6 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
     assert 0 < max(limits) <= best * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_fair_sharing_is_that_of_the_single_messages(seed, tmp_path):
-    from placement.network.fair_sharing import fair_ends
-
-    machine = nidmap.load_machine("torus:5x4,bw=1,injection=2")
-    random = np.random.default_rng(seed)
-    table = random.integers(0, 9, (12, 12)) * (random.random((12, 12)) < 0.5)
-    np.fill_diagonal(table, 0)
-    path = tmp_path / "m.csv"
-    path.write_text("\n".join(",".join(map(str, row)) for row in table) + "\n")
-    rows = random.permutation(len(machine))[:4]
-    asked = Predictor(machine, f"matrix:{path}", 3, 1e6, fair=True, latency=0)
-    a, b = np.nonzero(table)
-    alone = fair_ends(machine, rows[a // 3], rows[b // 3], table[a, b] * 1e6)
-    assert asked.time(rows) == pytest.approx(alone.max(), rel=1e-9)
-
-
-def test_fair_sharing_takes_simgrids_ties_too():
-    machine = nidmap.load_machine("torus:4x4,bw=1")
-    for routing in ("dimension-order", "dimension-order-simgrid"):
-        one = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=routing)
-        fair = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=routing, fair=True)
-        assert fair.time_s == pytest.approx(one.time_s)
-
-
 @pytest.mark.parametrize(
     ("spec", "asked", "binds", "words"),
     [
@@ -403,17 +360,8 @@ def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
     assert words in found.sentence
     spent = {term.name: term.seconds for term in found.terms}
     spent["moved"] = spent.pop("bandwidth") + spent.pop("memory")
-    moved = binds in ("link", "process", "steps", "sharing", "memory")
+    moved = binds in ("link", "process", "steps", "memory")
     assert spent["moved" if moved else binds or "moved"] == max(spent.values())
-
-
-def test_links_shared_fairly_bind_where_that_takes_longer():
-    machine = parse_spec("torus:6,bw=1,injection=1")
-    one, fair = (
-        predict(machine, "0-3", "fft:2x4", ppn=2, bytes=1e6, latency=0, fair=on)
-        for on in (False, True)
-    )
-    assert (fair.binds == "sharing") == (fair.time_s > one.time_s * (1 + 1e-9))
 
 
 def test_comparison_names_what_really_binds():

@@ -34,8 +34,8 @@ def test_the_json_of_the_issue(tool):
     worst = found["bottleneck"]
     assert (worst["class"], worst["load"], worst["bandwidth"]) == ("x", 80e6, 4.68)
     assert found["by_class"] == {
-        "injection": 0.0,
-        "ejection": 0.0,
+        "injection": pytest.approx(63e6 / 10.4e9),
+        "ejection": pytest.approx(63e6 / 10.4e9),
         "x": found["time_s"],
         "y": pytest.approx(found["time_s"]),
         "z": 0.0,

@@ -90,7 +90,7 @@ def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, co
     assert own <= 1.02 * least(seconds, phases, everyone)
 
 
-@pytest.mark.parametrize("routing", ["shortest", "single", "valiant"])
+@pytest.mark.parametrize("routing", ["minimal", "single", "valiant"])
 def test_other_routings_are_searched_too(routing):
     machine = parse_spec("dragonfly:groups=4,chassis=2,blades=2,nodes=2,global=4")
     free = np.arange(0, len(machine), 3)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.fair_sharing import fair_ends, share_fairly
 from placement.errors import UsageError
 from placement.network import Demand, loads
-from placement.network.fair_sharing import fair_ends, share_fairly
 from placement.specs import parse_spec
 
 
@@ -89,8 +89,8 @@ def test_what_nothing_limits_takes_no_time():
 def test_several_paths_and_no_bandwidth_are_errors():
     ends = np.array([0]), np.array([3])
     machine = parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1")
-    with pytest.raises(UsageError, match="shortest has several paths"):
-        fair_ends(machine, *ends, 1.0, "shortest")
+    with pytest.raises(UsageError, match="minimal has several paths"):
+        fair_ends(machine, *ends, 1.0, "minimal")
     none = np.zeros(1, dtype=np.int64)
     with pytest.raises(UsageError, match="without bandwidth"):
         share_fairly(np.ones(1), np.ones(1), none, none, np.zeros(1))
