@@ -64,6 +64,10 @@ def _tell_apart(machine: Machine) -> Kinds:
         if not len(rows) or (values == values[0]).all():
             continue  # the usual case, in no time
         words, code = np.unique(values, return_inverse=True)
+        if column == "features":
+            plain = np.array([_plain_features(text) for text in words.tolist()])
+            words, joined = np.unique(plain, return_inverse=True)
+            code = joined.reshape(-1)[code]
         pairs, finer = np.unique(kind * len(words) + code, return_inverse=True)
         if len(pairs) > len(names) and (column != "features" or len(words) <= _MOST_SETS):
             names = [_name(names, column, words, *divmod(pair, len(words))) for pair in pairs]
@@ -72,6 +76,17 @@ def _tell_apart(machine: Machine) -> Kinds:
     of = np.full(len(machine), -1, dtype=np.int64)
     of[rows] = np.argsort(order)[kind]
     return Kinds(tuple(names[k] or "all" for k in order.tolist()), of)
+
+
+def _plain_features(text: str) -> str:
+    """Return features without PBS's resources, NAME=VALUE, which say where a node stands.
+
+    Examples
+    --------
+    >>> _plain_features("gpu,tier0=a,a100")
+    'gpu,a100'
+    """
+    return ",".join(word for word in text.split(",") if "=" not in word)
 
 
 def _name(names: list[str], column: str, words: Array, outer: int, word: int) -> str:
