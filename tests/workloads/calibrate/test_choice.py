@@ -85,7 +85,9 @@ def test_a_machine_without_bandwidths_is_refused():
 
 
 def test_an_unlimited_node_is_taken_for_as_fast_as_the_fastest_link():
-    machine, assumed = without_stated_routing(nidmap.load_machine("torus:4x4,x=3,y=5"))
+    machine, assumed = without_stated_routing(
+        nidmap.load_machine("torus:4x4,x=3,y=5,injection=inf")
+    )
     assert assumed
     assert machine.topology.bandwidth["injection"] == 5
 
