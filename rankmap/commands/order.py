@@ -140,11 +140,11 @@ def order(
     """Order a job's ranks on its nodes.
 
     Slots are numbered node by node, in the order of --nodes (default: those of
-    the job that this runs in, else all free compute nodes). auto is the search of
-    nidmap plan on exactly these nodes: by predicted time where the machine states
-    bandwidths (--bytes, --routing … say more of the job), by J where it does not;
-    stderr says which. Other strategies are what they are called. Formats, and the
-    names of -o that ask for them:
+    the job that this runs in, else all free compute nodes). auto is the search
+    of nidmap plan on exactly these nodes: by predicted time where the machine
+    states bandwidths (--bytes, --routing … say more of the job), by J where it
+    does not or a graph has millions of edges; stderr says which. Other
+    strategies are what they are called. Formats, and the names of -o that ask for them:
 
     \b
     slots      .slots            line r is the slot of rank r (the default)
