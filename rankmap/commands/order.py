@@ -143,8 +143,8 @@ def order(
     the job that this runs in, else all free compute nodes). auto is the search
     of nidmap plan on exactly these nodes: by predicted time where the machine
     states bandwidths (--bytes, --routing … say more of the job), by J where it
-    does not; stderr says which. Other strategies are what they are called.
-    Formats, and the names of -o that ask for them:
+    does not or a graph has millions of edges; stderr says which. Other
+    strategies are what they are called. Formats, and the names of -o that ask for them:
 
     \b
     slots      .slots            line r is the slot of rank r (the default)
