@@ -37,7 +37,7 @@ VALIANT = {
 LOCAL = 4 * 2**27
 
 
-def whole(machine: Machine, payload: float, routing: str = "") -> float:
+def whole(machine: Machine, payload: float, routing: str = "minimal") -> float:
     """Return GB/s a node of an all-to-all on all of a machine, of the links between groups alone.
 
     One rank a node: with all nodes in it every group pair carries the same.

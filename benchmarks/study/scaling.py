@@ -11,8 +11,9 @@ from benchmarks.study.fragments import busy
 from benchmarks.study.ordering import PPN, grid
 from benchmarks.study.placing import (
     DETOURS,
+    FAR,
+    ROUTING,
     bandwidth_left,
-    detours,
     lost_winners,
     saving_of_blades,
 )
@@ -174,10 +175,7 @@ def bandwidths(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
         f" {MESSAGES[-1]:,} B (the paper's size is not stated); one occupancy. The paper's 9 and 1"
         " GB/s are 300 and 40 MB/s a process at 256 and 16,384 processes.",
     )  # fmt: skip
-    from placement.network import routings
-
-    routing = routings(machine)[0]
-    cost = lost_winners(saving_of_blades(machine, routing, detours(machine)))
+    cost = lost_winners(saving_of_blades(machine, ROUTING, FAR))
     return table, _limits(series, cost), series
 
 
@@ -191,7 +189,7 @@ def _around(machine: Machine, nodes: int) -> float:
     found = busy(machine, 0, COMMON.share, COMMON.load)
     rows, rest = found.room(nodes), bandwidth_left(found, "minimal", COMMON)
     sent = Stepped(predictor(machine, "alltoall", PPN, "at-once"), rows)
-    far, peers = detours(machine), nodes * PPN - 1
+    far, peers = FAR, nodes * PPN - 1
     times = {size: sent.seconds(rest, [size], COMMON.process, far) for size in MESSAGES}
     return max(PPN * peers * size / seconds / 1e9 for size, seconds in times.items())
 

@@ -52,13 +52,17 @@ def predictor(
     others: Sequence[Other] = (),
     size: float = 1.0,
 ) -> Predictor:
-    """Return the predictor of a pattern under a setting, `size` bytes a message."""
+    """Return the predictor of a pattern under a setting, `size` bytes a message.
+
+    Where a setting names no routing paths are shortest: what routers do beyond is a term.
+    """
+    shortest = "minimal" if machine.topology.kind.startswith("dragonfly") else ""
     return Predictor(
         machine,
         pattern,
         ppn,
         size,
-        setting.routing,
+        setting.routing or shortest,
         algorithm=how,
         latency=setting.latency,
         memory=math.inf,
@@ -250,7 +254,7 @@ class Stepped:
             GB/s of a rank.
         detours : float
             How far packets go round the links of a group, 0 to 1: by logarithms, from
-            shortest paths to no limit by them (``[sending] detours`` of a site).
+            shortest paths to no limit by them.
         """
         total = self.fixed
         for size, steps in zip(sizes, self.phases, strict=True):

@@ -41,7 +41,7 @@ from rankmap.pattern.structured import Stencil
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
 from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
-from rankmap.predict.constants import ARIES_PAYLOAD
+from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
 from rankmap.predict.drift import EAGER, Course
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
@@ -412,7 +412,9 @@ def _unknowns(
     gbs, known = asked.constants.memory_gbs, asked.constants.memory_source != "assumed"
     if gbs is not None and not known and any(one.inside for one in times):
         question = f"whether the ranks of a node copy {gbs:g} GB/s together"
-        yield "memory", question, [{"memory": copies} for copies in COPIES]
+        # What is assumed of a kind of node says more than what is assumed of any.
+        span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)
+        yield "memory", question, [{"memory": copies} for copies in span]
 
 
 def _slow_rank(asked: Model) -> float:

@@ -70,7 +70,6 @@ NEEDS = [
     ("Quart", "web", ("web", "serve", "-m", "torus:2x2")),
     ("Pillow", "web", ("web", "export", "-m", "torus:2x2", "-o", "t.png")),
     ("mpi4py", "mpi", ("bench", "sort", "--items", "1000")),
-    ("pandas", "tables", ("bench", "report", "s.csv")),
 ]
 
 
