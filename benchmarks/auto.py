@@ -1,8 +1,7 @@
 """Strategy ``auto`` judged by others: exhaustive search, every planner, SimGrid, a clock.
 
-``python -m benchmarks.auto`` runs all parts; ``exhaustive [N]``, ``audit [N
-[SEED]]``, ``simgrid [N]`` and ``speed`` one of them, the first three on N
-random machines.
+``python -m benchmarks.auto`` runs all parts; ``exhaustive [N]``, ``simgrid [N]`` and ``speed``
+one of them, the first two on N random machines. Larger ones: `benchmarks.questions`.
 
 exhaustive
     Small machines of every kind with at most 20 free nodes. Every set of
@@ -10,8 +9,6 @@ exhaustive
     (few nodes) or every order by name (more nodes), is timed by a table of
     the routes of all pairs that is made here. Shown: auto's time over the
     least.
-audit
-    Larger ones, up to 256 nodes; see `benchmarks.audit`.
 simgrid
     Tori and fat trees, nodes busy at random; auto's plan and Slurm's own,
     each as all-to-all or stencil of single ranks, through SimGrid's own
@@ -32,7 +29,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from benchmarks.audit import audit
 from benchmarks.simgrid_check import alltoall, ask_simgrid, interpreter, stencil
 from benchmarks.timing import calibration, process, table
 from nidmap import plan
@@ -320,7 +316,7 @@ def speed():
 
 def main():
     """Run the parts that are named, or all."""
-    parts = {"exhaustive": exhaustive, "audit": audit, "simgrid": simgrid, "speed": speed}
+    parts = {"exhaustive": exhaustive, "simgrid": simgrid, "speed": speed}
     name, *numbers = sys.argv[1:] or ["all"]
     for part, run in parts.items():
         if name in (part, "all"):
