@@ -200,17 +200,6 @@ class GroupWays:
         out *= self.detour > 0
         return out
 
-    def detour_price(self, inside: Floats) -> Floats:
-        """Return what detours cost, from what ways inside groups do: `detoured` turned.
-
-        Parameters
-        ----------
-        inside : float64 (machine's groups, positions, positions)
-        """
-        paid = inside * (self.detour > 0)
-        both: Floats = paid.sum(axis=2)[:, :, None] + paid.sum(axis=1)[:, None, :] - 2 * paid
-        return both * self.detour
-
     @cached_property
     def apart(self) -> Ints:
         """Pairs of positions of a group that no path inside joins, flat in a table of all."""

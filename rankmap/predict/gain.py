@@ -124,18 +124,6 @@ class Gain(NamedTuple):
     high: float
     unknowns: tuple[Unknown, ...] = ()
 
-    def pays(self, least: float) -> bool:
-        """Return whether the placement is worth leaving the other one for.
-
-        It may gain more than a share of `least`, and likely gains no less than it may lose.
-
-        Examples
-        --------
-        >>> Gain(0.9, 1.2, 1.5).pays(0.01), Gain(0.7, 1.2, 2.0).pays(0.01)
-        (True, False)
-        """
-        return self.likely * min(1.0, self.low) >= 1 and self.high > 1 + least
-
     @property
     def range_text(self) -> str:
         """The range for a person: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from placement.load import load_machine
 from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
-from placement.network.routes import routes
+from placement.network.routes import walk
 from placement.network.tree import forest_of
 from rankmap.predict import Predictor
 
@@ -63,14 +63,13 @@ def test_an_all_to_all_is_the_sum_of_its_pairs(machine, rows, ranks):
 
 
 @given(AMOUNTS)
-def test_routes_and_prices_know_the_cables(machine, amounts):
+def test_walks_and_prices_know_the_cables(machine, amounts):
     table = np.array(amounts, dtype=float).reshape(13, 13)
     table[np.arange(13), np.arange(13)] = 0
     load = loads(machine, demand_of(machine, table)).load
-    used, share = routes(machine, np.arange(13), "single")
-    by_routes = np.zeros(len(load))
-    by_routes[used] = np.einsum("ab,abc->c", table, share)
-    assert np.allclose(by_routes, load)
+    a, b = np.nonzero(table)
+    message, channel = walk(machine, a, b, "single")
+    assert np.allclose(np.bincount(channel, table[a, b][message], minlength=len(load)), load)
     price = np.arange(1.0, len(load) + 1)
     cost = path_costs(machine, price)(np.arange(13)[:, None], np.arange(13)[None, :])
     assert np.isclose((table * cost).sum(), (price * load).sum())
