@@ -183,7 +183,7 @@ class Known(NamedTuple):
         >>> from placement.network import routings
         >>> from placement.specs import parse_spec
         >>> routings(Known(routing="single").of(parse_spec("torus:4x4")))
-        ('single', 'dimension-order', 'dimension-order-simgrid')
+        ('single', 'dimension-order')
         """
         if self.routing:
             from placement.network import routings

@@ -139,7 +139,7 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> check(parse_spec("torus:4x4x4"))
+    >>> check(parse_spec("torus:4x4x4,injection=10"))
     []
     """
     source = dumps[0].source if dumps else machine.name

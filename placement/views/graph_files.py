@@ -40,10 +40,10 @@ def write(machine: Machine, name: str) -> str | bytes:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> print(write(parse_spec("torus:2x1,bw=5"), "edgelist"), end="")
+    >>> print(write(parse_spec("torus:2x1,bw=5,injection=10"), "edgelist"), end="")
     x0y0 x1y0 {"class": "x", "count": 2, "bandwidth": 10.0}
-    nid00000 x0y0 {"class": "injection", "count": 1}
-    nid00001 x1y0 {"class": "injection", "count": 1}
+    nid00000 x0y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
+    nid00001 x1y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
     """
     if name not in FORMATS:
         raise UsageError(f"no format {name!r}", f"there are {', '.join(FORMATS)}")

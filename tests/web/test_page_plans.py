@@ -296,7 +296,7 @@ def test_a_plan_of_auto_keeps_its_order(opened, site):
     card = page.page.locator(".plan", has_text="auto").first
     own = auto["own_order"]["slots"]
     assert ("its own: take the rank file too" in card.inner_text()) == (own is not None)
-    card.get_by_text("Rank file").click()
+    card.get_by_role("button", name="Rank file").click()
     page.until("() => document.querySelector('#file textarea').value !== ''")
     if own is None:
         return

@@ -278,7 +278,8 @@ def test_nobody_reads_the_result(place):
     )
     os.close(writing)
     assert done.returncode == 141
-    assert said(done) == []
+    (took,) = said(done)  # for whoever times the launch
+    assert took.startswith("nidmap: communication took ")
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/shm")

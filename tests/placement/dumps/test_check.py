@@ -35,11 +35,11 @@ def test_a_sound_dump_has_no_fault():
 @pytest.mark.parametrize(
     "spec",
     [
-        "dragonfly:groups=4,chassis=3,blades=4,nodes=2",
-        "torus:4x4x4,nodes=2",
+        "dragonfly:groups=4,chassis=3,blades=4,nodes=2,injection=10",
+        "torus:4x4x4,nodes=2,injection=10",
         "fattree:leaf=4,leaves=4,spines=2",
         "tree:4x4",
-        "slingshot:groups=4,switches=8,nodes=2",
+        "slingshot:groups=4,switches=8,nodes=2,injection=25",
     ],
 )
 def test_a_synthetic_machine_has_no_finding(spec):
@@ -162,7 +162,7 @@ def test_nodes_on_no_switch():
 
 
 def test_a_node_outside_and_two_in_one_place():
-    machine = parse_spec("torus:4x4")
+    machine = parse_spec("torus:4x4,injection=10")
     coords = machine.coords.copy()
     coords[3] = coords[2]
     coords[9, 0] = 4

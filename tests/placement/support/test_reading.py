@@ -208,7 +208,7 @@ BOMBS = {
     "blanks": (b" " * 2**20, 500),
     "one line": (b"1 " * 2**19, 60),
     "newlines": (b"\n" * 2**20, 60),
-    "rows": (ROW * 2**14, 60),
+    "rows": (ROW * 2**14, 140),
     "comments": (b"# 99999999999\n" * 2**16, 60),
     "row and one line": (ROW + b"1 " * 2**19, 60),
 }
