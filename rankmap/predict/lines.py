@@ -35,7 +35,7 @@ __all__ = ["most_steps", "phases", "spread"]
 MOST_US, LEAST_STEPS = 3e5, 12
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
-US_A_CHANNEL = {"single": 1.0, "adaptive": 2.0}
+US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}
 
 
 def phases(
