@@ -197,7 +197,7 @@ def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], floa
     began = time.process_time()
     plan = nidmap.plan(
         machine, question.count, candidates=question.free, strategy="auto",
-        baseline=baseline_of(machine, ""), deadline=60.0, **question.job,
+        baseline=baseline_of(machine, ""), **question.job,
     )  # fmt: skip
     LIMITS.stale, LIMITS.patience = stale, patience
     return dict(plan.facts["predicted"]), time.process_time() - began
