@@ -260,12 +260,10 @@ class Enumeration:
             for name, slots in self._ordered(choice):
                 share = guess(self._placed(choice, slots)) / (plain[id(choice)] or 1.0)
                 gains[name] = min(share, gains.get(name, np.inf))
-        if self.space.exact:
-            best = min(gains, key=gains.__getitem__)
-            for choice, name in itertools.product(ranked, dict.fromkeys([ROW_MAJOR, best])):
-                self._judge_order(choice, name)
-            return
-        pairs = list(itertools.product(ranked, gains))
+        shown = [ROW_MAJOR, min(gains, key=gains.__getitem__)]  # what a comparison prints of each
+        for choice, name in itertools.product(ranked, dict.fromkeys(shown)):
+            self._judge_order(choice, name)
+        pairs = list(itertools.product(ranked, gains)) if not self.space.exact else []
         pairs.sort(key=lambda pair: plain[id(pair[0])] * gains[pair[1]])
         for choice, name in pairs[: self.budget.left // 2]:
             self._judge_order(choice, name)

@@ -22,6 +22,7 @@ from rankmap.search.node_sets import node_choices
 from tests.effort import examples
 
 SPECS = [
+    "slingshot:groups=5,switches=4,nodes=4,global=2",
     "torus:4x3x3,bw=1",
     "torus:5x4,nodes=2,bw=2,injection=10",
     "dragonfly:groups=4,chassis=1,blades=4,nodes=2,global=2,injection=10",
