@@ -294,10 +294,10 @@ AFTER = 0.5
 
 
 @contextmanager
-def bar(after: float = AFTER) -> Iterator[Callable[[float, str], None] | None]:
+def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | None]:
     """Yield what is told how much is done (0 to 1) and what is going on; None without a terminal.
 
-    The bar goes to stderr, after so many seconds, and is taken away at the end.
+    The bar goes to stderr, after so many seconds (None: `AFTER`), and is taken away at the end.
     """
     if not sys.stderr.isatty():
         yield None
@@ -307,7 +307,7 @@ def bar(after: float = AFTER) -> Iterator[Callable[[float, str], None] | None]:
     def show(done: float, text: str) -> None:
         """Show how much is done, from the first moment that a person would wonder."""
         nonlocal shown
-        if shown is None and time.monotonic() >= begun + after:
+        if shown is None and time.monotonic() >= begun + (AFTER if after is None else after):
             shown = _progress()
             shown.start()
         if shown is not None:
