@@ -23,7 +23,7 @@ from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.prediction import worst_document
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.by_strategy import AUTO, order_by_strategy
-from rankmap.search.cost import HopCost, TimeCost, without_time
+from rankmap.search.cost import cost_by, without_time
 from rankmap.search.node_sets import node_choices
 from rankmap.search.ranking import ROW_MAJOR, Candidate
 from rankmap.search.search import Space, search
@@ -351,16 +351,17 @@ def _candidate_rows(
 ) -> Iterator[_Row]:
     """Yield the candidates of strategy ``auto``: every planner, and the best of each family."""
     machine = model.machine
-    choices = list(node_choices(machine, wanted))
-    described = {name: describe(machine, wanted, Choice(rows), name) for name, rows in choices}
+    choices = dict(node_choices(machine, wanted))
     if orders:
-        for chosen in described.values():
+        for name, rows in choices.items():
+            chosen = describe(machine, wanted, Choice(rows), name)
             yield from _ordered_rows(model, chosen, orders, notes)
         return
-    timeless = without_time(model.slots(default), model.routing)
-    cost = HopCost(model) if timeless else TimeCost(model)
+    cost = cost_by(model, without_time(model.slots(default), model.routing))
     budget = Budget(LIMITS.judgements, math.inf)
-    ranking = search(cost, Space(wanted, choices, default, mapping=False, exact=True), budget)
+    ranking = search(
+        cost, Space(wanted, choices.items(), default, mapping=False, exact=True), budget
+    )
     best: dict[str, Candidate] = {}
     for candidate in sorted(ranking.candidates, key=lambda candidate: candidate.cost):
         best.setdefault(_family(candidate.nodes), candidate)
@@ -369,9 +370,10 @@ def _candidate_rows(
         " the best of each planner and of each family is shown"
     )
     for candidate in best.values():
-        if candidate.nodes in described:  # grids on boxes and the default have rows of their own
-            chosen = described[candidate.nodes]
-            placement = candidate.placement.listed_as(chosen.rows)
+        if candidate.nodes in choices:  # grids on boxes and the default have rows of their own
+            rows = choices[candidate.nodes]
+            chosen = describe(machine, wanted, Choice(rows), candidate.nodes)
+            placement = candidate.placement.listed_as(rows)
             slots = None if candidate.order == DEFAULT_ORDER else placement.slots
             yield _Row(chosen, candidate.order, slots)
 

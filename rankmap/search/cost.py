@@ -28,7 +28,17 @@ from rankmap.score.traffic import cost_of
 from rankmap.search.rank_orders import Make, searched_orders
 from rankmap.slots import Slots
 
-__all__ = ["POWER", "Cost", "Exchange", "HopCost", "Judged", "TimeCost", "norm", "without_time"]
+__all__ = [
+    "POWER",
+    "Cost",
+    "Exchange",
+    "HopCost",
+    "Judged",
+    "TimeCost",
+    "cost_by",
+    "norm",
+    "without_time",
+]
 
 #: How much the busiest link counts above others: of two links, one with nine
 #: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
@@ -94,6 +104,11 @@ class HopCost:
             return choose(pattern, slots).order.slots
 
         return {"least J": cheapest}
+
+
+def cost_by(model: Predictor, timeless: str) -> TimeCost | HopCost:
+    """Return J where `without_time` says why no time can be told, else the seconds."""
+    return HopCost(model) if timeless else TimeCost(model)
 
 
 class Exchange(NamedTuple):

@@ -29,13 +29,13 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import HopCost, TimeCost, without_time
+from rankmap.search.cost import Cost, cost_by, without_time
 from rankmap.search.job import predictor
 from rankmap.search.node_sets import default, node_choices
 from rankmap.search.rank_orders import ready
 from rankmap.search.ranking import ROW_MAJOR, Ranking
 from rankmap.search.search import Space, search
-from rankmap.search.segments import Segments, inside_one_block, whole_segments
+from rankmap.search.segments import inside_one_block, whole_segments
 from rankmap.short_orders import fit_format
 
 __all__ = ["auto", "reason", "why"]
@@ -100,11 +100,11 @@ def auto(machine: Machine, request: Request) -> Choice:
     segments = within(model, request)
     if segments is not None and request.segment is not None:
         assumed = (*assumed, segments.note)
-    cost = HopCost(model) if timeless else TimeCost(model)
+    cost = cost_by(model, timeless)
     choices = node_choices(machine, request) if segments is None else segments.choices
     space = Space(request, choices, default(machine, request), segments)
     ranking = search(cost, space, budget)
-    return _Answer(model, ranking, budget, assumed, request, segments, timeless).choice()
+    return _Answer(cost, space, ranking, budget, assumed, model, timeless).choice()
 
 
 @dataclass(frozen=True)
@@ -117,26 +117,27 @@ class _Answer:
         Why no time can be told, so that J was gone by; '' where it can.
     """
 
-    model: Predictor
+    cost: Cost
+    space: Space
     ranking: Ranking
     budget: Budget
     assumed: tuple[str, ...]
-    request: Request
-    segments: Segments | None = None
+    model: Predictor
     timeless: str = ""
+
+    @property
+    def request(self) -> Request:
+        """What was asked."""
+        return self.space.request
 
     @cached_property
     def placement(self) -> Placement:
         """The best, or the default where nothing is clearly better."""
         best, base = self.ranking.best, self.ranking.default
-        may_keep = base is not None and self._allows(base.placement)
+        may_keep = base is not None and self.space.allows(base.placement)
         if base is not None and may_keep and best.cost >= base.cost * (1 - LIMITS.clearly):
             return base.placement
         return self._as_slurm_lists(best.placement)
-
-    def _allows(self, placement: Placement) -> bool:
-        free = bool(self.request.free[placement.rows].all())
-        return free and (self.segments is None or self.segments.hold(placement))
 
     @cached_property
     def kept(self) -> bool:
@@ -201,23 +202,21 @@ class _Answer:
         placement = Placement(rows, base.placement.counts)
         words = self.request.baseline.words
         if self.timeless:
-            least = HopCost(self.model).of(placement)
+            least = self.cost.of(placement)
             return least < base.cost, self._by_j(base.cost, least)
-        if np.array_equal(base.placement.rows, rows):
+        if self.default is None or np.array_equal(base.placement.rows, rows):
             return False, f"these are {words}"
         gain = Gains(self.model, Placed(base.placement.rows)).of(Placed(rows))
-        default = self.model.predict(base.placement.rows)
-        pays = best.time_s < default.time_s * (1 - LIMITS.clearly)
-        return pays, why(best, default, gain, False, words)
+        pays = best.time_s < self.default.time_s * (1 - LIMITS.clearly)
+        return pays, why(best, self.default, gain, False, words)
 
     def _as_slurm_lists(self, placement: Placement) -> Placement:
         """Return the placement on its nodes in Slurm's order with rank r on slot r, if as good."""
         listed = self._ignored(placement)
-        if not self._allows(listed):
+        if not self.space.allows(listed):
             return placement
-        cost: TimeCost | HopCost = HopCost(self.model) if self.timeless else TimeCost(self.model)
         best = self.ranking.best.cost
-        return listed if cost.of(listed) <= best * (1 + 1e-9) else placement
+        return listed if self.cost.of(listed) <= best * (1 + 1e-9) else placement
 
     def _ignored(self, placement: Placement) -> Placement:
         """Return what a launcher makes of it that is told no order: nodes as Slurm lists them."""
@@ -260,7 +259,7 @@ class _Answer:
         ignored_s = self.model.time(ignored.rows)
         needed = ignored_s > best.time_s * (1 + 1e-6)
         if self.timeless:
-            needed = HopCost(self.model).of(ignored) > HopCost(self.model).of(placement)
+            needed = self.cost.of(ignored) > self.cost.of(placement)
         before = None if default is None else default.time_s
         same = ("pattern", "ranks", "ppn", "bytes", "algorithm", "background")
         return {
@@ -297,7 +296,8 @@ class _Answer:
     @property
     def _segment(self) -> int | None:
         """Nodes of a segment where segments were asked for."""
-        return None if self.request.segment is None or not self.segments else self.segments.size
+        segments = self.space.segments
+        return None if self.request.segment is None or not segments else segments.size
 
     def _chosen(self) -> dict[str, Any]:
         """Return what the plan was chosen by, as the orders' ``optimised`` has it."""

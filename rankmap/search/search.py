@@ -66,6 +66,11 @@ class Space:
     mapping: bool = True
     exact: bool = False
 
+    def allows(self, placement: Placement) -> bool:
+        """Return whether a placement keeps to the free nodes and the segments."""
+        free = bool(self.request.free[placement.rows].all())
+        return free and (self.segments is None or self.segments.hold(placement))
+
 
 def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
     """Search nodes and an order of the ranks that cost least.
@@ -193,7 +198,7 @@ class Enumeration:
         """Exchange nodes with free ones and with each other as long as that wins."""
         if self.slots.ppn is None:
             return
-        steps = PricedSteps(cost, self.request, self.ordered, self.budget, self._allows)
+        steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
         for candidate in self._kept():
             self._offer(steps.descend(candidate), candidate)
         stale = 0
@@ -201,7 +206,7 @@ class Enumeration:
             kept = self._kept()
             start = kept[0 if stale % 3 else stale // 3 % len(kept)]
             disturbed, stale = steps.disturb(start.placement), stale + 1
-            if not self._allows(disturbed):
+            if not self.space.allows(disturbed):
                 continue
             self._offer(steps.descend(replace(start, placement=disturbed)), start)
             if self._kept()[0].cost < kept[0].cost:
@@ -215,7 +220,7 @@ class Enumeration:
             kept = [_retimed(self.cost.whole, candidate) for candidate in self._kept()]
             best = min(kept, key=lambda candidate: candidate.cost)
             base = None if base is None else _retimed(self.cost.whole, base)
-        if base is not None and base.cost <= best.cost and self._allows(base.placement):
+        if base is not None and base.cost <= best.cost and self.space.allows(base.placement):
             best = base
         return Ranking(base, self.candidates, best, self.budget.judged)
 
@@ -322,7 +327,7 @@ class Enumeration:
         slot r the best so far of these, so that the best of them is known.
         """
         placement = self._placed(choice, slots).canonical()
-        if not self._allows(placement):
+        if not self.space.allows(placement):
             return
         known = placement.key in self.costs
         if not known and not self.budget.spend(choice.name) and self.best is not None:
@@ -344,11 +349,6 @@ class Enumeration:
         if key not in self.costs:
             self.costs[key] = self.cost.of(placement, below)
         return self.costs[key]
-
-    def _allows(self, placement: Placement) -> bool:
-        """Return whether a placement keeps to the free nodes and the segments."""
-        free = bool(self.request.free[placement.rows].all())
-        return free and (self.space.segments is None or self.space.segments.hold(placement))
 
     def _keep(self, candidate: Candidate) -> None:
         if self.best is None or candidate.cost < self.best.cost:
