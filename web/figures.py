@@ -315,22 +315,24 @@ def hops(machine: Machine, free: Mask, wanted: requests.Hops) -> dict[str, Any]:
     """
     from placement.network import channels, routings
     from placement.network import hops as count
-    from placement.topologies import router_count
+    from placement.network.rails import rails_of
 
     del free
     row = int(rows_of(machine, wanted.from_)[0])
-    router = machine.router[:, 0]
-    if router[row] < 0:
+    if (machine.router[row] < 0).all():
         raise UsageError(f"{machine.names[row]} hangs on no router")
-    others = np.unique(router[(router >= 0) & (router != router[row])]).astype(np.int64)
-    found = np.zeros(router_count(machine))
-    here = np.full(len(others), router[row], dtype=np.int64)
+    others = np.flatnonzero((machine.router >= 0).any(axis=1))
+    ends = np.stack(rails_of(machine).first_ends(np.array([row]), others))
+    pairs, which = np.unique(ends[:, ends[0] != ends[1]], axis=1, return_inverse=True)
     routing = wanted.routing or ("minimal" if "minimal" in routings(machine) else "")
-    found[others] = count(machine, here, others, routing).sum(axis=1)
+    found = np.full(len(machine), -1.0)
+    found[others] = 0.0
+    steps = count(machine, pairs[0], pairs[1], routing).sum(axis=1)
+    found[others[ends[0] != ends[1]]] = steps[which.reshape(-1)]
     return {
         "from": row,
         "name": str(machine.names[row]),
-        "hops": np.where(router >= 0, np.round(found[np.maximum(router, 0)], 3), -1).tolist(),
+        "hops": np.round(found, 3).tolist(),
         "kinds": list(channels(machine, routing).kinds),
     }
 
