@@ -39,11 +39,12 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     from rankmap.predict import Predictor
 
     free = now.free(machine)
+    inside = {name: now.offer(machine, name).free for name in now.partitions}
     model = Predictor(machine, "alltoall", algorithm="library")
     said, late = [], False
     for job in sorted(now.jobs, key=lambda job: -len(job.rows)):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
-        said.append(_judge_job(model, free, job, late))
+        said.append(_judge_job(model, inside.get(job.partition, free), job, late))
     return {
         "schema": "nidmap.slowdowns/1",
         "pattern": "alltoall",
