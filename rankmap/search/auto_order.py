@@ -12,6 +12,7 @@ slots as they are, and then ranks, and nodes with as many, are exchanged.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -28,7 +29,7 @@ from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.graph import Graph
+from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
@@ -137,9 +138,10 @@ def _by_time(
     deadline: float | None = None,
 ) -> Order:
     """Return the order with the least predicted time, with what is to be said of it."""
+    end = time.thread_time() + min(deadline or math.inf, seconds)
     mapping = not math.isfinite(seconds) or cache.kernels_compiled()
     others = _cheapest(slots, pattern, seconds)  # may have to compile first
-    limit = min(deadline or math.inf, seconds)
+    limit = end - time.thread_time()
 
     def watch(moment: Moment) -> None:
         progress.step()
@@ -184,7 +186,13 @@ def _gain(model: Predictor, slots: Slots, ranking: Ranking) -> Gain | None:
 
 
 def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
-    """Return the order with the least J, by its name; none where there is none."""
+    """Return the order with the least J, by its name; none where there is none.
+
+    Of a graph that is no grid it is the mapped one, which is searched for in any case.
+    """
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    if isinstance(wanted, Graph) and stencil_of(wanted) is None:
+        return {}
     limited = f":seconds={BY_J * seconds:g}" if math.isfinite(seconds) else ""
     try:
         order = arrange(slots, pattern, f"auto{limited}")
