@@ -117,6 +117,15 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
     assert "free" in live.snapshot.error
 
 
+def test_a_hidden_users_name_is_masked_in_jobs_and_in_no_partition(tmp_path):
+    path = tmp_path / "jobs.json"
+    path.write_text(squeue((1, "nid00001", "work-7", "work"), (2, "nid00002", "job q", "q")))
+    found = ask(MACHINE, (str(path),))
+    assert [(job.name, job.partition, job.user) for job in found.jobs] == [
+        ("…-7", "workq", ""), ("job …", "workq", ""),
+    ]  # fmt: skip
+
+
 def test_a_dump_of_states(tmp_path):
     path = tmp_path / "sinfo"
     path.write_text(

@@ -114,6 +114,12 @@ def test_the_legend_stays_in_sight_beside_eight_marks_and_faults(page):
     page.page.locator("#copy").scroll_into_view_if_needed()
     box = page.page.locator("#legend label").last.bounding_box()
     assert 0 < box["y"] < 800 - box["height"]
+    hits = page.page.locator("#copy button").evaluate_all(
+        "buttons => buttons.map(b => { const r = b.getBoundingClientRect();"
+        " return b.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)); })"
+    )  # a legend over one of them would be hit instead
+    assert hits
+    assert all(hits)
 
 
 def test_the_map_zooms_to_the_mark(page):

@@ -364,3 +364,11 @@ def test_a_busy_server_is_asked_again(opened, site):
     assert len(refused) == 2
     assert all("429" in fault for fault in page.faults)
     page.faults.clear()
+
+
+def test_plans_of_the_same_nodes_are_said_to_be(opened, site):
+    page = opened(site).go("#t=plans&plan=128;1;row-major;free;compact,spread;alltoall")
+    page.page.wait_for_selector(".plan")
+    cards = page.page.locator(".plan").all_inner_texts()
+    assert len(cards) == 3
+    assert [card.count("the very nodes of") for card in cards] == [0, 1, 1]

@@ -114,3 +114,17 @@ def test_without_a_mark_it_says_what_to_do(page, site):
     page.url = site.url
     page.go("#t=traffic")
     assert page.text("#traffic-picture") == "Mark a job's nodes to see its traffic."
+
+
+def test_no_line_runs_through_the_busiest_links_name(page, site):
+    page.url = site.url
+    drawn(page, "#t=traffic&m=A:0:0-39,70-79")
+    ground, name = page.page.locator("#traffic-picture svg").evaluate(
+        "svg => { const text = [...svg.querySelectorAll('text')].find((t) =>"
+        " t.previousElementSibling?.tagName === 'rect' && t.getAttribute('text-anchor'));"
+        " return [text.previousElementSibling, text].map((e) => {"
+        " const { x, y, width, height } = e.getBBox(); return [x, y, x + width, y + height]; }); }"
+    )
+    assert ground[0] <= name[0]
+    assert ground[2] >= name[2]
+    assert ground[1] <= (name[1] + name[3]) / 2 <= ground[3]
