@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.machine import Machine
 from placement.network import shortest_paths
-from placement.network.demand import Demand, Everyone, Messages
-from placement.network.lines import product_over_lines
+from placement.network.demand import Demand
 from placement.network.model import Channels, attachment_counts, from_links
 from placement.network.shortest_paths import Graph
 from placement.support.array_types import Floats, Ints
@@ -104,9 +104,10 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     Examples
     --------
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=1,leaves=3,spines=2")
-    >>> one = Demand.pairs(m, np.array([0]), np.array([2]), 8.0)
+    >>> one = Demand.of(m, Traffic.of(np.array([0]), np.array([2]), 8.0))
     >>> for routing in ("shortest", "single"):
     ...     load = loads(m, one, routing)
     ...     [(n, x) for n, x in zip(channels(m).names().tolist(), load.tolist()) if x]
@@ -144,34 +145,28 @@ def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Flo
     column[nodes] = np.arange(len(nodes))
     out = np.zeros((routers, len(nodes)))
     nics = attachment_counts(machine)
-    for part in demand.nodewise:
-        for switch in machine.router.T.astype(np.int64):
-            add = _messages if isinstance(part, Messages) else _all_to_alls
-            out += add(part, switch, nics, column, out.shape)  # type: ignore[arg-type]
+    traffic, lines = demand.nodewise, demand.nodewise.all_to_alls
+    for switch in machine.router.T.astype(np.int64):
+        rows = np.flatnonzero((switch[traffic.source] >= 0) & (column[traffic.target] >= 0))
+        source, target = traffic.source[rows], traffic.target[rows]
+        key = switch[source] * len(nodes) + column[target]
+        out += summed(key, traffic.bytes[rows] / nics[source], out.size).reshape(out.shape)
+        if len(lines):
+            out += _all_to_alls(lines, switch, nics, column, out.shape)
     return out
 
 
-def _messages(
-    part: Messages, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
-) -> Floats:
-    """Return what messages send from one link of each node to the nodes of some columns."""
-    rows = np.flatnonzero((switch[part.a] >= 0) & (column[part.b] >= 0))
-    key = switch[part.a[rows]] * shape[1] + column[part.b[rows]]
-    return summed(key, part.amount[rows] / nics[part.a[rows]], shape[0] * shape[1]).reshape(shape)
-
-
 def _all_to_alls(
-    part: Everyone, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
+    lines: AllToAlls, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
 ) -> Floats:
-    """Return the same of all-to-alls; a node sends nothing to itself."""
-    place, to, each = switch[part.row], column[part.row], part.ranks / nics[part.row]
+    """Return what all-to-alls send by one link of each node; a node sends nothing to itself."""
+    place, to, each = switch[lines.end], column[lines.end], lines.weight / nics[lines.end]
     sends, takes = place >= 0, to >= 0
-    left = part.line[sends], place[sends], each[sends]
-    right = part.line[takes], to[takes], part.ranks[takes]
-    scale = np.full(int(part.line[-1]) + 1, part.amount)
-    out = product_over_lines(left, right, scale, *shape)
+    left = lines.line[sends], place[sends], each[sends]
+    right = lines.line[takes], to[takes], lines.weight[takes]
+    out = product_over_lines(left, right, lines.scale, *shape)
     both = sends & takes
-    own = part.amount * (part.ranks * each)[both]
+    own = (lines.scale[lines.line] * lines.weight * each)[both]
     out -= summed(place[both] * shape[1] + to[both], own, out.size).reshape(shape)
     return np.maximum(out, 0.0)
 

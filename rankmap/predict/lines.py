@@ -22,6 +22,7 @@ import numpy as np
 from placement.network.demand import Demand
 from placement.support.array_types import Ints
 from placement.support.arrays import ragged_ranges
+from placement.traffic import Traffic
 from rankmap.pattern.structured import Lines
 from rankmap.predict.phase import Job, Phase, Sends, Steps
 from rankmap.predict.summing import Summed, join_sums, sum_messages
@@ -126,9 +127,9 @@ class _Table:
         """Return all bytes of the exchange: each ordered pair of a line's ranks once."""
         job = self.job
         if self.whole:
-            return Demand.complete(job.machine, job.rows, job.counts, self.part)
+            return Demand.of(job.machine, Traffic.everyone(job.rows, job.counts, self.part))
         rows = job.rows[self.node]
-        return Demand.lines(job.machine, self.line, rows, self.ranks, self.part)
+        return Demand.of(job.machine, Traffic.lines(self.line, rows, self.ranks, self.part))
 
     def in_steps(self, name: str, steps: list[Step]) -> Phase:
         """Return the exchange as steps: (partner of each place in a line, blocks, times)."""

@@ -11,6 +11,7 @@ import numpy as np
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.predict.summing import Summed
 
 Steps = Callable[[], Iterator[tuple[Summed, float]]]
@@ -79,8 +80,8 @@ class Job:
 
     def demand(self, sums: Summed) -> Demand:
         """Return messages between nodes as a demand on the network."""
-        return Demand.pairs(
-            self.machine, self.rows[sums.source], self.rows[sums.target], sums.weight
+        return Demand.of(
+            self.machine, Traffic.of(self.rows[sums.source], self.rows[sums.target], sums.weight)
         )
 
 
