@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import mix_bits, product, sum_by_pair, summed
+from placement.support.arrays import mix_bits, product, ragged_ranges, sum_by_pair, summed
 
 Entries = tuple[Ints, Ints, Floats]
 
@@ -143,6 +143,45 @@ class AllToAlls:
         total = summed(self.line, self.weight)
         others = total[self.line] - self.weight
         return summed(self.end, self.scale[self.line] * self.weight * others, ends)
+
+    def messages(self, ends: int) -> Floats:
+        """Return how many messages each end sends to all others, float64 (ends,)."""
+        total = summed(self.line, self.weight)
+        return summed(self.end, self.weight * (total[self.line] - self.weight), ends)
+
+    def inside(self, ends: int) -> Floats:
+        """Return the bytes that ranks of one end send each other, float64 (ends,)."""
+        pairs = self.weight * (self.weight - 1)
+        return summed(self.end, self.scale[self.line] * pairs, ends)
+
+    def largest_pair(self, ends: int) -> float:
+        """Return bytes that no end exceeds to any single other one."""
+        order = np.lexsort((self.weight, self.line))
+        line, weight = self.line[order], self.weight[order]
+        last = np.append(line[1:] != line[:-1], True)[: len(line)]
+        top = np.flatnonzero(last)[line]
+        before = np.maximum(top - 1, 0)
+        second = np.where(line[before] == line, weight[before], 0.0)
+        others = np.where(last, second, weight[top])
+        amount = self.scale[line] * weight * others
+        return float(summed(self.end[order], amount, ends).max(initial=0.0))
+
+    def pairs(self) -> tuple[Ints, Ints, Floats, Floats]:
+        """Return (source, target, bytes, messages) of every pair of different ends, line by line.
+
+        Examples
+        --------
+        >>> line = AllToAlls(np.zeros(2, int), np.array([4, 7]), np.array([1.0, 3.0]), np.ones(1))
+        >>> [x.tolist() for x in line.pairs()]
+        [[4, 7], [7, 4], [3.0, 3.0], [3.0, 3.0]]
+        """
+        last = np.cumsum(np.bincount(self.line, minlength=len(self)))
+        first = np.append(0, last)[self.line]
+        here, there = ragged_ranges(first, np.diff(last, prepend=0)[self.line])
+        apart = here != there
+        here, there = here[apart], there[apart]
+        messages = self.weight[here] * self.weight[there]
+        return self.end[here], self.end[there], self.scale[self.line[here]] * messages, messages
 
     def leaving(self, label: Ints, count: int) -> Floats:
         """Return the bytes that leave the ends of each label (-1: none); as many come in.

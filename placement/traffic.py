@@ -107,6 +107,11 @@ class Traffic:
         ends = int(end.max(initial=-1)) + 1
         return replace(NO_TRAFFIC, all_to_alls=AllToAlls.of(line, end, count, float(size), ends))
 
+    @property
+    def columns(self) -> tuple[Ints, Ints, Array, Array]:
+        """The listed flows: source, target, bytes and messages."""
+        return self.source, self.target, self.bytes, self.messages
+
     def __len__(self) -> int:
         """How many flows are listed."""
         return len(self.source)
@@ -127,8 +132,8 @@ class Traffic:
 
     def some(self, chosen: Mask | Ints | slice) -> Traffic:
         """Return some of the listed flows."""
-        columns = (self.source, self.target, self.bytes, self.messages)
-        return Traffic(*(column[chosen] for column in columns))
+        source, target, size, messages = (column[chosen] for column in self.columns)
+        return Traffic(source, target, size, messages)
 
     def blocks(self, most: int) -> Iterator[Traffic]:
         """Yield the listed flows in blocks of at most so many."""
@@ -149,14 +154,20 @@ class Traffic:
         return self if apart.all() else replace(self.some(apart), all_to_alls=self.all_to_alls)
 
     def inside(self, ends: int) -> Floats:
-        """Return the listed bytes that each end sends to itself, float64 (ends,)."""
+        """Return the bytes that each end, or the ranks there, send to itself, float64 (ends,)."""
         stays = self.source == self.target
-        return summed(self.source[stays], self.bytes[stays], ends)
+        return summed(self.source[stays], self.bytes[stays], ends) + self.all_to_alls.inside(ends)
 
     def leaving(self, ends: int) -> Floats:
-        """Return the listed messages that each end sends to others, float64 (ends,)."""
+        """Return how many messages each end sends to others, float64 (ends,)."""
         apart = self.source != self.target
-        return summed(self.source[apart], self.messages[apart], ends)
+        listed = summed(self.source[apart], self.messages[apart], ends)
+        return listed + self.all_to_alls.messages(ends)
+
+    def listed(self) -> Traffic:
+        """Return the flows from one end to another, those of all-to-alls written out."""
+        flows = replace(self.away(), all_to_alls=NO_ALL_TO_ALLS)
+        return flows + Traffic(*self.all_to_alls.pairs()) if len(self.all_to_alls) else flows
 
     def by_pair(self, ends: int) -> Traffic:
         """Return each ordered pair once, ascending, with the sums of its flows.
@@ -211,8 +222,9 @@ class Traffic:
         return Traffic(source, target, messages * size[kind], messages, self.all_to_alls)
 
     def largest_pair(self, ends: int) -> float:
-        """Return the most listed bytes that one end sends to a single other one."""
-        return float(self.away().by_pair(ends).bytes.max(initial=0.0))
+        """Return bytes that no end exceeds to any single other one."""
+        listed = float(self.away().by_pair(ends).bytes.max(initial=0.0))
+        return listed + self.all_to_alls.largest_pair(ends)
 
 
 def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints, Array, Array]:
@@ -248,8 +260,9 @@ def join_traffic(parts: Iterable[Traffic]) -> Traffic:
     lines = NO_ALL_TO_ALLS
     for part in several:
         lines = lines.joined(part.all_to_alls) if len(part.all_to_alls) else lines
-    columns = ((part.source, part.target, part.bytes, part.messages) for part in several)
-    return Traffic(*(np.concatenate(column) for column in zip(*columns, strict=True)), lines)
+    columns = zip(*(part.columns for part in several), strict=True)
+    source, target, size, messages = (np.concatenate(column) for column in columns)
+    return Traffic(source, target, size, messages, lines)
 
 
 _NONE = np.zeros(0, dtype=np.int64)
