@@ -67,6 +67,11 @@ class Traffic:
         )
 
     @classmethod
+    def undirected(cls, a: Ints, b: Ints, weight: Array | float) -> Traffic:
+        """Return edges between ends in either order, each as a flow from its lower end."""
+        return cls.of(np.minimum(a, b), np.maximum(a, b), weight)
+
+    @classmethod
     def everyone(cls, ends: Ints, ranks: Ints | int, size: float) -> Traffic:
         """Return an all-to-all: every ordered pair of ranks at different ends.
 

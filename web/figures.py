@@ -297,8 +297,9 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
 def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
-    for a, b, _ in pattern.edges(1 << 18):
-        total += len(a)
+    for edges in pattern.edges(1 << 18):
+        a, b = edges.source, edges.target
+        total += len(edges)
         if total > _MOST_EDGES:
             return None
         blocks += [np.stack([a, b]), np.stack([b, a])]

@@ -155,8 +155,8 @@ def _peers(pattern: Pattern, node: Ints) -> float:
     """Return with how many ranks of other nodes the busiest rank exchanges messages."""
     many = np.zeros(len(node))
     for edges in pattern.edges():
-        away = node[edges.a] != node[edges.b]
-        for end in (edges.a, edges.b):
+        away = node[edges.source] != node[edges.target]
+        for end in (edges.source, edges.target):
             many += np.bincount(end[away], minlength=len(node))
     return float(many.max(initial=0))
 
@@ -175,9 +175,9 @@ def _partners(pattern: Pattern, weighted: bool = False) -> float:
     if not isinstance(pattern, GridPattern):
         degree = np.zeros(pattern.ranks or 0)
         for edges in pattern.edges():
-            each = edges.weight if weighted else None
-            degree += np.bincount(edges.a, each, minlength=len(degree))
-            degree += np.bincount(edges.b, each, minlength=len(degree))
+            weight = edges.bytes if weighted else None
+            degree += np.bincount(edges.source, weight, minlength=len(degree))
+            degree += np.bincount(edges.target, weight, minlength=len(degree))
         return float(degree.max(initial=0))
     where = list(zip(pattern.dims or (), pattern.periodic, strict=True))
     steps = [(offset, weight if weighted else 1.0) for offset, weight in pattern.steps()]

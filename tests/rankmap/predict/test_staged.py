@@ -56,8 +56,8 @@ def test_a_staged_stencil_is_the_same_pattern():
     staged, plain = (parse_pattern(f"stencil:4x3,points=9{word}") for word in (",staged", ""))
     assert staged.spec == "stencil:4x3,points=9,staged"
     assert parse_pattern(staged.spec) == staged
-    assert [[e.a.tolist(), e.b.tolist()] for e in staged.edges()] == [
-        [e.a.tolist(), e.b.tolist()] for e in plain.edges()
+    assert [[e.source.tolist(), e.target.tolist()] for e in staged.edges()] == [
+        [e.source.tolist(), e.target.tolist()] for e in plain.edges()
     ]
 
 

@@ -46,7 +46,7 @@ def test_what_is_recorded_reads_back_here_and_by_scipy(tmp_path_factory, n, rng)
     graph = parse_pattern(f"matrix:{path}").fit(n)
     found = np.zeros((n, n))
     for edges in graph.edges():
-        found[edges.a, edges.b] = found[edges.b, edges.a] = edges.weight
+        found[edges.source, edges.target] = found[edges.target, edges.source] = edges.bytes
     assert found.tolist() == both.tolist()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
-from placement.traffic import NO_TRAFFIC, Traffic
+from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.collectives.usual import messages
 from rankmap.pattern.structured import Stencil
 from rankmap.recording import KINDS, Collective, Phase, Recording, running
@@ -185,7 +185,7 @@ def test_a_recording_that_cannot_be_written(tmp_path):
 
 @pytest.mark.parametrize("made", [Stencil((4, 3)), Stencil((4, 3, 2)), Stencil((5, 4), wrap=True)])
 def test_stencils_are_told_by_their_messages(made):
-    a, b, _ = map(np.concatenate, zip(*made.edges(), strict=True))
+    a, b, *_ = join_traffic(made.edges()).columns
     size = np.full(2 * len(a), 77)
     both = Traffic(np.append(a, b), np.append(b, a), size, size)
     ranks = made.ranks
@@ -195,7 +195,7 @@ def test_stencils_are_told_by_their_messages(made):
 
 
 def test_a_stencil_of_uneven_sizes_is_one_where_somebody_allows_it():
-    a, b, _ = map(np.concatenate, zip(*Stencil((2, 2, 3), wrap=True).edges(), strict=True))
+    a, b, *_ = join_traffic(Stencil((2, 2, 3), wrap=True).edges()).columns
     there, back = np.append(a, b), np.append(b, a)
     pairs = np.unique(np.stack([there, back]), axis=1)
     size = 1000 + 7 * np.arange(pairs.shape[1])
@@ -210,7 +210,7 @@ def test_a_stencil_of_uneven_sizes_is_one_where_somebody_allows_it():
 
 @pytest.mark.parametrize(("together", "staged"), [(1, ",staged"), (4, "")])
 def test_a_recording_is_given_the_name_of_its_pattern(together, staged):
-    a, b, weight = map(np.concatenate, zip(*Stencil((2, 5), True, (1.0, 2.0)).edges(), strict=True))
+    a, b, weight, _ = join_traffic(Stencil((2, 5), True, (1.0, 2.0)).edges()).columns
     many = np.full(2 * len(a), 10)
     sent = Traffic(np.append(a, b), np.append(b, a), 10 * np.tile(weight, 2).astype(int), many)
     calls = int(many.sum()) // together

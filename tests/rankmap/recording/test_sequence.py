@@ -30,8 +30,7 @@ def alltoall(lines, size, calls=10):
 
 def halo(dims, size=500, together=True, calls=1):
     """Return the phase of a halo exchange, all at once or one message after the other."""
-    edges = list(Stencil(dims).edges())
-    a, b = (np.concatenate([end(e) for e in edges]) for end in (lambda e: e.a, lambda e: e.b))
+    a, b, *_ = join_traffic(Stencil(dims).edges()).columns
     source, target = np.append(a, b), np.append(b, a)
     many = np.full_like(source, calls)
     steps = calls * (int(np.prod(dims)) if together else len(source))
