@@ -6,22 +6,22 @@ all-to-all of 100,000 nodes needs no table of all pairs. Nodes count by their
 rows of the machine; what a node sends to itself never leaves it and is not
 part of a demand.
 
-A node with k network interfaces on several switches sends and receives an
-equal share by each: bytes between two nodes are split equally over all pairs
-of their attachments (k x k).
+What two nodes with several attachments exchange is split over those that a
+path joins (`placement.network.rails`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
-from placement.network.model import attachment_counts
+from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 from placement.topologies import router_count
@@ -307,12 +307,12 @@ def _ends(
     if table.shape[1] == 1:
         yield table[a, 0].astype(np.int64), table[b, 0].astype(np.int64), slice(None), 1.0
         return
-    nics = attachment_counts(machine)
-    for i in range(table.shape[1]):
-        for j in range(table.shape[1]):
-            s, t = table[a, i].astype(np.int64), table[b, j].astype(np.int64)
-            kept = (s >= 0) & (t >= 0)
-            yield s[kept], t[kept], kept, 1 / (nics[a[kept]] * nics[b[kept]])
+    rails = rails_of(machine)
+    rails.refuse_apart(a, b)
+    for i, j, share in rails.shares(a, b):
+        kept = share > 0
+        s, t = table[a[kept], i].astype(np.int64), table[b[kept], j].astype(np.int64)
+        yield s, t, kept, share[kept]
 
 
 def _between_routers(
@@ -334,18 +334,59 @@ def _on_routers(
     """Return the lines over routers, and what they count too much between a node's own switches."""
     if not len(lines):
         return NO_ALL_TO_ALLS, []
-    share = lines.weight / attachment_counts(machine)[lines.end]
-    columns = [column[lines.end].astype(np.int64) for column in machine.router.T]
-    ends = [(lines.line[c >= 0], c[c >= 0], share[c >= 0]) for c in columns]
-    line, router, weight = (np.concatenate(column) for column in zip(*ends, strict=True))
-    routers = router_count(machine)
-    within = AllToAlls(*sum_by_pair(line, router, weight, routers), lines.scale).merged()
-    each = lines.scale[lines.line]
+    line, row, ranks, routers = lines.line, lines.end, lines.weight, router_count(machine)
+    columns = [column[row].astype(np.int64) for column in machine.router.T]
+    if len(columns) == 1:
+        return AllToAlls(*sum_by_pair(line, columns[0], ranks, routers), lines.scale).merged(), []
+    rails = rails_of(machine)
+    part, alike = rails.part[row], rails.alike[row]
+    within = NO_ALL_TO_ALLS
+    for kinds, where, share in _shared_parts(rails, line, row):
+        entry, k = np.nonzero((part == where) & np.isin(rails.kind[row], kinds)[:, None])
+        used, at = np.unique(line[entry], return_inverse=True)
+        weight = ranks[entry] / alike[entry, k]
+        piece = sum_by_pair(at, machine.router[row[entry], k].astype(np.int64), weight, routers)
+        within = within.joined(AllToAlls(*piece, lines.scale[used] * share))
+    within = within.merged()
+    own = lines.scale[line] * ranks * ranks / rails.count[row]
     twice = [
-        (s[both], t[both], -(each * share * share)[both])
+        (s[both], t[both], -(own / alike[:, i])[both])
         for i, s in enumerate(columns)
         for j, t in enumerate(columns)
         if i != j
-        for both in [(s >= 0) & (t >= 0) & (s != t)]
+        for both in [(part[:, i] >= 0) & (part[:, i] == part[:, j]) & (s != t)]
     ]
     return within, twice
+
+
+def _shared_parts(
+    rails: Rails, line: Ints, row: Ints
+) -> Iterator[tuple[tuple[int, int], int, float]]:
+    """Yield two kinds of nodes, a part that both are on, and the factor of all their pairs there.
+
+    What nodes of two kinds exchange is what all of both do, less what those of each do among
+    themselves; that has a factor of its own.
+    """
+    kind = rails.kind[row]
+    kinds = np.unique(kind).tolist()
+    among: dict[tuple[int, int], float] = {}
+    for low, high in combinations(kinds, 2):
+        shares = rails.between(low, high)
+        if not shares:
+            _refuse_apart(rails, line, row, (low, high))
+        for part, share in shares.items():
+            yield (low, high), part, share
+            for one in (low, high):
+                among[one, part] = among.get((one, part), 0.0) - share
+    for one in kinds:
+        for part, share in rails.between(one, one).items():
+            factor = among.get((one, part), 0.0) + share
+            if factor:
+                yield (one, one), part, factor
+
+
+def _refuse_apart(rails: Rails, line: Ints, row: Ints, kinds: tuple[int, int]) -> None:
+    """Raise where a line has nodes of two kinds that no path joins."""
+    low, high = (np.flatnonzero(rails.kind[row] == kind) for kind in kinds)
+    _, a, b = np.intersect1d(line[low], line[high], return_indices=True)
+    rails.refuse_apart(row[low[a]], row[high[b]])

@@ -17,7 +17,8 @@ import numpy as np
 from placement.machine import Machine
 from placement.network import switches
 from placement.network.demand import Demand
-from placement.network.shortest_paths import no_path, refuse_large_table
+from placement.network.rails import no_path
+from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import rank_within, summed
@@ -161,7 +162,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     [[-1, 0], [1, -1], [2, 3]]
     """
     forest = forest_of(machine)
-    if forest is None:
+    if forest is None or machine.router.shape[1] > 1:
         return switches.next_channel(machine, nodes)
     at = machine.router[nodes, 0].astype(np.int64)
     refuse_large_table(len(forest.depth), len(at))
