@@ -201,6 +201,10 @@ class TouchedGroups:
         units, groups, count = routers.units, ways.groups, len(routers.units)
         self.members = np.concatenate([units, thirds])
         self.joins = ways.joins[np.ix_(units, self.members)]
+        apart = 1 - self.joins
+        apart[:, :count][np.diag_indices(count)] = 0
+        self.lacking = np.flatnonzero(apart.any(axis=1))
+        self.apart: Floats = apart[self.lacking]
         self.each = ways.each[np.ix_(units, units)]
         to_all = ways.gates[np.ix_(units, self.members)]
         self.times = np.ones(len(thirds))
@@ -220,8 +224,8 @@ class TouchedGroups:
         self.near = detour[np.arange(count)[:, None, None], place[:, :, None], place[:, None, :]]
         here = np.zeros((count, routers.width, groups.width))
         here[np.arange(count)[:, None], np.arange(routers.width), place] = 1.0
-        around = (detour > 0).any(axis=1) if routers.width else np.zeros(here.shape[::2])
-        every = np.concatenate([to_all, here, around[:, None, :].astype(np.float64)], axis=1)
+        around = np.any(detour > 0, axis=1, keepdims=True).astype(np.float64)
+        every = np.concatenate([to_all, here, around], axis=1)
         shape = groups.shape[ways.home[self.members]]
         self.ends = groups.local.ends(shape[:count], every)
         self.passing = groups.local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
@@ -242,8 +246,8 @@ class TouchedGroups:
         home = self._to_thirds((total.home - minimal.home) * self.each.T[:, None, :])
         home[:, :, :count] += minimal.home
         between = minimal.away.sum(axis=1)
-        out = product(crossing, self.joins) * self.joins
-        back = product(crossing.T, self.joins) * self.joins
+        out = self._over_links(crossing) * self.joins
+        back = self._over_links(crossing.T) * self.joins
         whole = out[:, :count] + back[:, :count].T + between
         out[:, :count], back[:, :count] = whole, whole.T
         kept = (total.inner - minimal.inner) * self.near
@@ -261,28 +265,47 @@ class TouchedGroups:
 
     def _to_thirds(self, sent: Floats) -> Floats:
         """Return what is sent to far groups by the third groups on the way."""
-        found: Floats = product(sent, self.joins) * self.weight[:, None, :]
+        found: Floats = self._over_links(sent) * self.weight[:, None, :]
         return found
+
+    def _over_links(self, table: Floats) -> Floats:
+        """Return ``table @ joins``: what all touched groups have that are linked to each member.
+
+        Nearly all are, so what those have that are not is taken away from the sum of all.
+        """
+        count, members = len(self.each), len(self.members)
+        found: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
+        found[..., :count] -= table
+        if len(self.lacking):
+            found -= product(table[..., self.lacking], self.apart)
+        return np.maximum(found, 0.0, out=found)
+
+    def _over_members(self, table: Floats) -> Floats:
+        """Return ``table @ joins.T``: what all members have that are linked to each group."""
+        found: Floats = table.sum(axis=-1, keepdims=True) - table[..., : len(self.each)]
+        if len(self.lacking):
+            found[..., self.lacking] -= product(table, self.apart.T)
+        return np.maximum(found, 0.0, out=found)
 
     def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
         """Return what weights on channels make of minimal ways, and of the others."""
         count, members, here = len(self.each), len(self.members), self.here
-        local, each, joins = self.ways.groups.local, self.each, self.joins.T
+        local, each = self.ways.groups.local, self.each
         cost = local.price_between(self.ends, weight.inside[:count])
         away, home = cost[:, here, :members], cost[:, :members, here].swapaxes(1, 2)
         across = (weight.out[:, :count] + weight.back[:, :count].T) / 2
         direct = cost[:, here, here]
         minimal = Weights(away[:, :, :count], home[:, :, :count], across, direct)
-        both = product(weight.out * self.weight, joins)
-        both += product(weight.back * self.weight, joins).T
+        both = self._over_members(weight.out * self.weight)
+        both += self._over_members(weight.back * self.weight).T
         both += cost[:, :count, :count].sum(axis=0)
         if members > count:
             passing = local.price_between(self.passing, weight.inside[count:])
             both += np.tensordot(self.times, passing, 1)
         first, second = cost[:, here, -1:], cost[:, -1:, here]
         others = Weights(
-            product(away * self.weight[:, None, :], joins) * each[:, None, :],
-            product(home * self.weight[:, None, :], joins) * each.T[:, None, :],
+            self._over_members(away * self.weight[:, None, :]) * each[:, None, :],
+            self._over_members(home * self.weight[:, None, :]) * each.T[:, None, :],
             both * each,
             (first + second - 2 * direct) * self.near,
         )

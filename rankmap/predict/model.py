@@ -45,7 +45,7 @@ __all__ = ["Model"]
 GB = 1e9
 
 #: Loads of channels that are kept.
-KEPT = 3_000_000
+KEPT = 12_000_000
 
 
 class Model:
