@@ -10,7 +10,16 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.network import SINGLE_PATH, Channels, Demand, Loads, channels, loads, routings
+from placement.network import (
+    SINGLE_PATH,
+    Channels,
+    Demand,
+    Loads,
+    channels,
+    loads,
+    routings,
+    usual_bias,
+)  # fmt: skip
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
@@ -36,7 +45,7 @@ __all__ = ["Model"]
 GB = 1e9
 
 #: Loads of channels that are kept.
-KEPT = 3_000_000
+KEPT = 12_000_000
 
 
 class Model:
@@ -198,17 +207,18 @@ class Model:
         return max(sent, inside) + posted
 
     def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
-        """Return about the seconds where routers adapt, without dividing any bytes.
+        """Return about the seconds where routers adapt: all bytes at once, hardly divided.
 
-        The geometric mean of what minimal paths take and of what no routing goes below: good
-        enough to say what is worth judging first, and for nothing else.
+        Good enough to say what is worth judging first, and for nothing else.
         """
+        from placement.network.adaptive import divide
+
         slots = self.slots(rows)
-        total = self.histogram(slots)
+        total, bias = self.histogram(slots), usual_bias(self.machine)
+        wire = self.channels.bandwidth * GB
         for phase in self.phases(slots, order):
-            floor = self._floor(phase)
-            links = loads(self.machine, phase.total, "minimal").seconds().max(initial=0.0)
-            total += max(floor, math.sqrt(floor * float(links)))
+            load = divide(self.machine, phase.total, bias, steps=1).load
+            total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
         return total
 
     def phases(
