@@ -34,6 +34,7 @@ from benchmarks.timing import calibration, process, table
 from nidmap import plan
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
+from placement.options import with_figures
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern
@@ -173,12 +174,11 @@ def exhaustive(cases=60, seed=0, most=20):
         mask[free] = True
         began = time.perf_counter()
         found = plan(
-            machine,
+            with_figures(machine, latency=0),
             count,
             strategy="auto",
             candidates=mask,
             pattern=pattern,
-            latency=0,
             deadline=60,
         )
         took.append(time.perf_counter() - began)
@@ -234,9 +234,13 @@ def simgrid(cases=40, seed=0):
             free[rng.integers(len(free))] = True
         pattern = str(rng.choice(["alltoall", f"stencil:{'x'.join(map(str, dims))}"]))
         found = plan(
-            machine, count, strategy="auto", candidates=free, pattern=pattern, latency=0,
+            with_figures(machine, latency=0),
+            count,
+            strategy="auto",
+            candidates=free,
+            pattern=pattern,
             deadline=60,
-        )  # fmt: skip
+        )
         default = plan(machine, count, strategy="slurm-none", candidates=free)
         auto = ran(python, job, found.rows[cast("Order", found.order).node], pattern, dims)
         base = ran(python, job, default.rows, pattern, dims)

@@ -84,7 +84,7 @@ def plan(
         take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
-        ``bytes``, ``routing`` … (`rankmap.search.planner.auto`).
+        ``bytes`` … (`rankmap.search.planner.auto`).
 
     Returns
     -------

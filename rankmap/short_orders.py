@@ -281,7 +281,7 @@ def _clock(order: Order, job: JobWords) -> Callable[[Order], float] | None:
     from rankmap.search.job import predictor
 
     on = order.on
-    if on.machine is None or on.rows is None or without_time(on, job.get("routing", "")):
+    if on.machine is None or on.rows is None or without_time(on):
         return None
     rows, said = on.rows, {"pattern": order.pattern, "ppn": on.counts.tolist()}
     asked, _ = predictor(on.machine, job if "predictor" in job else {**job, **said})

@@ -345,9 +345,7 @@ def _predictor(
 
     _refuse_ranks(nodes, wanted.ppn)
     pattern = _pattern(wanted.pattern)
-    return Predictor(
-        machine, pattern, wanted.ppn, wanted.bytes, wanted.routing, algorithm="library"
-    )
+    return Predictor(machine, pattern, wanted.ppn, wanted.bytes, algorithm="library")
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
+from placement.options import with_figures
 from rankmap.predict import Predictor
 
 if TYPE_CHECKING:
@@ -58,17 +59,19 @@ def predictor(
     """
     shortest = "minimal" if machine.topology.kind.startswith("dragonfly") else ""
     return Predictor(
-        machine,
+        with_figures(
+            machine,
+            routing=setting.routing or shortest,
+            latency=setting.latency,
+            memory=math.inf,
+            process=setting.process,
+            payload=setting.payload,
+        ),
         pattern,
         ppn,
         size,
-        setting.routing or shortest,
         algorithm=how,
-        latency=setting.latency,
-        memory=math.inf,
         background=[replace(one, load=setting.load) for one in others] if setting.load else (),
-        process=setting.process,
-        payload=setting.payload,
     )
 
 

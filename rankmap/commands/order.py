@@ -142,7 +142,7 @@ def order(
     Slots are numbered node by node, in the order of --nodes (default: those of
     the job that this runs in, else all free compute nodes). auto is the search
     of nidmap plan on exactly these nodes: by predicted time where the machine
-    states bandwidths (--bytes, --routing … say more of the job), by J where it
+    states bandwidths (--bytes and --algorithm say more of the job), by J where it
     does not or a graph has millions of edges; stderr says which. Other
     strategies are what they are called. Formats, and the names of -o that ask for them:
 
@@ -299,7 +299,7 @@ def run(
 
     Nodes and ranks come from the allocation and the command. With a machine
     whose bandwidths are known the order is the one with the least predicted
-    time (--bytes, --routing … as for nidmap predict), else by J; --order FILE
+    time (--bytes … as for nidmap predict), else by J; --order FILE
     takes what nidmap order or plan --order-out wrote. One line says which
     order was taken and what it is expected to win. Whatever is unclear, the
     command starts as it is, in the default order, and one line on stderr says

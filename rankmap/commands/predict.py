@@ -62,7 +62,7 @@ def predict(
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
     nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
-    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
+    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
     nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm doubling
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
@@ -74,8 +74,7 @@ def predict(
 
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
-        specs, model["routing"] = beside.defaults(against, job.specs, model["routing"])
-        job = replace(job, specs=specs)
+        job = replace(job, specs=beside.defaults(against, job.specs))
     wanted = job.named_pattern()
     if order.path is not None and order.strategy is not None:
         raise UsageError("--order and --strategy exclude each other")

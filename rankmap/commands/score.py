@@ -41,7 +41,7 @@ def score(
     bound where one is known. A file that is not a permutation of the job's slots
     is explained, with exit code 1; one that cannot be read gives 3. Strategy
     auto chooses as in `nidmap order`, by predicted time where the machine
-    states bandwidths (--bytes, --routing … say more of the job), and stderr
+    states bandwidths (--bytes and --algorithm say more of the job), and stderr
     says so; J is J all the same.
 
     \b

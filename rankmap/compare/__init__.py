@@ -177,8 +177,7 @@ def compare(
     orders : sequence of str
         Orderings of the ranks; empty: the best quick one of each strategy.
     **model
-        More of what `rankmap.predict.Predictor` takes: ppn, bytes, routing, algorithm,
-        latency, background …
+        More of what `rankmap.predict.Predictor` takes: ppn, bytes, algorithm, background.
 
     Returns
     -------
@@ -357,7 +356,7 @@ def _candidate_rows(
             chosen = describe(machine, wanted, Choice(rows), name)
             yield from _ordered_rows(model, chosen, orders, notes)
         return
-    cost = cost_by(model, without_time(model.slots(default), model.routing))
+    cost = cost_by(model, without_time(model.slots(default)))
     budget = Budget(LIMITS.judgements, math.inf)
     ranking = search(
         cost, Space(wanted, choices.items(), default, mapping=False, exact=True), budget

@@ -57,7 +57,7 @@ def expectation(
     from rankmap.search.cost import without_time
 
     try:
-        why = without_time(order.on, job.get("routing", ""))
+        why = without_time(order.on)
         if not pattern:
             why = "no --pattern is given"
         if why:

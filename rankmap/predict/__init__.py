@@ -39,8 +39,8 @@ class Predictor(Model):
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> one = Predictor(m, "alltoall", 1, 1e9, latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> one = Predictor(m, "alltoall", 1, 1e9)
     >>> one.predict(np.arange(4)).bottleneck.name
     'x0y0->x1y0 x'
     """
@@ -96,8 +96,7 @@ def predict(
         ``at-once``, ``pairwise`` … for an all-to-all, others for other collectives;
         ``library`` is what the machine's MPI does at that size.
     **model
-        More of what `rankmap.predict.model.Model` takes: bytes, routing, latency,
-        memory, background, process, payload, first_contact.
+        More of what `rankmap.predict.model.Model` takes: bytes, background.
 
     Returns
     -------
@@ -106,16 +105,15 @@ def predict(
     Raises
     ------
     UsageError
-        A pattern whose ranks are not the slots, an unknown routing or
-        algorithm, figures that make no sense.
+        A pattern whose ranks are not the slots, an unknown algorithm, bytes that make no sense.
     ParseError
         A node that the machine does not have, a pattern's file that cannot be read.
 
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:8x8x8,bw=4.68")
-    >>> found = predict(m, "0-63", "alltoall", bytes=1e6, latency=0)
+    >>> m = nidmap.load_machine("torus:8x8x8,bw=4.68,latency=0")
+    >>> found = predict(m, "0-63", "alltoall", bytes=1e6)
     >>> found.bottleneck.kind, round(found.time_s * 1e3, 2)
     ('x', 17.09)
     """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats
 from rankmap.collectives import Part, Step, parts
 from rankmap.pattern.collective import Collective
 from rankmap.predict.lines import spread
@@ -47,7 +47,6 @@ class _Sums:
     def __init__(self, part: Part, job: Job, most: int | None) -> None:
         self.part, self.job = part, job
         self.sent: Floats = np.zeros(len(job.node))
-        self.contacts: Floats = np.zeros(len(job.node))
         self.posted = 0.0
         self.inside: Floats = np.zeros(len(job.rows))
         self.steps: list[tuple[Summed, float]] = []
@@ -64,8 +63,6 @@ class _Sums:
         self.posted += times * float(np.bincount(source).max(initial=0))
         stays = node[source] == node[step.target]
         self.inside += np.bincount(node[source[stays]], size[stays], minlength=len(self.inside))
-        again = 1.0 if self.part.alike else times
-        self.contacts += again * _contacts(source[~stays], step.target[~stays], len(node))
 
     def _look(self, step: Step, times: float) -> None:
         """Add what goes between nodes in a step that stands for so many."""
@@ -96,7 +93,6 @@ class _Sums:
             sent=float(self.sent.max(initial=0.0)),
             shown=len(self.steps) if sampled else 0,
             sends=self._sends,
-            peers=lambda: float(self.contacts.max(initial=0.0)),
         )
 
     def _sends(self) -> Sends:
@@ -104,20 +100,6 @@ class _Sums:
         part = self.part
         every = ((k, part.step(k)) for k in range(part.steps))
         return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in every)
-
-
-def _contacts(source: Ints, target: Ints, ranks: int) -> Ints:
-    """Return with how many others each rank exchanges messages.
-
-    Examples
-    --------
-    >>> _contacts(np.array([0, 1, 2]), np.array([1, 0, 1]), 3).tolist()
-    [1, 2, 1]
-    """
-    pair = np.sort(np.minimum(source, target) * ranks + np.maximum(source, target))
-    once = pair[np.append(True, pair[1:] != pair[:-1])] if len(pair) else pair
-    ends = np.concatenate(np.divmod(once, ranks))
-    return np.bincount(ends, minlength=ranks)
 
 
 def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:

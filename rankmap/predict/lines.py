@@ -106,12 +106,7 @@ class _Table:
             sends=lambda: self._sends(
                 _sample_steps(self.extent, False, self.extent), together=True
             ),
-            peers=self.peers,
         )
-
-    def peers(self) -> float:
-        """Return how many ranks of a line are not on a rank's own node, at most."""
-        return float(self.extent - self.ranks.min())
 
     def a_pair(self) -> float:
         """Return bytes that no node exceeds to any other: its ranks of a line times the most."""
@@ -154,7 +149,6 @@ class _Table:
             sent=moved * self.part,
             shown=0 if exact else len(steps),
             sends=(lambda: self._sends(steps)) if exact else None,
-            peers=lambda: min(self.peers(), _partners_met(steps)) if doubled else self.peers(),
         )
 
     def flows(self) -> Summed:
@@ -187,13 +181,6 @@ class _Table:
     def _most(self, amount: Ints) -> float:
         """Return the largest sum over one node's lines."""
         return float(np.bincount(self.node, amount, minlength=len(self.job.rows)).max(initial=0))
-
-
-def _partners_met(steps: list[Step]) -> float:
-    """Return with how many others each place of a line exchanges in steps that are all shifts."""
-    ahead = {int(partner[0]) for partner, _, _ in steps}
-    behind = {len(partner) - int(partner[0]) for partner, _, _ in steps}
-    return float(len(ahead | behind))
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

@@ -85,7 +85,6 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         sent=sent,
         sends=sends,
         passes=passes,
-        peers=partial(_peers, pattern, job.node),
     )
 
 
@@ -160,16 +159,6 @@ def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterato
         there = sum_messages(np.asarray(a), np.asarray(b), weight * size, nodes)
         yield there
         yield there.reversed()
-
-
-def _peers(pattern: Pattern, node: Ints) -> float:
-    """Return with how many ranks of other nodes the busiest rank exchanges messages."""
-    many = np.zeros(len(node))
-    for edges in pattern.edges():
-        away = node[edges.a] != node[edges.b]
-        for end in (edges.a, edges.b):
-            many += np.bincount(end[away], minlength=len(node))
-    return float(many.max(initial=0))
 
 
 def _partners(pattern: Pattern, weighted: bool = False) -> float:

@@ -123,9 +123,6 @@ class Phase:
         How often ranks go through them, pass after pass.
     before : tuple of Phase
         Phases that ranks come from without a barrier.
-    peers : callable or None
-        Returns with how many ranks of other nodes the busiest rank exchanges
-        messages; None where nothing is sent.
     """
 
     name: str
@@ -144,4 +141,3 @@ class Phase:
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
     before: tuple[Phase, ...] = ()
-    peers: Callable[[], float] | None = None

@@ -76,8 +76,6 @@ def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase
             continue
         sums = _axis_sums(axis, job.node[groups], sent * size, nodes)
         in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
-        others = groups.shape[1] - 1
-        peers = others if axis == "ep" else min(2, others)  # that a rank sends to or gets from
         leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
         yield Phase(
             axis,
@@ -90,7 +88,6 @@ def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase
             inside=float(sums.inside.max(initial=0)),
             a_pair=sums.a_pair(),
             sent=sent * size * (2 if axis == "pp" else 1),
-            peers=partial(float, peers if len(sums.source) else 0),
         )
 
 

@@ -74,7 +74,7 @@ def auto_order(
     pattern : str or Pattern
         See `rankmap.pattern.parse_pattern`.
     job : mapping or None
-        What else is said of what the job sends: ``bytes``, ``routing`` … as
+        What else is said of what the job sends: ``bytes``, ``algorithm`` … as
         `rankmap.search.job.predictor` takes them.
     seconds : float
         Of processor time that there are.
@@ -98,7 +98,7 @@ def auto_order(
     ('time', True)
     """
     words = dict(job or {})
-    why = without_time(slots, words.get("routing", "")) or _too_large(pattern)
+    why = without_time(slots) or _too_large(pattern)
     if why:
         return _by_j(slots, pattern, seconds, why)
     ppn = slots.counts.tolist()
@@ -241,8 +241,8 @@ def rank_orders(
     --------
     >>> import nidmap
     >>> from rankmap.slots import slots_of
-    >>> m = nidmap.load_machine("torus:8,bw=1")
-    >>> model = Predictor(m, "stencil:2x3", [1] * 6, 1e6, latency=0)
+    >>> m = nidmap.load_machine("torus:8,bw=1,latency=0")
+    >>> model = Predictor(m, "stencil:2x3", [1] * 6, 1e6)
     >>> ranking = rank_orders(model, slots_of(m, "0-5", 1), Budget(800))
     >>> ranking.default.cost, ranking.best.cost, ranking.every
     (0.003, 0.002, True)

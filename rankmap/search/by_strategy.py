@@ -46,7 +46,7 @@ def order(
         An ordering's name (see `rankmap.orders.names`); ``auto`` chooses by predicted
         time where the machine states bandwidths, else by J: the order's remark says which.
     **job
-        What else ``auto`` is told of what the job sends: bytes, routing …
+        What else ``auto`` is told of what the job sends: bytes, algorithm …
         (see `rankmap.search.job.predictor`).
 
     Returns

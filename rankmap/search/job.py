@@ -16,13 +16,10 @@ __all__ = ["ASSUMED", "KEYS", "predictor"]
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says another)"
 
-#: What may be said of a job in place of what its machine states.
-FIGURES = ("latency", "memory", "process", "payload", "first_contact")
-
 #: What may be said of a job.
 KEYS = (
-    "pattern", "grid", "ppn", "bytes", "routing", "algorithm", *FIGURES, "background",
-    "background_load", "predictor", "deadline", "progress",
+    "pattern", "grid", "ppn", "bytes", "algorithm", "background", "predictor", "deadline",
+    "progress",
 )  # fmt: skip
 
 
@@ -34,10 +31,8 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     machine : Machine
     job : mapping
         ``pattern`` (a text or a `Pattern`) or ``grid``; ``ppn``, ``bytes``,
-        ``routing``, ``algorithm``, ``latency``, ``memory``, ``process``,
-        ``payload``, ``first_contact`` as `Predictor` takes them; ``background``:
-        a file, ``slurm`` or a sequence of `Other`, with ``background_load``;
-        or ``predictor`` instead of all.
+        ``algorithm`` as `Predictor` takes them; ``background``: a file, ``slurm``
+        or a sequence of `Other`; or ``predictor`` instead of all.
 
     Raises
     ------
@@ -67,34 +62,26 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
         pattern or "alltoall",
         ppn,
         job.get("bytes"),
-        job.get("routing") or "",
         algorithm=job.get("algorithm") or "library",
-        background=_background(machine, job.get("background"), job.get("background_load")),
-        **{word: job.get(word) for word in FIGURES},
+        background=_background(machine, job.get("background")),
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"
     return made, () if pattern else (ASSUMED.format(each),)
 
 
-def _background(
-    machine: Machine, source: str | Sequence[Other] | None, load: float | None
-) -> list[Other]:
+def _background(machine: Machine, source: str | Sequence[Other] | None) -> list[Other]:
     """Return the other jobs: those that ``--background`` names, or those given.
 
     Raises
     ------
-    UsageError
-        A load without jobs, or one that makes no sense.
     ParseError, LaunchError
         A file that cannot be read; a Slurm that does not answer.
     """
     if source is None:
-        if load is not None:
-            raise UsageError("--background-load goes with --background")
         return []
     if not isinstance(source, str):
         return list(source)
-    each = USUAL_LOAD if load is None else load
+    each = machine.topology.parameters.get("background_load", USUAL_LOAD)
     if source == "slurm":
         from placement.commands.common import say
 

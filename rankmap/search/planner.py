@@ -75,8 +75,8 @@ def auto(machine: Machine, request: Request) -> Choice:
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> chosen = nidmap.plan(m, 4, strategy="auto", pattern="alltoall", latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> chosen = nidmap.plan(m, 4, strategy="auto", pattern="alltoall")
     >>> chosen.nodes.fold(), chosen.facts["predicted"]["ratio"]
     ('nid[00000-00001,00004-00005]', 0.666...)
     """
@@ -95,7 +95,7 @@ def auto(machine: Machine, request: Request) -> Choice:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
     judgements = LIMITS.judgements_of(request.count, model.routing == "adaptive")
     budget = Budget(judgements, deadline, request.job.get("progress"))
-    timeless = without_time(model.slots(rows), model.routing)
+    timeless = without_time(model.slots(rows))
     within = inside_one_block if request.segment is None else whole_segments
     segments = within(model, request)
     if segments is not None and request.segment is not None:

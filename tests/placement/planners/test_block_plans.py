@@ -6,6 +6,7 @@ import pytest
 import nidmap
 from placement.commands import run
 from placement.errors import PlanError
+from placement.options import with_figures
 from placement.planners import find
 from placement.request import Baseline, Request
 
@@ -55,7 +56,7 @@ def test_without_room_in_one_block_the_answer_is_no(conf):
 def test_bytes_out_of_a_block_are_in_the_time_and_in_its_range(conf):
     machine = nidmap.load_machine(conf)
     two_of_each = machine.names[np.arange(64) % 8 < 2].tolist()
-    found = nidmap.predict(machine, two_of_each, "ring", bytes=8e6, latency=0)
+    found = nidmap.predict(with_figures(machine, latency=0), two_of_each, "ring", bytes=8e6)
     assert found.time_s == pytest.approx(8e6 / 200e9)
     assert found.between.low >= 8e6 / 200e9 * (1 - 1e-9)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from placement.load import load_machine
+from placement.options import with_figures
 from rankmap.launch.expectation import default_order, expectation
 from rankmap.order import Order
 from rankmap.orders import arrange
@@ -23,7 +24,7 @@ def test_it_is_the_gain_over_the_default_order():
     made = placed("0-7", "4")
     found = expectation(made, "stencil:4x8", {"bytes": 1e5, "process": 8.0, "memory": 20.0})
     job = {"process": 8.0, "memory": 20.0, "algorithm": "library"}
-    asked = Predictor(made.on.machine, "stencil:4x8", [4] * 8, 1e5, "", **job)
+    asked = Predictor(with_figures(made.on.machine, routing=""), "stencil:4x8", [4] * 8, 1e5, **job)
     gain = Gains(asked, Placed(made.on.rows)).of(Placed(made.on.rows, made.slots))
     assert found.gain == gain.document()
     assert found.words.startswith(f"expected {gain.range_text} as fast as the default order")

@@ -7,6 +7,7 @@ import pytest
 
 import nidmap
 from placement.errors import UsageError
+from placement.options import with_figures
 from rankmap.collectives import FAMILIES, algorithms_of, parts
 from rankmap.collectives.alltoall import choose
 from rankmap.pattern import parse_pattern
@@ -22,7 +23,12 @@ TORUS = nidmap.load_machine("torus:4x4x2,bw=1")
 
 def seconds(pattern, nodes, algorithm="library", ppn=1, machine=SWITCH):
     found = predict(
-        machine, f"0-{nodes - 1}", pattern, ppn=ppn, bytes=1e9, latency=0, algorithm=algorithm
+        with_figures(machine, latency=0),
+        f"0-{nodes - 1}",
+        pattern,
+        ppn=ppn,
+        bytes=1e9,
+        algorithm=algorithm,
     )
     return found.time_s
 
@@ -52,7 +58,12 @@ def test_a_barrier_takes_the_latency_of_its_rounds():
 
 def test_what_stays_inside_a_node_takes_its_memory():
     stated = predict(
-        SWITCH, "0-7", "allgather", ppn=4, bytes=1e6, latency=0, memory=0.1, algorithm="ring"
+        with_figures(SWITCH, latency=0, memory=0.1),
+        "0-7",
+        "allgather",
+        ppn=4,
+        bytes=1e6,
+        algorithm="ring",
     )
     # three of four neighbours on the ring are on the node: 31 steps of 3 MB at 0.1 GB/s
     assert stated.time_s == pytest.approx(31 * 3e6 / 1e8)
@@ -65,7 +76,13 @@ def test_bytes_between_nodes_are_those_of_the_messages(family):
     node = order // ppn
     for name in algorithms_of(family):
         found = predict(
-            TORUS, "0-14", family, ppn=ppn, bytes=1000.0, order=order, algorithm=name, latency=0
+            with_figures(TORUS, latency=0),
+            "0-14",
+            family,
+            ppn=ppn,
+            bytes=1000.0,
+            order=order,
+            algorithm=name,
         )
         sent = 0.0
         for part in parts(family, name, ranks, 0, 1000.0):
@@ -140,7 +157,9 @@ def test_j_counts_the_messages(family):
 
 
 def test_steps_beyond_what_there_is_time_for_are_sampled():
-    every = predict(TORUS, None, "allgather", ppn=40, bytes=1e3, algorithm="ring", latency=0)
+    every = predict(
+        with_figures(TORUS, latency=0), None, "allgather", ppn=40, bytes=1e3, algorithm="ring"
+    )
     assert not any("stand for all" in note for note in every.notes)
     assert every.phases[0].in_turn == 32 * 40 - 1
 
@@ -148,6 +167,8 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
 @pytest.mark.parametrize(("spec", "algorithm"), [("barrier", "doubling"), ("permutation", "")])
 def test_messages_without_bytes_queue_nowhere(spec, algorithm):
     machine = nidmap.load_machine("torus:4x4,bw=1,burst=17896")
-    found = predict(machine, None, spec, ppn=1, bytes=0, routing="single", algorithm=algorithm)
+    found = predict(
+        with_figures(machine, routing="single"), None, spec, ppn=1, bytes=0, algorithm=algorithm
+    )
     assert found.binds in ("latency", "messages")
     assert math.isfinite(found.between.high)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.machine import LISTED, Links
+from placement.options import with_figures
 from placement.specs import parse_spec
 from placement.support.quantities import time_text
 from placement.topologies import links, router_coords
@@ -52,9 +53,9 @@ def jobs(draw):
 def test_no_time_is_below_its_bound_or_its_injection(job, algorithm):
     machine, rows, ppn, pattern, order = job
     algorithm = "" if pattern.startswith(("stencil", "ring")) else algorithm
-    found = Predictor(machine, pattern, ppn, 1e6, algorithm=algorithm, latency=0).predict(
-        rows, order
-    )
+    found = Predictor(
+        with_figures(machine, latency=0), pattern, ppn, 1e6, algorithm=algorithm
+    ).predict(rows, order)
     assert found.time_s >= found.bound_s >= 0
     assert found.time_s >= max(found.by_class.values()) * (1 - 1e-12)
     assert found.time_s >= found.bottleneck.seconds * (1 - 1e-12)
@@ -76,8 +77,8 @@ def test_a_prediction_is_the_same_twice_and_what_the_quick_way_says(job):
 @given(jobs(), st.floats(1e-3, 1e3))
 def test_time_is_linear_in_bytes_without_latency(job, factor):
     machine, rows, ppn, pattern, order = job
-    one = Predictor(machine, pattern, ppn, 1e6, latency=0).time(rows, order)
-    more = Predictor(machine, pattern, ppn, 1e6 * factor, latency=0).time(rows, order)
+    one = Predictor(with_figures(machine, latency=0), pattern, ppn, 1e6).time(rows, order)
+    more = Predictor(with_figures(machine, latency=0), pattern, ppn, 1e6 * factor).time(rows, order)
     assert more == pytest.approx(one * factor, rel=1e-9)
 
 
@@ -104,8 +105,8 @@ def test_relabelled_groups_change_nothing(names, count, seed):
     other, row = _relabelled(machine, np.array(names))
     rows = np.random.default_rng(seed).permutation(len(machine))[:count]
     for routing in ("minimal", "valiant"):
-        one = Predictor(machine, "alltoall", 1, 1e6, routing).predict(rows)
-        two = Predictor(other, "alltoall", 1, 1e6, routing).predict(row[rows])
+        one = Predictor(with_figures(machine, routing=routing), "alltoall", 1, 1e6).predict(rows)
+        two = Predictor(with_figures(other, routing=routing), "alltoall", 1, 1e6).predict(row[rows])
         assert two.time_s == pytest.approx(one.time_s, rel=1e-12)
         assert two.by_class == pytest.approx(one.by_class)
 
@@ -137,7 +138,7 @@ def _relabelled(machine, names):
 
 def test_the_busiest_link_of_a_torus_plane():
     machine = nidmap.load_machine("torus:8x8x8,bw=4.68")
-    found = predict(machine, "0-63", "alltoall", bytes=1e6, latency=0)
+    found = predict(with_figures(machine, latency=0), "0-63", "alltoall", bytes=1e6)
     # a ring of 8 with ties to +: the + link before a place is on 1+2+3+4 of the ways to its
     # right for each of the 8 rows that send there
     assert found.bottleneck.load == 10 * 8 * 1e6
@@ -151,7 +152,7 @@ def test_the_busiest_link_of_a_torus_plane():
 
 def test_injection_binds_where_it_is_the_slowest():
     machine = nidmap.load_machine("torus:4x4,bw=100,injection=1")
-    found = predict(machine, None, "alltoall", bytes=1e6, latency=0)
+    found = predict(with_figures(machine, latency=0), None, "alltoall", bytes=1e6)
     assert found.time_s == pytest.approx(15e6 / 1e9)
     assert found.bottleneck.kind == "injection"
     assert found.share == 1
@@ -160,12 +161,12 @@ def test_injection_binds_where_it_is_the_slowest():
 
 def test_latency_grows_with_messages_in_turn_and_hops():
     machine = nidmap.load_machine("torus:9,bw=1e6")
-    at_once = predict(machine, None, "alltoall", bytes=0, latency=2.0)
-    ring = predict(machine, None, "alltoall", bytes=0, latency=2.0, algorithm="ring")
+    at_once = predict(with_figures(machine, latency=2.0), None, "alltoall", bytes=0)
+    ring = predict(with_figures(machine, latency=2.0), None, "alltoall", bytes=0, algorithm="ring")
     terms = {term.name: term.seconds for term in ring.terms}
     assert terms["latency"] == pytest.approx(8 * 2e-6)  # no bytes: no hop can be counted
     assert at_once.time_s == pytest.approx(2e-6 + 8 * 0.5e-6)
-    far = predict(machine, None, "alltoall", bytes=1, latency=2.0)
+    far = predict(with_figures(machine, latency=2.0), None, "alltoall", bytes=1)
     mean = (1 + 2 + 3 + 4) * 2 / 8
     terms = {term.name: term.seconds for term in far.terms}
     assert terms["latency"] == pytest.approx(2e-6 + mean * 105e-9)
@@ -174,18 +175,22 @@ def test_latency_grows_with_messages_in_turn_and_hops():
 def test_steps_add_up():
     machine = nidmap.load_machine("torus:3,bw=1")
     for name in ("pairwise", "ring"):
-        found = predict(machine, None, "alltoall", bytes=1e9, latency=0, algorithm=name)
+        found = predict(
+            with_figures(machine, latency=0), None, "alltoall", bytes=1e9, algorithm=name
+        )
         assert found.time_s == pytest.approx(2.0)
     # 16 ranks of 4 nodes on one link a node pair: Bruck sends 32 blocks a rank, not 15
     machine = nidmap.load_machine("torus:16,bw=1")
-    direct = predict(machine, None, "alltoall", bytes=1e6, latency=0)
-    bruck = predict(machine, None, "alltoall", bytes=1e6, latency=0, algorithm="bruck")
+    direct = predict(with_figures(machine, latency=0), None, "alltoall", bytes=1e6)
+    bruck = predict(
+        with_figures(machine, latency=0), None, "alltoall", bytes=1e6, algorithm="bruck"
+    )
     assert bruck.phases[0].demand.total == pytest.approx(direct.phases[0].demand.total * 32 / 15)
 
 
 def test_the_two_phases_of_a_pencil_are_added():
     machine = nidmap.load_machine("torus:4x4,bw=1")
-    both = predict(machine, None, "fft:4x4", bytes=1e9, latency=0)
+    both = predict(with_figures(machine, latency=0), None, "fft:4x4", bytes=1e9)
     assert [phase.name for phase in both.phases] == ["row", "column"]
     assert both.time_s == pytest.approx(sum(phase.seconds for phase in both.phases))
     assert both.by_class["x"] == both.by_class["y"] == pytest.approx(both.time_s / 2)
@@ -193,22 +198,28 @@ def test_the_two_phases_of_a_pencil_are_added():
 
 def test_memory_counts_only_beyond_the_network():
     machine = nidmap.load_machine("torus:4,bw=1")
-    free = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0)
+    free = predict(with_figures(machine, latency=0), "0-1", "alltoall", ppn=4, bytes=1e9)
     assert any("copied at 20 GB/s: assumed" in note for note in free.notes)
-    slow = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=0.5)
+    slow = predict(
+        with_figures(machine, latency=0, memory=0.5), "0-1", "alltoall", ppn=4, bytes=1e9
+    )
     assert slow.time_s == pytest.approx(12e9 / 0.5e9)
-    fast = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=100)
+    fast = predict(
+        with_figures(machine, latency=0, memory=100), "0-1", "alltoall", ppn=4, bytes=1e9
+    )
     assert fast.time_s == free.time_s == pytest.approx(16.0)
 
 
 def test_copies_inside_one_node_take_time_where_nothing_states_it():
     machine = nidmap.load_machine("torus:4,bw=1")
-    usual = predict(machine, "0", "alltoall", ppn=4, bytes=1e9, latency=0)
+    usual = predict(with_figures(machine, latency=0), "0", "alltoall", ppn=4, bytes=1e9)
     assert usual.time_s == pytest.approx(12 / 20)
     assert usual.binds == "memory"
     (unsure,) = [u for u in usual.between.unknowns if u.name == "memory"]
     assert unsure.high == pytest.approx(12 / 10)
-    none = predict(machine, "0", "alltoall", ppn=4, bytes=1e9, latency=0, memory=float("inf"))
+    none = predict(
+        with_figures(machine, latency=0, memory=float("inf")), "0", "alltoall", ppn=4, bytes=1e9
+    )
     assert none.time_s == 0
 
 
@@ -218,13 +229,18 @@ def test_a_sort_has_rounds_before_its_exchange():
     terms = {term.name: term.seconds for term in found.terms}
     assert terms["histogram"] > 0
     assert found.phases[0].demand.total == pytest.approx(32 * 30 * 1e6)
-    assert predict(machine, None, "sort", ppn=2, bytes=32e6, latency=0).terms[-1].seconds == 0
+    assert (
+        predict(with_figures(machine, latency=0), None, "sort", ppn=2, bytes=32e6).terms[-1].seconds
+        == 0
+    )
 
 
 def test_one_node_sends_nothing_over_the_network():
     machine = nidmap.load_machine("torus:4x4")
     for pattern in ("alltoall", "stencil:2x2", "ring", "sort"):
-        found = predict(machine, "5", pattern, ppn=4, bytes=1e6, latency=0, memory=math.inf)
+        found = predict(
+            with_figures(machine, latency=0, memory=math.inf), "5", pattern, ppn=4, bytes=1e6
+        )
         assert (found.time_s, found.bound_s, found.share) == (0, 0, 1)
         assert found.document()["bottleneck"]["seconds"] == 0
     alone = predict(machine, "5", "alltoall", bytes=1e6)
@@ -246,17 +262,25 @@ def test_an_order_matters_to_a_stencil():
 
 def test_background_takes_its_share_and_no_more():
     machine = nidmap.load_machine("torus:8,bw=4")
-    alone = predict(machine, "0-1", "alltoall", bytes=1e9, latency=0)
+    alone = predict(with_figures(machine, latency=0), "0-1", "alltoall", bytes=1e9)
     rows = np.array([7, 2])  # their way leads over 0 and 1
     for load, left in ((1.0, 3.0), (1000.0, 2.0)):
         found = predict(
-            machine, "0-1", "alltoall", bytes=1e9, latency=0, background=[Other(rows, load)]
+            with_figures(machine, latency=0),
+            "0-1",
+            "alltoall",
+            bytes=1e9,
+            background=[Other(rows, load)],
         )
         assert found.time_s == pytest.approx(alone.time_s * 4 / left)
         assert found.bottleneck.bandwidth == pytest.approx(left)
     assert "1 other job is assumed to send 1000 GB/s" in " ".join(found.notes)
     own = predict(
-        machine, "0-1", "alltoall", bytes=1e9, latency=0, background=[Other(np.array([0, 1]), 1.0)]
+        with_figures(machine, latency=0),
+        "0-1",
+        "alltoall",
+        bytes=1e9,
+        background=[Other(np.array([0, 1]), 1.0)],
     )
     assert own.time_s == alone.time_s
 
@@ -268,10 +292,6 @@ def test_bad_figures_are_refused():
         {"bytes": math.nan},
         {"bytes": math.inf},
         {"bytes": 1e300},
-        {"latency": -1.0},
-        {"latency": math.nan},
-        {"memory": 0.0},
-        {"routing": "minimal"},
         {"algorithm": "nope"},
         {"background": [Other(np.array([0, 1]), math.nan)]},
     ):
@@ -284,7 +304,7 @@ def test_bad_figures_are_refused():
 
 
 def test_links_without_a_figure_are_said():
-    found = predict(parse_spec("tree:2x2x2"), None, "alltoall", bytes=1e6, latency=0)
+    found = predict(parse_spec("tree:2x2x2,latency=0"), None, "alltoall", bytes=1e6)
     assert found.time_s == 0
     assert any("no bandwidth is stated for links of class up1" in note for note in found.notes)
     assert found.document()["bottleneck"]["bandwidth"] is None
@@ -331,7 +351,7 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
 
     machine = parse_spec(spec)
     ppn = 2 if pattern == "fft:4x2" else 1
-    asked = Predictor(machine, pattern, ppn, 1e6, latency=0)
+    asked = Predictor(with_figures(machine, latency=0), pattern, ppn, 1e6)
     every = itertools.combinations(range(len(machine)), count)
     found = [asked.predict(np.array(rows)) for rows in every]
     limits = [one.bound_s for one in found]
@@ -346,16 +366,17 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
     [
         ("torus:8,bw=1,injection=9", {}, "link", "an x link binds"),
         ("torus:8,bw=9,injection=1", {}, "link", "the injection of nid00000 binds"),
-        ("torus:8,bw=9,injection=9", {"process": 0.1}, "process", "one rank can send binds (7 MB"),
-        ("torus:8,bw=9,injection=9", {"memory": 0.1, "ppn": 4}, "memory", "memory binds (120 ms"),
-        ("torus:8,bw=9,injection=9", {"bytes": 1, "latency": 50}, "latency", "latency binds"),
-        ("torus:8,bw=9", {"bytes": 0, "latency": 0.1, "ppn": 9}, "messages", "messages binds"),
+        ("torus:8,bw=9,injection=9,process=0.1", {}, "process", "one rank can send binds (7 MB"),
+        ("torus:8,bw=9,injection=9,memory=0.1", {"ppn": 4}, "memory", "memory binds (120 ms"),
+        ("torus:8,bw=9,injection=9,latency=50", {"bytes": 1}, "latency", "latency binds"),
+        ("torus:8,bw=9,latency=0.1", {"bytes": 0, "ppn": 9}, "messages", "messages binds"),
         ("torus:6,bw=1", {"algorithm": "pairwise"}, "steps", "its 5 steps bind"),
         ("torus:4", {"nodes": "0"}, "", "nothing takes any time"),
     ],
 )
 def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
-    found = predict(parse_spec(spec), **{"bytes": 1e6, "latency": 0, **asked})
+    spec += "" if "latency" in spec else ",latency=0"
+    found = predict(parse_spec(spec), **{"bytes": 1e6, **asked})
     assert found.binds == found.document()["binds"] == binds
     assert words in found.sentence
     spent = {term.name: term.seconds for term in found.terms}
@@ -368,9 +389,7 @@ def test_comparison_names_what_really_binds():
     from rankmap.compare import compare
     from rankmap.compare.table import as_text
 
-    found = compare(
-        parse_spec("torus:4x4,bw=1"), 4, "alltoall", strategies=["hilbert"], process=0.1
-    )
+    found = compare(parse_spec("torus:4x4,bw=1,process=0.1"), 4, "alltoall", strategies=["hilbert"])
     assert {row["binds"] for row in found.document()["rows"]} == {"process"}
     assert " process  - " in as_text(found)
 

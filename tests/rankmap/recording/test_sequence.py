@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap import load_machine
+from placement.options import with_figures
 from rankmap.pattern.structured import Stencil
 from rankmap.predict import Predictor, predict
 from rankmap.predict.gain import Placed, time_range
@@ -119,8 +120,13 @@ def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
     took = seconds(tmp_path, machine, *few)
     assert seconds(tmp_path, machine, *many) == pytest.approx(4 * took, rel=1e-6)
     named = predict(
-        machine, np.arange(12), "fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise", latency=0
-    ).time_s  # fmt: skip
+        with_figures(machine, latency=0),
+        np.arange(12),
+        "fft:3x4",
+        ppn=1,
+        bytes=60_000,
+        algorithm="pairwise",
+    ).time_s
     assert took == pytest.approx(10 * named, rel=0.15)
 
 
@@ -128,7 +134,9 @@ def seconds(folder, machine, *found):
     """Return what a recording of these phases is predicted to take."""
     path = str(folder / "app.npz")
     save_recording(Recording(12, 1.0, found), path)
-    return predict(machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0).time_s
+    return predict(
+        with_figures(machine, latency=0), np.arange(12), f"measured:{path}", ppn=1, bytes=1.0
+    ).time_s
 
 
 def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorded(tmp_path):
@@ -137,7 +145,7 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
     for calls in (1, 100):
         path = tmp_path / f"{calls}.npz"
         save_recording(Recording(12, 1.0, (halo((3, 4), 50_000, calls=calls),)), str(path))
-        one = Predictor(machine, f"measured:{path}", latency=0, process=np.inf)
+        one = Predictor(with_figures(machine, latency=0, process=np.inf), f"measured:{path}")
         found[calls] = time_range(one, Placed(np.arange(12)))
         (queues,) = found[calls].unknowns
         assert queues.name == "queues"

@@ -12,6 +12,7 @@ import pytest
 from placement.load import load_machine
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
+from placement.options import with_figures
 from placement.plan import plan
 from placement.specs import parse_spec
 from rankmap.predict import Predictor
@@ -79,7 +80,9 @@ def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, co
     rng = np.random.default_rng(seed)
     free = np.sort(rng.choice(len(machine), many, replace=False))
     mask = np.isin(np.arange(len(machine)), free)
-    found = plan(machine, count, candidates=mask, pattern=pattern, latency=0, deadline=60)
+    found = plan(
+        with_figures(machine, latency=0), count, candidates=mask, pattern=pattern, deadline=60
+    )
     seconds, phases = routes(machine, free), sent(pattern, count)
     everyone = itertools.combinations(range(many), count)
     if pattern != "alltoall":
@@ -95,7 +98,9 @@ def test_other_routings_are_searched_too(routing):
     machine = parse_spec("dragonfly:groups=4,chassis=2,blades=2,nodes=2,global=4")
     free = np.arange(0, len(machine), 3)
     mask = np.isin(np.arange(len(machine)), free)
-    found = plan(machine, 5, candidates=mask, pattern="alltoall", routing=routing, latency=0)
+    found = plan(
+        with_figures(machine, routing=routing, latency=0), 5, candidates=mask, pattern="alltoall"
+    )
     seconds, phases = routes(machine, free, routing), sent("alltoall", 5)
     best = least(seconds, phases, itertools.combinations(range(len(free)), 5))
     assert found.facts["predicted"]["time_s"] <= 1.02 * best

@@ -8,6 +8,7 @@ import pytest
 
 from placement.errors import UsageError
 from placement.load import load_machine
+from placement.options import with_figures
 from placement.plan import plan
 from rankmap.order import Order
 from rankmap.orders import arrange
@@ -34,8 +35,8 @@ def no_clock(monkeypatch):
     monkeypatch.setattr(budget, "DEADLINE", 1e6)
 
 
-def asked_for(spec, nodes, ppn, pattern, **job):
-    on = slots_of(load_machine(spec), nodes, ppn)
+def asked_for(spec, nodes, ppn, pattern, latency=None, **job):
+    on = slots_of(with_figures(load_machine(spec), latency=latency), nodes, ppn)
     return Predictor(on.machine, pattern, on.counts.tolist(), **job), on
 
 
@@ -110,7 +111,7 @@ def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, mon
     [
         ("torus:4x4", "2", "alltoall", {}, "no order makes a difference here"),
         ("torus:4x4", "3,1,2,2", "alltoall", {}, "no order makes a difference here"),
-        ("torus:4x4", "1", "stencil:2x2,periodic", {"process": 1e-3, "latency": 0},
+        ("torus:4x4,process=1e-3,latency=0", "1", "stencil:2x2,periodic", {},
          "none of all 24 orders is clearly faster"),
         ("tree:4x4,dist=1:2", "2", "ring", {}, r"by J \(tree:4x4,dist=1:2 states no bandwidths\)"),
     ],
@@ -136,7 +137,6 @@ def test_names_alone_are_ordered_by_j():
     ("pattern", "job", "says"),
     [
         ("stencil:4x4", {}, r"16 ranks, but there are 8 slots \(4 nodes x 2\)"),
-        ("ring", {"routing": "valiant"}, "no routing 'valiant' on a torus"),
         ("ring", {"bytes": -1}, "bytes -1"),
         ("ring", {"colour": "red"}, "'colour' is nothing that is known of a job"),
     ],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from placement import planners
 from placement.errors import NidmapError
+from placement.options import with_figures
 from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
@@ -73,7 +74,7 @@ def timed(asked, rows, order):
 def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share):
     machine = parse_spec(spec)
     free = free_of(machine, share)
-    asked = Predictor(machine, pattern, ppn, latency=0)
+    asked = Predictor(with_figures(machine, latency=0), pattern, ppn)
     found = plan(machine, count, strategy="auto", candidates=free, predictor=asked, deadline=60)
     every = best_of_all(asked, free, count)
     assert len(every) > 20

@@ -81,7 +81,7 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
 
 
 def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
-    code, _, err = tool("plan -m tree:5x6x3 -N 19 --ppn 3 --pattern permutation --latency 0")
+    code, _, err = tool("plan -m tree:5x6x3,latency=0 -N 19 --ppn 3 --pattern permutation")
     assert code == 0, err
     assert "needs its order of the ranks (a higher J without)" in err
 
@@ -115,7 +115,6 @@ def test_a_header_says_why_and_where_the_order_is(tool):
         ("--pattern ring --grid 2x4", "--pattern and --grid exclude each other"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
         ("--pattern ring --deadline -1", "deadline -1 s: it must be 0 or more"),
-        ("--pattern ring --background-load 2", "--background-load goes with --background"),
         ("--pattern ring --order-out f --order-format odd", "no format 'odd'"),
     ],
 )

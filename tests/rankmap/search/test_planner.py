@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
+from placement.options import with_figures
 from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
@@ -156,7 +157,7 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(UsageError, match="'bites' is nothing that is known of a job"):
         plan(machine, 8, pattern="ring", bites=4)
     with pytest.raises(UsageError, match="no routing 'minimal'"):
-        plan(machine, 8, pattern="ring", routing="minimal")
+        plan(with_figures(machine, routing="minimal"), 8, pattern="ring")
     with pytest.raises(PlanError, match="free"):
         plan(machine, 5000, pattern="ring")
 
@@ -174,12 +175,18 @@ def test_an_order_that_matters_goes_with_the_nodes():
     machine = machine_of("torus:9x6,bw=1,injection=3")
     free = np.ones(len(machine), dtype=bool)
     free[::4] = False
-    found = plan(machine, 16, pattern="stencil:8x8", ppn=4, candidates=free, latency=0)
+    found = plan(
+        with_figures(machine, latency=0), 16, pattern="stencil:8x8", ppn=4, candidates=free
+    )
     figures = found.facts["predicted"]
-    alone = predict(machine, np.sort(found.rows), "stencil:8x8", ppn=4, latency=0).time_s
+    alone = predict(
+        with_figures(machine, latency=0), np.sort(found.rows), "stencil:8x8", ppn=4
+    ).time_s
     assert figures["order"]["sorted_time_s"] == pytest.approx(alone, rel=1e-12)
     assert figures["order"]["needed"] == (alone > figures["time_s"] * (1 + 1e-6))
-    on_list = predict(machine, found.rows, "stencil:8x8", ppn=4, latency=0, order=found.order)
+    on_list = predict(
+        with_figures(machine, latency=0), found.rows, "stencil:8x8", ppn=4, order=found.order
+    )
     assert on_list.time_s == pytest.approx(figures["time_s"], rel=1e-12)
 
 
@@ -200,9 +207,9 @@ def test_other_jobs_are_kept_away_from():
 def test_an_adaptive_routing_is_searched_as_it_is():
     machine = machine_of(SPECS[0])
     free = np.random.default_rng(5).random(len(machine)) < 0.5
-    found = plan(machine, 12, pattern="fft:3x4", candidates=free, routing="adaptive")
+    found = plan(with_figures(machine, routing="adaptive"), 12, pattern="fft:3x4", candidates=free)
     figures = found.facts["predicted"]
-    judge = Predictor(machine, "fft:3x4", 1, routing="adaptive")
+    judge = Predictor(with_figures(machine, routing="adaptive"), "fft:3x4", 1)
     assert figures["routing"] == "adaptive"
     assert figures["time_s"] == pytest.approx(judge.time(found.rows, found.order), rel=1e-9)
     assert figures["time_s"] <= figures["default_time_s"]
