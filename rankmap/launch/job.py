@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from placement.options import Known
+from placement.options import lay_figures
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
 from rankmap.launch.expectation import Expectation, expectation
@@ -131,7 +131,7 @@ def read_job(
         raise UsageError("no --pattern given")
     how, library = _read_command(command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
-        machine = Known(mpi=library).of(machine)
+        machine = lay_figures(machine, {"mpi": library})
     how.allocation = _name_nodes(how.find_allocation(), machine)
     return Job(how, request, machine)
 

@@ -125,9 +125,8 @@ def constants(machine: Machine) -> Constants:
     True
     """
     stated = machine.topology.parameters
-    memory, memory_source = _memory(machine)
-    process = stated.get("process")
-    process, memory = (None if gbs == math.inf else gbs for gbs in (process, memory))
+    inside, memory_source = _memory(machine)
+    process, memory = (None if gbs == math.inf else gbs for gbs in (stated.get("process"), inside))
     own: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "payload": stated.get("payload", 1.0),

@@ -98,7 +98,7 @@ def test_background_from_a_file(tool, tmp_path):
         {"job": "line 3", "nodes": 3, "load_gbs": 0.5},
     ]
     assert found["time_s"] == pytest.approx(2 * json.loads(tool(line.format(""))[1])["time_s"])
-    notes = " ".join(json.loads(tool(f"{line} --background jobs")[1])["notes"])
+    notes = " ".join(json.loads(tool(line.format("") + " --background jobs")[1])["notes"])
     assert "each of 2 other jobs is assumed to send 0.5 to 1 GB/s a node" in notes
 
 
