@@ -104,7 +104,7 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 @pytest.mark.parametrize("size", [10_000, 60_000, 600_000])
 def test_an_all_to_all_is_sent_as_the_library_does_it(tmp_path, mpi, size):
-    machine = load_machine("torus:4x3,bw=1,injection=3", f"known:mpi={mpi}")
+    machine = load_machine(f"torus:4x3,bw=1,injection=3,mpi={mpi}")
     found = alltoall(list(GRID), size), alltoall(list(GRID.T), size)
     asked = {"ppn": 1, "algorithm": "library", "latency": 0}
     named = predict(machine, np.arange(12), "fft:3x4", bytes=size, **asked).time_s
@@ -112,7 +112,7 @@ def test_an_all_to_all_is_sent_as_the_library_does_it(tmp_path, mpi, size):
 
 
 def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
-    machine = load_machine("minicray:torus", "known:routing=single,process=inf,mpi=mpich")
+    machine = load_machine("minicray:torus,routing=single,process=inf,mpi=mpich")
     few, many = (
         [alltoall(list(GRID), 60_000, calls), alltoall(list(GRID.T), 60_000, calls)]
         for calls in (10, 40)
