@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints, Mask
 
-    Written = Callable[[str, str, str | None], tuple[str, str]]
+    Written = Callable[[str, str | None], tuple[str, str]]
 
 __all__ = ["Baseline", "Choice", "Plan", "Request"]
 
@@ -119,9 +119,8 @@ class Choice:
     order : object
         The order of the ranks that was chosen with the nodes; None for none.
     written : callable or None
-        Returns that order as text of a format (see `nidmap order --format`),
-        or for '' of the one that the name of a file asks for, within a
-        ``--mapping-limit``; and what a person should know of that.
+        Returns that order as text of the format that the name of a file asks for,
+        within a ``--mapping-limit``; and what a person should know of that.
     judged : callable or None
         Returns whether other nodes, rank r on slot r, are worth leaving the baseline for, and
         what they win in a sentence; None where the strategy predicts nothing.

@@ -57,8 +57,28 @@ GONE: dict[str, str] = {
     "order --format mpijob": "hydra, openmpi and json name the node of each rank",
     "order --format kubernetes": "json has the nodes and the slot of each rank",
     "minicray up --ecmp": "a mini-Cray has one way to each node, as routing=single",
+    "score --order-format": "--format names the format where the name of the file does not",
+    "predict --order-format": "--format names the format where the name of the file does not",
+    "plan --format json": "--json",
+    "order --format json": "--json",
+    "order --relax": "--strategy hierarchical:relax",
+    "pattern show": "nidmap record show",
+    "preload build": "nidmap record build",
     "nidmap.record": "nidmap record -- mpiexec -n 8 python app.py does it",
 }
+for _command in _PREDICTING:
+    GONE[f"{_command} --grid"] = "--pattern stencil:GRID"
+for _command in ("plan", "run", "ab"):
+    GONE[f"{_command} --order-format"] = (
+        "the name of the file says the format: MPICH_RANK_ORDER, FILE.slots, FILE.hosts …"
+    )
+for _command in (
+    *_PREDICTING, "machine show", "machine export", "machine check", "nodes expand", "nodes fold",
+    "nodes free", "nodes info", "bench stencil", "bench fft", "bench contention", "calibrate",
+    "slurm install", "minicray up", "web export", "web serve",
+):  # fmt: skip
+    GONE[f"{_command} --links-down"] = "one more -m: -m links-down:FILE"
+    GONE[f"{_command} --prefer"] = "one more -m: -m prefer:last"
 for _name in _DUMPS:
     GONE[f"machine export --format {_name}"] = (
         "dumps are read, not written; topology-conf and topology-yaml are what Slurm reads, "

@@ -32,7 +32,6 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
 @click.option("--ppn", metavar="N[,N...]", default="1", help="Ranks a node; default 1.")
 @click.option("--pattern", metavar="P", help="alltoall, bcast, fft:64x64, stencil:24x24x16 …")
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @click.option(
     "--strategies", metavar="A,B", default="", help="Planners; default: auto and its candidates."
 )
@@ -53,7 +52,6 @@ def compare(
     count: int,
     ppn: str,
     pattern: str | None,
-    grid: str | None,
     strategies: str,
     orders: str,
     source: str | None,
@@ -80,18 +78,18 @@ def compare(
     \b
     nidmap compare -m shaheen2 -N 216 --pattern alltoall --bytes 1e6
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
-    nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
+    nidmap compare -m torus:8x8x8 -N 64 --pattern stencil:4x4x4 --strategies hilbert -o a.html
     """
     from placement.commands.candidates import candidates
     from placement.commands.plan import bar
     from placement.scheduler.baseline import baseline_of, live_baseline
     from rankmap.compare import compare_strategies
-    from rankmap.pattern.structured import name_pattern
 
-    wanted = name_pattern(pattern, grid)
+    if not pattern:
+        raise UsageError("no pattern given", "use --pattern P")
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     machine = machine_from(specs)
-    asked = predictor(machine, wanted, ppn, model)
+    asked = predictor(machine, pattern, ppn, model)
     offered = candidates(machine, count, source, exclude=exclude)
     with bar() as shown:
         found = compare_strategies(

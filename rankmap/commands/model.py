@@ -15,7 +15,7 @@ import click
 
 from placement.commands.common import among, machine_from, machine_option, say
 from placement.commands.sending import SENDING, sending_options
-from placement.errors import NidmapError
+from placement.errors import NidmapError, UsageError
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _JOB = (
         shell_complete=among("pattern"),
         help="alltoall, stencil:24x24x16[,periodic], fft:64x64, bcast …",
     ),
-    click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID."),
 )
 
 
@@ -55,7 +54,6 @@ class JobArguments:
     nodes: str | None
     ppn: str | None
     pattern: str | None
-    grid: str | None
 
     def machine(self) -> Machine:
         """Load the machine."""
@@ -63,9 +61,9 @@ class JobArguments:
 
     def named_pattern(self, needed: bool = True) -> str:
         """Return the pattern; '' where none is given and none needed."""
-        from rankmap.pattern.structured import name_pattern
-
-        return name_pattern(self.pattern, self.grid, needed)
+        if needed and not self.pattern:
+            raise UsageError("no pattern given", "use --pattern P")
+        return self.pattern or ""
 
     def slots(self, machine: Machine) -> Slots:
         """Return the slots of the job on a machine.
@@ -149,7 +147,6 @@ def _gather_options(
 _ORDER = (
     click.option("--order", "path", metavar="FILE|-", help="An order file."),
     click.option(
-        "--order-format",
         "--format",
         "form",
         metavar="F",

@@ -56,9 +56,8 @@ _LAUNCH = (
         "--order",
         "order_file",
         metavar="FILE",
-        help="Launch this order, in any format that can be read back.",
+        help="Launch this order, of the format that the name says (see nidmap order).",
     ),
-    click.option("--order-format", metavar="F", help="Format of that file; default: by its name."),
     click.option("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
     _launcher_order_option,
     mapping_limit_option,
@@ -102,7 +101,6 @@ def run_command(
     shell_complete=among("order"),
     help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
-@click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
 @click.option(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
@@ -121,13 +119,12 @@ def run_command(
     type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
     help="Arrange ranks inside the nodes too; print the options that bind them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="All as JSON, as -o FILE.json.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def order(
     job: JobArguments,
     strategy: str,
-    relax: bool,
     deadline: float | None,
     launcher_order: str | None,
     mapping_limit: str | None,
@@ -162,11 +159,9 @@ def order(
     stdout has the launcher's options, or nothing where a rankfile says it all.
 
     \b
-    nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16 --strategy morton
-    nidmap order -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert -o MPICH_RANK_ORDER
-    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --grid 8x16 --bytes 64KiB --json
-    nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
-    nidmap order -m polaris --nodes '#0-3' --ppn 4 --grid 4x4 --bind pals -o MPICH_RANK_ORDER
+    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 -o MPICH_RANK_ORDER
+    nidmap plan -m shaheen2 -N 2 | nidmap order -m shaheen2 --nodes - --ppn 32 --pattern fft:8x8
+    nidmap order -m polaris --nodes '#0-3' --ppn 4 --pattern stencil:4x4 --bind pals -o ranks.mpich
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
@@ -176,10 +171,12 @@ def order(
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"
+    if form == "json":
+        raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
     slots = job.slots(job.machine())
-    asked = _add_relax(strategy) if relax else strategy
+    asked = strategy
     sent = job_of(model)
     seconds = _seconds_left(deadline, asked, len(slots))
     if asked == "graph" and deadline is not None:
@@ -318,7 +315,7 @@ def run(
     nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
     nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
     nidmap run --inside --world -m shaheen2 --pattern measured:app.npz -- jsrun -n 96 ./app
-    nidmap run -m shaheen2 --grid 4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
+    nidmap run -m shaheen2 --pattern stencil:4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
     nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
     nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
     nidmap run -m perlmutter --pattern stencil:4x4x4 --bind -- srun -n 64 ./app
@@ -380,14 +377,6 @@ def step_options(
             raise LaunchError("--export is set, and Cray MPICH's order needs variables")
         found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
     return found, one.order_words(made.order, expected.words)
-
-
-def _add_relax(strategy: str) -> str:
-    """Return a strategy with ``--relax``, which is the same as its option ``relax``."""
-    name, _, options = strategy.partition(":")
-    if name != "hierarchical":
-        raise UsageError("--relax goes with --strategy hierarchical")
-    return f"{name}:{options},relax" if options else f"{name}:relax"
 
 
 def _report(made: Order, form: str, launcher_order: str | None) -> None:

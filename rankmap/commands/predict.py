@@ -63,7 +63,7 @@ def predict(
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
     nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
     nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7
-    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
+    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --pattern stencil:4x4x4
     nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm doubling
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
     nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
@@ -100,7 +100,7 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
     if given.path is not None:
         return given.read(slots)
     if given.form is not None:
-        raise UsageError("--order-format goes with --order")
+        raise UsageError("--format goes with --order")
     strategy = given.strategy
     if strategy is None or strategy == "row-major":
         return None

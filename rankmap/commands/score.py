@@ -45,10 +45,10 @@ def score(
     says so; J is J all the same.
 
     \b
-    nidmap score -m tree:4x16x6 --ppn 24 --grid 24x24x16 --order a.slots
+    nidmap score -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --order a.slots
     nidmap score -m shaheen2 --nodes 12-15 --ppn 32 --pattern matrix:comm.npz \\
           --order MPICH_RANK_ORDER
-    nidmap score -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert --json
+    nidmap score -m torus:8x8x8 --ppn 16 --pattern stencil:16x16x32 --strategy hilbert --json
     """
     from rankmap.emit.text import BrokenOrderError
     from rankmap.pattern import parse_pattern

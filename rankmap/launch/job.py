@@ -79,8 +79,8 @@ class RunRequest:
         Of processor time that choosing an order may take.
     mapping_limit : str or None
         As ``--mapping-limit`` gives it; None: the library's own.
-    order_file, order_format : str or None
-        A file with the order, and its format where its name does not state it.
+    order_file : str or None
+        A file with the order, of the format that its name states.
     bind : bool
         Arrange ranks inside the nodes too, and bind them to their cores.
     """
@@ -100,7 +100,6 @@ class RunRequest:
     seconds: float = math.inf
     mapping_limit: str | None = None
     order_file: str | None = None
-    order_format: str | None = None
     bind: bool = False
 
 
@@ -205,8 +204,8 @@ class Job:
         if given.order_file is not None:
             if given.strategy != "auto":
                 raise UsageError("--order and --strategy exclude each other")
-            form, way = given.order_format, given.launcher_order or "sorted"
-            made = read_order_file(given.order_file, form, self.slots, way)
+            way = given.launcher_order or "sorted"
+            made = read_order_file(given.order_file, None, self.slots, way)
             return replace(made, pattern=given.pattern or made.pattern)
         if strategy:
             return arrange(self.slots, given.pattern, strategy)
@@ -375,7 +374,7 @@ class Job:
                 f"ranks are not bound to cores ({loose}): the order holds while they stay put"
             )
         file = given.order_file  # of slots: it has numbers alone, whatever the nodes are
-        if file and given.nodes is None and (given.order_format or format_named(file)) == "slots":
+        if file and given.nodes is None and format_named(file) == "slots":
             found.append("the file's slots are taken for the nodes as the job lists them")
         if job is not None and given.nodes is None and len(order.on.names) < len(job.nodes):
             first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"

@@ -47,7 +47,7 @@ _QUICK_LAUNCHERS = ("srun",)
 #: Options that a request takes as they are.
 _ASKED = (
     "strategy", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
-    "order_file", "order_format", "bind",
+    "order_file", "bind",
 )  # fmt: skip
 
 #: What is said of an order where there was no time to work out more.
@@ -307,7 +307,6 @@ class RunCommand:
             pattern,
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",
-            given["order_format"],
             job=self.sent,
             quiet=bool(click.get_current_context().meta.get("quiet")),
         )

@@ -54,7 +54,7 @@ def rerank(
     machine: str | Machine | None = None,
     strategy: str = "",
     seconds: float = math.inf,
-    order_file: tuple[str, str | None] | None = None,
+    order_file: str = "",
     job: Mapping[str, Any] | None = None,
 ) -> Reranked:
     """Return the processes in their new order, for processes that sit where they sit.
@@ -74,8 +74,8 @@ def rerank(
         old order where that is not better.
     seconds : float
         Of processor time that choosing the best may take.
-    order_file : (str, str or None) or None
-        A file with the order, and its format where its name does not state it.
+    order_file : str
+        A file with the order, of the format that its name states; '' for none.
     job : mapping or None
         What else is said of what the job sends (`rankmap.search.job.KEYS`).
 
@@ -104,7 +104,7 @@ def rerank(
     machine = machine or os.environ.get("NIDMAP_MACHINE", "").strip()
     slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
     if order_file:
-        return Reranked(at_slot[read_order_file(*order_file, slots).slots], talk)
+        return Reranked(at_slot[read_order_file(order_file, None, slots).slots], talk)
     if strategy:
         return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
     sends = job or {}

@@ -7,7 +7,6 @@ from typing import Any
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
-from rankmap.pattern.structured import name_pattern
 from rankmap.predict import Predictor
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 
@@ -18,7 +17,7 @@ ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says a
 
 #: What may be said of a job.
 KEYS = (
-    "pattern", "grid", "ppn", "bytes", "algorithm", "background", "predictor", "deadline",
+    "pattern", "ppn", "bytes", "algorithm", "background", "predictor", "deadline",
     "progress",
 )  # fmt: skip
 
@@ -30,7 +29,7 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     ----------
     machine : Machine
     job : mapping
-        ``pattern`` (a text or a `Pattern`) or ``grid``; ``ppn``, ``bytes``,
+        ``pattern`` (a text or a `Pattern`), ``ppn``, ``bytes``,
         ``algorithm`` as `Predictor` takes them; ``background``: a file, ``slurm``
         or a sequence of `Other`; or ``predictor`` instead of all.
 
@@ -54,8 +53,6 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
         found: Predictor = job["predictor"]
         return found, ()
     pattern = job.get("pattern")
-    if job.get("grid"):
-        pattern = name_pattern(pattern, job["grid"])
     ppn = job.get("ppn") or 1
     made = Predictor(
         machine,

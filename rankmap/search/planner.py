@@ -177,9 +177,9 @@ class _Answer:
     def choice(self) -> Choice:
         """Return the plan."""
 
-        def written(form: str | None, path: str | None, limit: str | None) -> tuple[str, str]:
-            """Return the order as text of a format, and how its library is told it."""
-            form = form or format_of(path)
+        def written(path: str, limit: str | None) -> tuple[str, str]:
+            """Return the order as text of the format of a file, and how its library is told it."""
+            form = format_of(path)
             fitted, how = fit_format(self.order, form, "sorted", limit, {"predictor": self.model})
             return emit(fitted, form), how
 

@@ -21,7 +21,7 @@ from tests.fuzz.questions import question
 HERE = Path(__file__).parent.parent
 MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
 JOB = ("--nodes", "0-5", "--ppn", "4")
-GRID = (*JOB, "--grid", "4x6")
+GRID = (*JOB, "--pattern", "stencil:4x6")
 
 #: Exit codes that a wrong input may have, and statuses that the page's server may answer with.
 CODES = {0, 1, 2, 3, 4, 5}
@@ -350,7 +350,7 @@ def orders():
 
 def targets():
     """Return all that is fuzzed, by name."""
-    score = ("score", "-m", MACHINE, *GRID, "--order", "FILE", "--order-format")
+    score = ("score", "-m", MACHINE, *GRID, "--order", "FILE", "--format")
     found = {
         "dump": command(dumps(), "machine", "check", "-m", "FILE"),
         "dump-twice": command(dumps(), "machine", "show", "-m", "FILE", "-m", "FILE"),

@@ -72,7 +72,10 @@ def test_a_row_is_what_plan_and_predict_say():
 
 
 def test_auto_is_compared_with_its_own_order_and_never_beaten(tool):
-    words = "-m torus:8x8x8,bw=4,injection=inf -N 64 --grid 4x4x4 --strategies auto,hilbert,compact"
+    words = (
+        "-m torus:8x8x8,bw=4,injection=inf -N 64 "
+        "--pattern stencil:4x4x4 --strategies auto,hilbert,compact"
+    )
     code, out, _ = tool(f"compare {words} --orders row-major,auto --json")
     rows = json.loads(out)["rows"]
     assert code == 0

@@ -15,5 +15,21 @@ def test_copies_cost_nothing_beside_links_of_unknown_bandwidth():
 
 
 def test_no_gain_is_promised_for_moving_ranks_off_their_nodes(capsys):
-    assert run(["plan", "-m", "tree:4x4", "-N", "8", "--ppn", "4", "--grid", "8x4", "--json"]) == 0
+    assert (
+        run(
+            [
+                "plan",
+                "-m",
+                "tree:4x4",
+                "-N",
+                "8",
+                "--ppn",
+                "4",
+                "--pattern",
+                "stencil:8x4",
+                "--json",
+            ]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["gain"]["high"] < 1.5

@@ -119,7 +119,7 @@ def test_background_from_a_file(tool, tmp_path):
         ("--order gone.slots", 3, "gone.slots"),
         ("--order broken.slots", 3, "broken.slots"),
         ("--order broken.slots --strategy morton", 2, "exclude each other"),
-        ("--order-format slots", 2, "--order-format goes with --order"),
+        ("--format slots", 2, "--format goes with --order"),
         ("--strategy nope", 2, "nope"),
         ("--background gone", 3, "gone"),
         ("--background empty", 3, "names no job"),

@@ -106,7 +106,7 @@ def test_order_and_score_meet(job, capsys):
     file = str(folder / "OUT")
     assert run(["order", *arguments, "--format", "slots", "-o", file]) == 0
     capsys.readouterr()
-    assert run(["score", *arguments, "--order", file, "--order-format", "slots", "--json"]) == 0
+    assert run(["score", *arguments, "--order", file, "--format", "slots", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["cost"] == sum(
         w * d for w, d in zip(found["by_level"], found["level_distance"], strict=True)
@@ -159,7 +159,7 @@ def test_json_of_a_broken_order_says_why(job, capsys):
         (["--order", "OUT"], "does not say the format"),
         ([], "either --order FILE or --strategy"),
         (["--order", "a.slots", "--strategy", "auto"], "either --order FILE or --strategy"),
-        (["--order", "a.x", "--order-format", "nope"], "no format 'nope'"),
+        (["--order", "a.x", "--format", "nope"], "no format 'nope'"),
     ],
 )
 def test_nothing_is_guessed(job, capsys, more, said):
