@@ -38,6 +38,7 @@ from placement.options import with_figures
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job
 from rankmap.slots import Slots
 
 if TYPE_CHECKING:
@@ -176,9 +177,9 @@ def exhaustive(cases=60, seed=0, most=20):
         found = plan(
             with_figures(machine, latency=0),
             count,
+            job=Job(pattern),
             strategy="auto",
             candidates=mask,
-            pattern=pattern,
             deadline=60,
         )
         took.append(time.perf_counter() - began)
@@ -236,9 +237,9 @@ def simgrid(cases=40, seed=0):
         found = plan(
             with_figures(machine, latency=0),
             count,
+            job=Job(pattern),
             strategy="auto",
             candidates=free,
-            pattern=pattern,
             deadline=60,
         )
         default = plan(machine, count, strategy="slurm-none", candidates=free)

@@ -32,7 +32,7 @@ from benchmarks.exchanges import exchanges
 from benchmarks.timing import table
 from nidmap import load_machine, plan
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 from workloads.minicray import client
 from workloads.minicray.against import factor
@@ -76,12 +76,10 @@ def placements(machine, one, pattern, count, free, seed, routing):
     own = plan(
         with_figures(machine, routing=routing, latency=0, process=math.inf),
         count,
+        job=Job(pattern, bytes=one.size, algorithm=one.algorithm),
         strategy="auto",
         candidates=free,
         seed=seed,
-        pattern=pattern,
-        bytes=one.size,
-        algorithm=one.algorithm,
         baseline="slurm-none",
     )
     order = own.facts["predicted"]["order"]["slots"]
@@ -108,10 +106,7 @@ def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
         pattern = one.pattern if one.pattern != "matrix" else write_matrix(folder, one, count)
         asked = Predictor(
             with_figures(machine, routing=routing, latency=0, process=math.inf),
-            pattern,
-            1,
-            one.size,
-            algorithm=one.algorithm,
+            Job(pattern, 1, one.size, algorithm=one.algorithm),
         )
         placed = placements(machine, one, pattern, count, free, seed, routing)
         gains = Gains(asked, Placed(*placed["slurm"]))

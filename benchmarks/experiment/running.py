@@ -16,7 +16,7 @@ import numpy as np
 from placement.options import with_figures
 from placement.plan import plan
 from rankmap.orders import arrange
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from workloads.minicray.against import Side, expected_bytes, factor, total_demand
 
@@ -116,12 +116,10 @@ def _plan_with_auto(
     found = plan(
         with_figures(machine, routing="single", latency=0),
         case.nodes,
+        job=Job(case.pattern, ppn=case.ppn, bytes=case.size),
         strategy="auto",
         candidates=may,
         seed=seed,
-        pattern=case.pattern,
-        ppn=case.ppn,
-        bytes=case.size,
     )
     order = found.facts["predicted"]["order"]["slots"]
     slots = np.arange(case.nodes * case.ppn) if order is None else np.array(order, dtype=np.int64)
@@ -213,7 +211,8 @@ def _idle_seconds() -> float:
 
 def _predictor(case: Case, machine: Machine) -> Predictor:
     return Predictor(
-        with_figures(machine, routing="single", latency=0), case.pattern, case.ppn, case.size
+        with_figures(machine, routing="single", latency=0),
+        Job(case.pattern, case.ppn, case.size, algorithm=""),
     )
 
 

@@ -15,7 +15,7 @@ from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import lines, predictor
 from benchmarks.study.verdict import falling, inside, near, over
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -45,7 +45,8 @@ def whole(machine: Machine, payload: float, routing: str = "minimal") -> float:
     """
     rows = np.flatnonzero(machine.free)
     asked = Predictor(
-        with_figures(machine, routing=routing, latency=0, payload=payload), "alltoall", 1, 1.0
+        with_figures(machine, routing=routing, latency=0, payload=payload),
+        Job("alltoall", 1, 1.0, algorithm=""),
     )
     slots = asked.slots(rows)
     (phase,) = asked.phases(slots)

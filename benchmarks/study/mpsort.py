@@ -13,7 +13,7 @@ from benchmarks.study.timing import Exchange
 from benchmarks.study.verdict import near, under
 from placement.options import with_figures
 from placement.topologies import router_coords
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.terms import histogram_s
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
     >>> [round(ratio, 2) for ratio in bisection(machine, np.arange(128))]
     [1.98, 1.59]
     """
-    asked = Predictor(with_figures(machine, latency=0), "alltoall", 1, 1.0)
+    asked = Predictor(with_figures(machine, latency=0), Job("alltoall", 1, 1.0, algorithm=""))
     slots = asked.slots(rows)
     (phase,) = asked.phases(slots)
     loads = asked.loads(phase.total, None)

@@ -15,7 +15,7 @@ from benchmarks.study.timing import lines
 from benchmarks.study.verdict import falling, near, rising, under
 from placement.lookup import rows_of
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -40,7 +40,7 @@ def alltoallv(machine: Machine, nodes: int, size: float, **figures: float) -> fl
     rows = rows_of(machine, LEAVES, "")[:nodes]
     usual = {"process": COMMON.process, "memory": math.inf}
     stated = with_figures(machine, **{**usual, **figures})
-    asked = Predictor(stated, "alltoall", TARA.PPN, 1.0)
+    asked = Predictor(stated, Job("alltoall", TARA.PPN, 1.0, algorithm=""))
     (line,) = lines(asked, rows)
     return line.seconds(size)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,11 +67,13 @@ def predictor(
             process=setting.process,
             payload=setting.payload,
         ),
-        pattern,
-        ppn,
-        size,
-        algorithm=how,
-        background=[replace(one, load=setting.load) for one in others] if setting.load else (),
+        Job(
+            pattern,
+            ppn,
+            size,
+            algorithm=how,
+            background=[replace(one, load=setting.load) for one in others] if setting.load else (),
+        ),
     )
 
 

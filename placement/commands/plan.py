@@ -24,6 +24,7 @@ from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
 from placement.emit import FORMATS
 from placement.errors import UsageError
+from placement.hooks import SERVICES, load
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
@@ -170,11 +171,9 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for."""
-    from placement.plan import usual_strategy
-
     options = PlanOptions(
         form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or usual_strategy({"pattern": given["pattern"]}),
+        strategy=strategy or "auto" if given["pattern"] else "compact",
         **given,
     )
     _refuse_contradictions(options)
@@ -251,10 +250,11 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
         )
     with bar() as show:
-        traffic = {}
+        job = None
         if options.strategy in PREDICTING:
-            progress = None if show is None else lambda now: show(now.share, now.text)
-            traffic = {**options.traffic, "ppn": options.ppn, "progress": progress}
+            said = {name: word for name, word in options.traffic.items() if name != "deadline"}
+            job = load(SERVICES["job"])(ppn=options.ppn, **said)
+        progress = None if show is None else lambda now: show(now.share, now.text)
         chosen = choose(
             machine,
             count,
@@ -270,7 +270,9 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             seed=options.seed,
             baseline=options.baseline or own,
             promised=promised,
-            **traffic,
+            job=job,
+            deadline=options.deadline,
+            progress=progress,
         )
     return PlanReport(machine, chosen, options, offered, own)
 

@@ -50,7 +50,7 @@ class Bytes(Param):
         return int(found) if self.whole else found
 
 
-#: The options, each as a job calls it (`rankmap.search.job.KEYS`): kind of value, and both
+#: The options, each as a `Job` calls it: kind of value, and both
 #: columns of the help.
 SENDING: dict[str, tuple[Any, str, str]] = {
     "bytes": (Bytes(), "B",

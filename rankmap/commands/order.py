@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import among, quiet_option, say, write_output
-from placement.commands.sending import sending_options
 from placement.errors import LaunchError, UsageError
-from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
+from rankmap.commands.model import JobArguments, job_options, launcher_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,7 +50,6 @@ _LAUNCH = (
         shell_complete=among("order"),
         help="auto (predicted fastest) or an order by name.",
     ),
-    sending_options,
     click.option(
         "--order",
         "order_file",
@@ -89,7 +87,7 @@ def run_command(
     """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
     from rankmap.launch.run_command import RunCommand
 
-    return RunCommand(command, job, options, job_of(dict(options)))
+    return RunCommand(command, job, options)
 
 
 @click.command()
@@ -107,7 +105,6 @@ def run_command(
     metavar="S",
     help="Processor time for auto and graph; default: none, and 120 for 131,072 ranks or more.",
 )
-@sending_options
 @_launcher_order_option
 @mapping_limit_option
 @click.option(
@@ -132,7 +129,6 @@ def order(
     binder: str | None,
     as_json: bool,
     output: str | None,
-    **model: Any,
 ) -> None:
     """Order a job's ranks on its nodes.
 
@@ -177,12 +173,12 @@ def order(
     find(chosen)
     slots = job.slots(job.machine())
     asked = strategy
-    sent = job_of(model)
+    sent = job.job()
     seconds = _seconds_left(deadline, asked, len(slots))
     if asked == "graph" and deadline is not None:
         asked = f"graph:seconds={seconds:g}"
     with _shown(len(slots), asked, wanted, seconds):
-        made = order_by_strategy(slots, wanted, asked, sent, seconds)
+        made = order_by_strategy(slots, sent, asked, seconds)
     made, told = fit_format(made, chosen, way, mapping_limit, sent)
     fitted = parse_pattern(wanted).on(made.on)
     if binder:
@@ -192,13 +188,14 @@ def order(
     _report(made, chosen, launcher_order)
     if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
         say("nidmap: --deadline has ended the search: more seconds may find a better order")
-    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.get("bytes"))[0])
+    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.bytes)[0])
     if copies:
         say(f"nidmap: {copies.sentence()}")
     if told:
         say(f"nidmap: {told}")
-    if sent and asked != "auto":
-        say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
+    said = job.sending()
+    if said and asked != "auto":
+        say(f"nidmap: --{next(iter(said))} is for --strategy auto alone")
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:

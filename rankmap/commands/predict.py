@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +16,7 @@ from rankmap.commands.model import (
     JobArguments,
     OrderArguments,
     job_options,
-    model_options,
     order_options,
-    predictor,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ __all__ = ["predict"]
 @click.command()
 @job_options
 @order_options
-@model_options
 @click.option(
     "--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried."
 )
@@ -51,7 +48,6 @@ def predict(
     times: float,
     as_json: bool,
     output: str | None,
-    **model: Any,
 ) -> None:
     """Predict what a pattern takes on a job's nodes, and say what binds.
 
@@ -70,17 +66,17 @@ def predict(
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
+    from rankmap.predict import Predictor
     from rankmap.predict.job_pattern import fit_pattern
 
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
         job = replace(job, specs=beside.defaults(against, job.specs))
-    wanted = job.named_pattern()
     if order.path is not None and order.strategy is not None:
         raise UsageError("--order and --strategy exclude each other")
     machine = job.machine()
     slots = job.slots(machine)
-    asked = predictor(machine, wanted, slots.counts.tolist(), model)
+    asked = Predictor(machine, job.job().on(slots.counts.tolist()))
     laid = _order_of(asked, slots, order)
     found = asked.ranged(slots, laid)
     fitted = fit_pattern(asked.pattern, slots)
@@ -106,7 +102,7 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
         return None
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, asked.pattern, strategy, {"predictor": asked})
+    return order_by_strategy(slots, asked.job, strategy)
 
 
 def _words(found: Prediction) -> str:

@@ -53,7 +53,7 @@ class _Record(click.Group):
 @click.option("--merge", metavar="COUNTS", help="Only merge the counts that a run has kept.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.pass_context
-def record(ctx: click.Context, **options: Any) -> int:
+def record(ctx: click.Context, /, **options: Any) -> int:
     """Record the communication matrix of an MPI program, in any language, as it is.
 
     A small library of ours is loaded between the program and its MPI. It

@@ -40,7 +40,7 @@ import numpy as np
 from placement.network import Loads
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_key, summed
-from rankmap.predict.phase import Job
+from rankmap.predict.phase import Seating
 from rankmap.predict.summing import Summed
 
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "fill_links"]
@@ -183,12 +183,12 @@ class Filled:
         return found
 
 
-def fill_links(job: Job, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
+def fill_links(job: Seating, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
     """Return what messages between nodes send over each link.
 
     Parameters
     ----------
-    job : Job
+    job : Seating
     sums : Summed
     loads : Loads
         Of the same messages, under a routing with one path a pair.
@@ -209,7 +209,7 @@ def _fill_without_routes(loads: Loads, size: float) -> Filled:
     return Filled(link, every[link], np.where(from_node, 0.0, 1.0), None, size)
 
 
-def _fill_with_routes(job: Job, sums: Summed, loads: Loads, size: float) -> Filled:
+def _fill_with_routes(job: Seating, sums: Summed, loads: Loads, size: float) -> Filled:
     """Return links with what follows what, and with how each sender's bursts are mixed."""
     from placement.network.routes import walk
 

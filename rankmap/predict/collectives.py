@@ -13,14 +13,14 @@ from placement.support.array_types import Floats
 from rankmap.collectives import Part, Step, parts
 from rankmap.pattern.collective import Collective
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Job, Phase, Sends
+from rankmap.predict.phase import Phase, Seating, Sends
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Collective, job: Job, size: float, algorithm: str, steps: int | None
+    pattern: Collective, job: Seating, size: float, algorithm: str, steps: int | None
 ) -> Iterator[Phase]:
     """Yield a phase for each part of an algorithm.
 
@@ -28,7 +28,7 @@ def phases(
     ----------
     pattern : Collective
         Fitted to the ranks.
-    job : Job
+    job : Seating
     size : float
         ``--bytes``.
     algorithm : str
@@ -44,7 +44,7 @@ def phases(
 class _Sums:
     """What the steps of a part come to on a job's nodes."""
 
-    def __init__(self, part: Part, job: Job, most: int | None) -> None:
+    def __init__(self, part: Part, job: Seating, most: int | None) -> None:
         self.part, self.job = part, job
         self.sent: Floats = np.zeros(len(job.node))
         self.posted = 0.0

@@ -266,9 +266,10 @@ class Gains:
     Examples
     --------
     >>> import nidmap
+    >>> from rankmap.predict.job import Job
     >>> from rankmap.predict.model import Model
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> asked = Model(m, "alltoall", 1, 1e9)
+    >>> asked = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
     >>> found.range_text, found.unknowns
     ('1.5 x', ())

@@ -23,7 +23,7 @@ from placement.network.demand import Demand
 from placement.support.array_types import Ints
 from placement.support.arrays import ragged_ranges
 from rankmap.pattern.structured import Lines
-from rankmap.predict.phase import Job, Phase, Sends, Steps
+from rankmap.predict.phase import Phase, Seating, Sends, Steps
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 Step = tuple[Ints, float, float]
@@ -39,14 +39,14 @@ US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}
 
 
 def phases(
-    pattern: Lines, job: Job, size: float, algorithms: list[str], steps: int | None = None
+    pattern: Lines, job: Seating, size: float, algorithms: list[str], steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the all-to-all of each direction of the grid, rows (the last dimension) first.
 
     Parameters
     ----------
     pattern : Lines
-    job : Job
+    job : Seating
     size : float
     algorithms : list of str
         Of each dimension.
@@ -74,7 +74,7 @@ def phases(
 class _Table:
     """The nodes of the ranks of each line, and how many ranks of a line each node has."""
 
-    def __init__(self, job: Job, dims: tuple[int, ...], axis: int, part: float) -> None:
+    def __init__(self, job: Seating, dims: tuple[int, ...], axis: int, part: float) -> None:
         self.job = job
         self.part = part
         self.extent = dims[axis]

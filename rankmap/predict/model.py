@@ -19,14 +19,15 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
-from rankmap.predict.algorithms import algorithm_of, algorithms
+from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, Shared, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import constants
 from rankmap.predict.drift import Course, course
-from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
+from rankmap.predict.job import Job
+from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -45,18 +46,7 @@ class Model:
     Parameters
     ----------
     machine : Machine
-    pattern : str or Pattern
-    ppn : int, str or sequence of int
-        Ranks on each node.
-    bytes : float or None
-        Payload of one message: each ordered pair of an all-to-all, each
-        directed neighbour of a stencil, a rank's whole local data for
-        ``sort``; multiplies what ``graph:``, ``matrix:`` and ``training:``
-        say. None: 1 MB, or 1 for these three.
-    algorithm : str
-        How an all-to-all or another collective is done (`rankmap.predict.algorithms.algorithm_of`).
-    background : sequence of Other
-        Jobs that run beside this one.
+    job : Job
 
     Attributes
     ----------
@@ -72,39 +62,31 @@ class Model:
 
     Raises
     ------
-    UsageError
-        An unknown pattern or algorithm, bytes that make no sense.
+    ParseError, LaunchError
+        Other jobs that cannot be read.
 
     Examples
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> one = Model(m, "alltoall", 1, 1e9)
+    >>> one = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> one.time(np.arange(4)), one.time(np.array([0, 1, 4, 5]))
     (3.0, 2.0)
     """
 
-    def __init__(
-        self,
-        machine: Machine,
-        pattern: str | Pattern,
-        ppn: int | str | Sequence[int] = 1,
-        bytes: float | None = None,  # noqa: A002 - the name of the command's option
-        *,
-        algorithm: str = "",
-        background: Sequence[Other] = (),
-    ) -> None:
+    def __init__(self, machine: Machine, job: Job) -> None:
         self.machine = machine
-        self.pattern = parse_wanted(pattern)
-        self.ppn = ppn
-        self.size, assumed = size_of(self.pattern, bytes)
+        self.job = job.settled(machine)
+        self.pattern = job.sent
+        self.ppn = 1 if job.ppn is None else job.ppn
+        self.size, assumed = size_of(job.sent, job.bytes)
         self.assumed = [assumed] if assumed else []
-        self.algorithm = algorithm_of(self.pattern, algorithm)
+        self.algorithm = job.algorithm
         self.mpi: str = machine.topology.parameters.get("mpi", "")
         self.steps: int | None = None
         self.follows = True
         self.constants = constants(machine)
-        self.background = tuple(background)
+        self.background: Sequence[Other] = self.job.others
         self.channels: Channels = channels(machine)
         if self.constants.payload != 1:
             usable = self.channels.bandwidth * self.constants.payload
@@ -195,7 +177,7 @@ class Model:
                     f"an order of {placed.size} ranks, but there are {len(node)} slots"
                 )
             node = node[placed]
-        job = Job(self.machine, slots.rows, node, slots.counts)
+        job = Seating(self.machine, slots.rows, node, slots.counts)
         steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
         if pattern is None:
             pattern = fit_pattern(self.pattern, slots)

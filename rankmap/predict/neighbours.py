@@ -29,7 +29,7 @@ from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Job, Phase, Sends
+from rankmap.predict.phase import Phase, Seating, Sends
 from rankmap.predict.summing import Summed, by_size, join_sums, sum_messages
 from rankmap.recording import Messages, Recording
 
@@ -39,7 +39,7 @@ __all__ = ["directed_messages", "phase", "remember_steps"]
 MOST_TURNS = 16
 
 
-def phase(pattern: Pattern, job: Job, size: float) -> Phase:
+def phase(pattern: Pattern, job: Seating, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
     messages = steps = sends = None
@@ -129,7 +129,7 @@ def _turns(pattern: Graph, size: float, mpi: str) -> list[_Turn]:
     return found
 
 
-def _recorded_steps(turns: list[_Turn], job: Job) -> Iterator[tuple[Summed, float]]:
+def _recorded_steps(turns: list[_Turn], job: Seating) -> Iterator[tuple[Summed, float]]:
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
     for one in turns:
         a, b = job.node[one.source], job.node[one.target]
@@ -198,7 +198,7 @@ def _sends_along(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool
     return open_to and any(step % extent for extent, _, step in moves)
 
 
-def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
+def _matrix(pattern: Graph, job: Seating, size: float) -> tuple[Summed, float, float]:
     """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
     if DIRECTED not in pattern.known:
         return _alike_both_ways(pattern, job, size * _share_of_edge(pattern))
@@ -208,7 +208,7 @@ def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float
     return found, most, float(np.bincount(a, weight).max(initial=0.0)) * size
 
 
-def _alike_both_ways(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
+def _alike_both_ways(pattern: Graph, job: Seating, size: float) -> tuple[Summed, float, float]:
     """Return the same of a graph whose edges carry as much each way: each is looked at once."""
     a, b, weight = pattern.upper()
     here, there = job.node[a], job.node[b]
@@ -220,7 +220,7 @@ def _alike_both_ways(pattern: Graph, job: Job, size: float) -> tuple[Summed, flo
     return both, most, sent
 
 
-def _messages(pattern: Graph, job: Job, size: float) -> Summed:
+def _messages(pattern: Graph, job: Seating, size: float) -> Summed:
     """Return what goes between nodes, messages of different sizes apart."""
     a, b, weight = directed_messages(pattern)
     return by_size(job.node[a], job.node[b], weight * size, len(job.rows))

@@ -15,7 +15,7 @@ from rankmap.predict.summing import Summed
 
 Steps = Callable[[], Iterator[tuple[Summed, float]]]
 
-__all__ = ["Job", "Phase", "Sends"]
+__all__ = ["Phase", "Seating", "Sends"]
 
 
 class Sends(NamedTuple):
@@ -58,7 +58,7 @@ class Sends(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class Seating:
     """Where the ranks are.
 
     Attributes
@@ -93,7 +93,7 @@ class Phase:
     name : str
     total : Demand
         All bytes of the phase.
-    job : Job
+    job : Seating
     flows : callable
         Returns what goes from node to node, and in how many messages.
     messages : callable or None
@@ -127,7 +127,7 @@ class Phase:
 
     name: str
     total: Demand
-    job: Job
+    job: Seating
     flows: Callable[[], Summed]
     steps: Steps | None = None
     messages: Callable[[], Summed] | None = None

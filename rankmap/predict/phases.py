@@ -27,14 +27,14 @@ from rankmap.pattern.structured import Lines
 from rankmap.pattern.training import Training
 from rankmap.predict import collectives, lines, neighbours
 from rankmap.predict.algorithms import algorithms
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Pattern, job: Job, size: float, algorithm: str, steps: int | None = None
+    pattern: Pattern, job: Seating, size: float, algorithm: str, steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the phases of a pattern, which follow each other.
 
@@ -42,7 +42,7 @@ def phases(
     ----------
     pattern : Pattern
         Fitted to the ranks.
-    job : Job
+    job : Seating
     size : float
         ``--bytes``.
     algorithm : str
@@ -67,7 +67,7 @@ def phases(
         before = (*before, phase)
 
 
-def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
+def _training_phases(pattern: Training, job: Seating, size: float) -> Iterator[Phase]:
     """Yield a phase for each axis that sends something."""
     nodes = len(job.rows)
     for axis, sent in pattern.sent().items():

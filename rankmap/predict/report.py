@@ -21,7 +21,7 @@ from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.summing import join_sums
 from rankmap.predict.terms import hops_by_class
@@ -38,7 +38,7 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
     found = list(asked.phases(slots, order, pattern))
     if not found:  # nothing is sent at all
         assert slots.rows is not None
-        job = Job(asked.machine, slots.rows, slots.node, slots.counts)
+        job = Seating(asked.machine, slots.rows, slots.node, slots.counts)
         nothing = join_sums([], len(slots.counts))
         found = [Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)]
     left = asked.left(slots)

@@ -52,7 +52,7 @@ class Answerer:
     order : str
         An order file, '' for none.
     job : mapping
-        What else is said of what the program sends (`rankmap.search.job.KEYS`).
+        What else a `Job` says of what is sent.
     quiet : bool
         Do not say what the order was chosen by.
     """

@@ -75,7 +75,7 @@ class HopCost:
     Examples
     --------
     >>> import nidmap
-    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), "ring"))
+    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), nidmap.Job("ring")))
     >>> [cost.of(Placement(np.array(rows), np.ones(4, int))) for rows in ([0, 2, 1, 3], range(4))]
     [12.0, 8.0]
     """
@@ -146,7 +146,7 @@ class TimeCost:
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> cost = TimeCost(Predictor(m, "alltoall", 1, 1e9))
+    >>> cost = TimeCost(Predictor(m, nidmap.Job("alltoall", bytes=1e9)))
     >>> cost.of(Placement(np.arange(4), np.ones(4, int)))
     3.0
     """

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import nidmap
 from placement.errors import NidmapError
+from rankmap.predict import Job
 from tests.fuzz.questions import question
 
 HERE = Path(__file__).parent.parent
@@ -343,7 +344,7 @@ def orders():
     machine, found = machine_once(), {}
     for form in names():
         strategy = "row-major" if form in ("hydra", "intel", "torchrun") else "morton"
-        made = nidmap.order(machine, "0-5", 4, pattern="stencil:4x6", strategy=strategy)
+        made = nidmap.order(machine, "0-5", Job("stencil:4x6", 4), strategy=strategy)
         found[form] = emit(made, form).encode()
     return found
 

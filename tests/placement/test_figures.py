@@ -10,7 +10,7 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from placement.network import Demand, loads, routings
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 
 SPEC = "dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10"
@@ -27,7 +27,7 @@ def test_a_stated_routing_is_what_is_taken():
     assert set(routings(stated)) == set(routings(plain))
     demand = Demand.pairs(stated, np.array([0]), np.array([40]), 1.0)
     assert loads(stated, demand).routing == "single"
-    assert Predictor(stated, "alltoall").routing == "single"
+    assert Predictor(stated, Job("alltoall", algorithm="")).routing == "single"
     assert stated.topology.parameters["mpi"] == "mpich"
     assert stated.name == SPEC
 
@@ -36,7 +36,10 @@ def test_a_stated_routing_is_no_unknown_of_a_gain():
     xc = load_machine("edison"), load_machine("edison,routing=minimal")
     rows = np.flatnonzero(xc[0].free)[:64]
     apart = np.flatnonzero(xc[0].free)[::80][:64]
-    gains = [Gains(Predictor(m, "alltoall", 4), Placed(rows)).of(Placed(apart)) for m in xc]
+    gains = [
+        Gains(Predictor(m, Job("alltoall", 4, algorithm="")), Placed(rows)).of(Placed(apart))
+        for m in xc
+    ]
     names = [[one.name for one in gain.unknowns] for gain in gains]
     assert "routing" in names[0]
     assert "routing" not in names[1]
@@ -44,11 +47,11 @@ def test_a_stated_routing_is_no_unknown_of_a_gain():
 
 def test_what_a_rank_sends_is_no_unknown_where_it_is_stated():
     for word, unsure in (("mpi=mpich", True), ("process=inf", False)):
-        model = Predictor(load_machine(f"{SPEC},{word}"), "alltoall", bytes=1e6)
+        model = Predictor(load_machine(f"{SPEC},{word}"), Job("alltoall", bytes=1e6, algorithm=""))
         assert model.process_stated != unsure
         assert model.constants.process_gbs is None
     stated = load_machine(f"{SPEC},process=2.5")
-    assert Predictor(stated, "alltoall").constants.process_gbs == 2.5
+    assert Predictor(stated, Job("alltoall", algorithm="")).constants.process_gbs == 2.5
 
 
 @pytest.mark.parametrize("form", ["site", "file, with a comma.toml", "synthetic", "stdin"])
@@ -69,7 +72,7 @@ def test_every_kind_of_machine_takes_them(form, tmp_path, monkeypatch):
         machine = load_machine(f"-,{figures}")
     else:
         machine = load_machine(f"{'shaheen2' if form == 'site' else SPEC},{figures}")
-    found = Predictor(machine, "alltoall").constants
+    found = Predictor(machine, Job("alltoall", algorithm="")).constants
     assert (found.mpi_us, found.memory_gbs, found.process_gbs, found.payload) == (5, 7, 2, 0.5)
     parameters = machine.topology.parameters
     assert (parameters["bias"], parameters["background_load"]) == (3, 4)

@@ -119,7 +119,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
             **_header(timer, options),
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
             "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
-            "bytes": base.sent.get("bytes"),
+            "bytes": job.bytes,
             "command": list(command),
         }
         if options["dry_run"]:

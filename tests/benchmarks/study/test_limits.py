@@ -10,7 +10,7 @@ from placement.commands import run as command
 from placement.errors import UsageError
 from placement.options import with_figures
 from placement.specs import parse_spec
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
 
 LINE = "torus:4x4,bw=2,injection=5"
@@ -20,7 +20,7 @@ LINE = "torus:4x4,bw=2,injection=5"
 def test_a_rank_that_is_slow_takes_as_long_as_its_own_bytes(algorithm):
     machine = parse_spec(LINE)
     asked = Predictor(
-        with_figures(machine, latency=0, process=1e-3), "alltoall", 2, 1e9, algorithm=algorithm
+        with_figures(machine, latency=0, process=1e-3), Job("alltoall", 2, 1e9, algorithm=algorithm)
     )
     blocks = 7 if algorithm != "bruck" else 12  # 8 ranks: 3 rounds of 4 blocks
     assert asked.time(np.arange(4)) == pytest.approx(blocks * 1e9 / 1e6)
@@ -38,7 +38,9 @@ def test_a_rank_that_is_slow_takes_as_long_as_its_own_bytes(algorithm):
 )
 def test_what_the_busiest_rank_sends(pattern, sent):
     found = predict(
-        with_figures(parse_spec(LINE), latency=0, process=1e-6), "0-3", pattern, ppn=2, bytes=1e6
+        with_figures(parse_spec(LINE), latency=0, process=1e-6),
+        "0-3",
+        Job(pattern, ppn=2, bytes=1e6),
     )
     assert found.time_s == pytest.approx(sent * 1e6 / 1e3)
 
@@ -46,11 +48,11 @@ def test_what_the_busiest_rank_sends(pattern, sent):
 def test_ranks_of_one_node_are_limited_too():
     machine = parse_spec(LINE)
     free = predict(
-        with_figures(machine, latency=0, memory=math.inf), "0", "alltoall", ppn=4, bytes=1e6
+        with_figures(machine, latency=0, memory=math.inf), "0", Job("alltoall", ppn=4, bytes=1e6)
     )
     assert free.time_s == 0
     found = predict(
-        with_figures(machine, latency=0, process=1.0), "0", "alltoall", ppn=4, bytes=1e6
+        with_figures(machine, latency=0, process=1.0), "0", Job("alltoall", ppn=4, bytes=1e6)
     )
     assert found.time_s == pytest.approx(3e-3)
 
@@ -60,7 +62,7 @@ def test_a_fast_rank_changes_nothing():
     for algorithm in ("", "pairwise"):
         times = [
             Predictor(
-                with_figures(machine, process=p), "alltoall", 2, 1e6, algorithm=algorithm
+                with_figures(machine, process=p), Job("alltoall", 2, 1e6, algorithm=algorithm)
             ).time(np.arange(6))
             for p in (None, 1e6)
         ]
@@ -69,22 +71,24 @@ def test_a_fast_rank_changes_nothing():
 
 def test_payload_shrinks_what_is_left_of_the_links_only():
     machine = parse_spec("torus:4x4,bw=2")
-    whole = predict(with_figures(machine, latency=0), "0-15", "alltoall", bytes=1e6)
-    half = predict(with_figures(machine, latency=0, payload=0.5), "0-15", "alltoall", bytes=1e6)
+    whole = predict(with_figures(machine, latency=0), "0-15", Job("alltoall", bytes=1e6))
+    half = predict(
+        with_figures(machine, latency=0, payload=0.5), "0-15", Job("alltoall", bytes=1e6)
+    )
     assert half.time_s == pytest.approx(2 * whole.time_s)
     others = [Other(np.array([14, 15]), 0.5)]
     beside = predict(
         with_figures(machine, latency=0, payload=0.5),
         "0-3",
-        "alltoall",
-        bytes=1e6,
-        background=others,
+        Job("alltoall", bytes=1e6, background=others),
     )
-    alone = predict(with_figures(machine, latency=0, payload=0.5), "0-3", "alltoall", bytes=1e6)
+    alone = predict(
+        with_figures(machine, latency=0, payload=0.5), "0-3", Job("alltoall", bytes=1e6)
+    )
     assert beside.time_s == alone.time_s
     node = parse_spec("torus:4x4,bw=1000,injection=1")
     assert predict(
-        with_figures(node, latency=0, payload=0.5), "0-3", "alltoall"
+        with_figures(node, latency=0, payload=0.5), "0-3", Job("alltoall")
     ).time_s == pytest.approx(3e-3)
 
 

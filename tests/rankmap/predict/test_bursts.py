@@ -15,10 +15,10 @@ from placement.network import loads
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
 from placement.options import with_figures
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.gain import Gains, Placed, time_range
-from rankmap.predict.phase import Job
+from rankmap.predict.phase import Seating
 from rankmap.predict.summing import sum_messages
 
 BURST = 17896.0
@@ -83,7 +83,7 @@ def job(machine, sends):
     a, b, bursts = np.array(sends).T
     rows = np.arange(len(machine))
     sums = sum_messages(a, b, bursts * BURST, len(rows))
-    return Job(machine, rows, rows, np.ones(len(rows), dtype=np.int64)), sums
+    return Seating(machine, rows, rows, np.ones(len(rows), dtype=np.int64)), sums
 
 
 def loads_of(machine, sends):
@@ -172,7 +172,9 @@ def test_small_bursts_flow():
     fine = nidmap.load_machine("minicray:torus,burst=1")
     plain = nidmap.load_machine("torus:3x3x2,x=9.375,y=4.6875,z=9.375,injection=10.4")
     times = [
-        Predictor(with_figures(one, latency=0), "alltoall", 1, 1e6).time(np.arange(12))
+        Predictor(with_figures(one, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
+            np.arange(12)
+        )
         for one in (fine, plain)
     ]
     assert times[0] == pytest.approx(times[1], rel=1e-3)
@@ -180,27 +182,29 @@ def test_small_bursts_flow():
 
 def test_a_prediction_says_that_queues_bind():
     found = predict(
-        with_figures(MACHINES["torus"], latency=0, process=np.inf), "0-11", "alltoall", bytes=1e5
+        with_figures(MACHINES["torus"], latency=0, process=np.inf),
+        "0-11",
+        Job("alltoall", bytes=1e5),
     )
     assert found.binds == found.phases[0].transfer == "queues"
     assert "queues bind" in found.sentence
     assert found.time_s > found.bottleneck.seconds
-    plain = predict(with_figures(MACHINES["large"], latency=0), "#0-11", "alltoall", bytes=1e5)
+    plain = predict(with_figures(MACHINES["large"], latency=0), "#0-11", Job("alltoall", bytes=1e5))
     assert plain.binds == "link"
 
 
 def test_many_ways_of_a_packet_have_no_queues():
     machine = MACHINES["dragonfly"]
-    asked = Predictor(with_figures(machine, latency=0), "alltoall", 1, 1e5)
+    asked = Predictor(with_figures(machine, latency=0), Job("alltoall", 1, 1e5, algorithm=""))
     assert not asked.queueing
     assert Predictor(
-        with_figures(machine, routing="single", latency=0), "alltoall", 1, 1e5
+        with_figures(machine, routing="single", latency=0), Job("alltoall", 1, 1e5, algorithm="")
     ).queueing
 
 
 def test_the_order_of_bursts_is_unknown():
     stated = with_figures(MACHINES["torus"], process=np.inf, latency=0)
-    asked = Predictor(stated, "alltoall", 1, 1e5, algorithm="at-once")
+    asked = Predictor(stated, Job("alltoall", 1, 1e5, algorithm="at-once"))
     found = time_range(asked, Placed(np.arange(12)))
     (one,) = found.unknowns
     assert one.name == "queues"

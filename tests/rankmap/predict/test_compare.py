@@ -14,7 +14,7 @@ from placement.commands import run as nidmap
 from placement.plan import plan
 from placement.specs import parse_spec
 from rankmap.compare import compare, compare_strategies
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 DRAGONFLY = "dragonfly:groups=4,chassis=2,blades=4,nodes=4,injection=10,global=8"
 
@@ -61,9 +61,11 @@ def test_rows_are_sorted_and_stand_beside_the_default(tool):
 
 def test_a_row_is_what_plan_and_predict_say():
     machine = parse_spec(DRAGONFLY)
-    asked = Predictor(machine, "alltoall", 2, 1e6)
+    asked = Predictor(machine, Job("alltoall", 2, 1e6, algorithm=""))
     found = compare_strategies(asked, 12, ["spread"])
-    again = compare(machine, 12, "alltoall", ppn=2, bytes=1e6, strategies=["spread"])
+    again = compare(
+        machine, 12, Job("alltoall", ppn=2, bytes=1e6, algorithm=""), strategies=["spread"]
+    )
     assert again.document() == found.document()
     for entry in found.entries:
         chosen = plan(machine, 12, strategy=entry.strategy)
@@ -186,7 +188,7 @@ def test_heat_is_the_traffic_between_groups():
 
     machine = parse_spec(DRAGONFLY)
     (entry,) = compare_strategies(
-        Predictor(machine, "alltoall", 2, 1e6), 64, ["slurm-none"]
+        Predictor(machine, Job("alltoall", 2, 1e6, algorithm="")), 64, ["slurm-none"]
     ).entries
     table, level = heat(entry)
     group = machine.coords[entry.plan.rows, 0]

@@ -8,7 +8,7 @@ import pytest
 
 import nidmap
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.drift import EAGER, MOST_PACKETS, Course
 from rankmap.predict.gain import Gains, Placed
 from rankmap.predict.phase import Sends
@@ -110,7 +110,7 @@ def test_what_comes_before_is_taken_off():
 )  # fmt: skip
 def test_a_prediction_follows_ranks_and_is_no_shorter_than_the_busiest_link(pattern, algorithm):
     one = Predictor(
-        with_figures(TORUS, routing="single", latency=0), pattern, 1, 5e4, algorithm=algorithm
+        with_figures(TORUS, routing="single", latency=0), Job(pattern, 1, 5e4, algorithm=algorithm)
     )
     rows = np.array([0, 1, 2, 3, 4, 5, 6, 17])
     found = one.predict(rows)
@@ -126,10 +126,7 @@ def test_phases_that_no_barrier_parts_may_overlap():
     machine = nidmap.load_machine("minicray:dragonfly")
     one = Predictor(
         with_figures(machine, routing="single", latency=0),
-        "allreduce",
-        1,
-        4e5,
-        algorithm="rabenseifner",
+        Job("allreduce", 1, 4e5, algorithm="rabenseifner"),
     )
     found = one.predict(rows)
     least = [phase.loads.seconds().max() for phase in found.phases]
@@ -142,12 +139,12 @@ def test_phases_that_no_barrier_parts_may_overlap():
 def test_what_cannot_be_followed_is_as_long_as_its_steps():
     rows = np.arange(8)
     long = Predictor(
-        with_figures(TORUS, latency=0), "alltoall", 1, 1e4 * MOST_PACKETS, algorithm="pairwise"
+        with_figures(TORUS, latency=0), Job("alltoall", 1, 1e4 * MOST_PACKETS, algorithm="pairwise")
     )
     fluid = nidmap.load_machine("torus:3x3x2")
     for one in (
         long,
-        Predictor(with_figures(fluid, latency=0), "alltoall", 1, 5e4, algorithm="pairwise"),
+        Predictor(with_figures(fluid, latency=0), Job("alltoall", 1, 5e4, algorithm="pairwise")),
     ):
         before = one.time(rows)
         one.follows = False
@@ -156,7 +153,8 @@ def test_what_cannot_be_followed_is_as_long_as_its_steps():
 
 def test_a_gain_is_likely_that_of_ranks_that_are_followed():
     one = Predictor(
-        with_figures(TORUS, routing="single", latency=0), "alltoall", 1, 5e4, algorithm="pairwise"
+        with_figures(TORUS, routing="single", latency=0),
+        Job("alltoall", 1, 5e4, algorithm="pairwise"),
     )
     slurm, own = np.array([0, 1, 2, 3, 4, 5, 6, 17]), np.array([0, 1, 3, 4, 9, 10, 12, 13])
     found = Gains(one, Placed(slurm)).of(Placed(own))
@@ -179,10 +177,7 @@ def test_whether_messages_are_eager_is_an_unknown_where_they_are_small_and_nothi
     ):  # fmt: skip
         one = Predictor(
             with_figures(machine, routing="single", latency=0),
-            "alltoall",
-            1,
-            size,
-            algorithm="pairwise",
+            Job("alltoall", 1, size, algorithm="pairwise"),
         )
         gains[name] = Gains(one, Placed(slurm)).of(Placed(own))
         assert gains[name].likely == pytest.approx(one.time(slurm) / one.time(own))

@@ -13,7 +13,7 @@ from benchmarks.study.published import FFT
 from placement.machine import Machine
 from placement.network import largest_bias, usual_bias
 from placement.options import with_figures
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed, time_range
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")
@@ -22,7 +22,7 @@ GROUPS = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=2,inje
 
 
 def model(machine, pattern, ppn=1, size=1e6, algorithm="library", **figures):
-    return Predictor(with_figures(machine, **figures), pattern, ppn, size, algorithm=algorithm)
+    return Predictor(with_figures(machine, **figures), Job(pattern, ppn, size, algorithm=algorithm))
 
 
 def gain(machine: Machine, pattern: str, plan, base, ppn=1, **stated) -> Gain:
@@ -65,7 +65,7 @@ def test_the_range_is_that_of_independent_errors_around_the_predicted_gain(data)
     times = {}
     for algorithm, process in itertools.product(("pairwise", "at-once"), (None, 2.0)):
         asked = Predictor(
-            with_figures(TORUS, process=process), "alltoall", 2, 1e6, algorithm=algorithm
+            with_figures(TORUS, process=process), Job("alltoall", 2, 1e6, algorithm=algorithm)
         )
         times[algorithm, process] = asked.time(base) / asked.time(plan)
     likely = times["at-once", None]  # no site says which MPI a torus has
@@ -106,7 +106,7 @@ def test_the_ends_of_routing_are_the_best_division_and_routers_that_hardly_detou
 def test_the_likely_gain_is_that_of_the_predicted_times():
     machine = nidmap.load_machine("lumi")
     plan, base = np.arange(0, 640, 40), np.arange(16)
-    asked = Predictor(machine, "fft:16x4", 4, 1e5, algorithm="library")
+    asked = Predictor(machine, Job("fft:16x4", 4, 1e5, algorithm="library"))
     found = Gains(asked, Placed(base)).of(Placed(plan))
     assert found.likely == pytest.approx(asked.time(base) / asked.time(plan))
 
@@ -154,7 +154,9 @@ def test_a_plan_that_takes_no_time_is_any_number_of_times_as_fast():
 
 
 def test_a_baseline_is_as_fast_as_itself_for_certain():
-    asked = Predictor(nidmap.load_machine("minicray:fattree,latency=0"), "fft:4x4", 2, 1e5)
+    asked = Predictor(
+        nidmap.load_machine("minicray:fattree,latency=0"), Job("fft:4x4", 2, 1e5, algorithm="")
+    )
     base, slots = np.arange(8), np.arange(16)
     assert Gains(asked, Placed(base)).of(Placed(base)) == Gain(1.0, 1.0, 1.0)
     assert Gains(asked, Placed(base, slots)).of(Placed(base, slots)) == Gain(1.0, 1.0, 1.0)
@@ -162,7 +164,7 @@ def test_a_baseline_is_as_fast_as_itself_for_certain():
 
 
 def test_a_range_of_times_contains_the_likely_one():
-    asked = Predictor(TORUS, "alltoall", 2, 1e6, algorithm="library")
+    asked = Predictor(TORUS, Job("alltoall", 2, 1e6, algorithm="library"))
     found = time_range(asked, Placed(np.arange(8)))
     assert found.low <= found.likely <= found.high
     assert found.likely == pytest.approx(asked.time(np.arange(8)))

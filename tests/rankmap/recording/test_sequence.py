@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nidmap import load_machine
 from placement.options import with_figures
 from rankmap.pattern.structured import Stencil
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.gain import Placed, time_range
 from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
 from rankmap.recording.file import save_recording
@@ -107,7 +107,7 @@ def test_an_all_to_all_is_sent_as_the_library_does_it(tmp_path, mpi, size):
     machine = load_machine(f"torus:4x3,bw=1,injection=3,latency=0,mpi={mpi}")
     found = alltoall(list(GRID), size), alltoall(list(GRID.T), size)
     asked = {"ppn": 1, "algorithm": "library"}
-    named = predict(machine, np.arange(12), "fft:3x4", bytes=size, **asked).time_s
+    named = predict(machine, np.arange(12), Job("fft:3x4", bytes=size, **asked)).time_s
     assert seconds(tmp_path, machine, *found) == pytest.approx(10 * named, rel=1e-3)
 
 
@@ -122,10 +122,7 @@ def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
     named = predict(
         with_figures(machine, latency=0),
         np.arange(12),
-        "fft:3x4",
-        ppn=1,
-        bytes=60_000,
-        algorithm="pairwise",
+        Job("fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise"),
     ).time_s
     assert took == pytest.approx(10 * named, rel=0.15)
 
@@ -135,7 +132,7 @@ def seconds(folder, machine, *found):
     path = str(folder / "app.npz")
     save_recording(Recording(12, 1.0, found), path)
     return predict(
-        with_figures(machine, latency=0), np.arange(12), f"measured:{path}", ppn=1, bytes=1.0
+        with_figures(machine, latency=0), np.arange(12), Job(f"measured:{path}", ppn=1, bytes=1.0)
     ).time_s
 
 
@@ -145,7 +142,9 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
     for calls in (1, 100):
         path = tmp_path / f"{calls}.npz"
         save_recording(Recording(12, 1.0, (halo((3, 4), 50_000, calls=calls),)), str(path))
-        one = Predictor(with_figures(machine, latency=0, process=np.inf), f"measured:{path}")
+        one = Predictor(
+            with_figures(machine, latency=0, process=np.inf), Job(f"measured:{path}", algorithm="")
+        )
         found[calls] = time_range(one, Placed(np.arange(12)))
         (queues,) = found[calls].unknowns
         assert queues.name == "queues"

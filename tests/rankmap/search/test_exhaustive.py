@@ -15,7 +15,7 @@ from placement.network.model import injection_bandwidth
 from placement.options import with_figures
 from placement.plan import plan
 from placement.specs import parse_spec
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.algorithms import ALGORITHMS
 
 MB = 1e6
@@ -81,7 +81,7 @@ def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, co
     free = np.sort(rng.choice(len(machine), many, replace=False))
     mask = np.isin(np.arange(len(machine)), free)
     found = plan(
-        with_figures(machine, latency=0), count, candidates=mask, pattern=pattern, deadline=60
+        with_figures(machine, latency=0), count, job=Job(pattern), candidates=mask, deadline=60
     )
     seconds, phases = routes(machine, free), sent(pattern, count)
     everyone = itertools.combinations(range(many), count)
@@ -99,7 +99,7 @@ def test_other_routings_are_searched_too(routing):
     free = np.arange(0, len(machine), 3)
     mask = np.isin(np.arange(len(machine)), free)
     found = plan(
-        with_figures(machine, routing=routing, latency=0), 5, candidates=mask, pattern="alltoall"
+        with_figures(machine, routing=routing, latency=0), 5, job=Job("alltoall"), candidates=mask
     )
     seconds, phases = routes(machine, free, routing), sent("alltoall", 5)
     best = least(seconds, phases, itertools.combinations(range(len(free)), 5))
@@ -111,7 +111,7 @@ def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
     machine = load_machine("minicray:torus")
     free = np.isin(np.arange(len(machine)), [0, 1, 2, 3, 4, 5, 8, 9, 10, 14, 15, 16, 17])
     job = {"pattern": "alltoall", "ppn": 2, "bytes": 50_000, "routing": "single", "latency": 0}
-    found = plan(machine, 8, candidates=free, algorithm="pairwise", **job, deadline=300)
+    found = plan(machine, 8, job=Job(algorithm="pairwise"), candidates=free, deadline=300, **job)
     figures = found.facts["predicted"]
     assert figures["default_time_s"] > 380e-6
     assert figures["time_s"] < 278e-6
