@@ -108,49 +108,16 @@ quiet_option = click.option(
 )
 
 
-def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``-m/--machine`` (default ``$NIDMAP_MACHINE``), ``--prefer``, ``--links-down``."""
-    machine = click.option(
-        "-m",
-        "--machine",
-        "specs",
-        multiple=True,
-        metavar="SPEC",
-        callback=_with_preference,
-        shell_complete=among("machine"),
-        help="Site name, TOML, dump file, '-' or e.g. torus:8x8x8; may repeat.",
-    )
-    prefer = click.option(
-        "--prefer",
-        type=click.Choice(["last"]),
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(prefer=value),
-        help="Where dumps contradict one another, take the last one; otherwise they are refused.",
-    )
-    down = click.option(
-        "--links-down",
-        metavar="FILE",
-        multiple=True,
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(links_down=value),
-        help="Links that are down, one per line, or today's list of links (rtr, ibnetdiscover).",
-    )
-    return machine(prefer(down(command)))
-
-
-def _with_preference(
-    context: click.Context, _: click.Parameter, specs: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the ``-m`` options with what ``--prefer`` and ``--links-down`` say."""
-    down = context.meta.get("links_down", ())
-    words = [f"prefer:{context.meta['prefer']}"] if context.meta.get("prefer") else []
-    words += [f"links-down:{source}" for source in down]
-    if not words:
-        return specs
-    given = machine_specs(specs, needed=bool(down))
-    return (*given, *words) if given else specs
+#: ``-m/--machine``, for which `machine_from` takes ``$NIDMAP_MACHINE`` where it is not given.
+machine_option = click.option(
+    "-m",
+    "--machine",
+    "specs",
+    multiple=True,
+    metavar="SPEC",
+    shell_complete=among("machine"),
+    help="Site, TOML or dump file, '-' or torus:8x8x8, figures behind it (,process=2); may repeat.",
+)
 
 
 #: What several commands say of a job that gets nodes which are alike.
