@@ -1,4 +1,7 @@
-"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free."""
+"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free.
+
+``nidmap nodes sort`` needs distances and comes from a later room (`placement.hooks.NODES`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from placement.commands.common import (
+    LazyGroup,
     machine_from,
     machine_option,
     machine_specs,
@@ -21,6 +25,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import ParseError, UsageError, printable
+from placement.hooks import NODES
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -38,9 +43,15 @@ _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 _OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
-@click.group()
+class _Nodes(LazyGroup):
+    """The commands below, and what later rooms bring."""
+
+    lazy = NODES
+
+
+@click.group(cls=_Nodes)
 def nodes() -> None:
-    """Fold, expand and look up node lists.
+    """Fold, expand, sort and look up node lists.
 
     A LIST is a folded list, names, NIDs, or what squeue, sinfo, scontrol, PBS
     or a host file says; '-' is standard input, @FILE or the path of a file is

@@ -97,10 +97,10 @@ def test_sorted_and_given_differ_exactly_for_unsorted_lists():
 
 
 #: Formats that say the node of each rank, not the place in it.
-NODE_ONLY = ("slurm", "seq", "hydra", "intel", "torchrun")
+NODE_ONLY = ("slurm", "seq", "hydra", "intel", "torchrun", "deepspeed")
 
 
-@pytest.mark.parametrize("form", sorted(set(names()) - {"torchrun"}))
+@pytest.mark.parametrize("form", sorted(set(names()) - {"torchrun", "deepspeed"}))
 @pytest.mark.parametrize("launcher_order", ["sorted", "given"])
 @settings(deadline=None)
 @given(orders())
