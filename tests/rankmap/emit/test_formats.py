@@ -239,7 +239,7 @@ def test_what_a_file_is_called_may_say_its_format():
 
 
 def test_an_unknown_format_or_launcher_order_names_those_there_are():
-    with pytest.raises(UsageError, match="no format 'scotch'; there are hydra, intel, json"):
+    with pytest.raises(UsageError, match="no format 'scotch'; there are deepspeed, hydra, intel"):
         emit(MADE, "scotch")
     with pytest.raises(UsageError, match="no launcher order 'random'; there are sorted and given"):
         emit(MADE, "mpich", "random")
