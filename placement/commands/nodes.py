@@ -16,7 +16,7 @@ from placement.commands.common import (
     LazyGroup,
     machine_from,
     machine_option,
-    machine_specs,
+    named_specs,
     report_options,
     say,
     slurm_options,
@@ -332,7 +332,7 @@ def free(
     pbsnodes -a -F json | nidmap nodes free --from -
     squeue | nidmap nodes free -m shaheen2 --from -
     """
-    given = machine_specs(specs, needed=False)
+    given = named_specs(specs)
     if source == "-" and "-" in given:
         raise UsageError("standard input can be read only once")
     machine = machine_from(given) if given else None
