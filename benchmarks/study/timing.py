@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from rankmap.predict import Predictor
+from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -227,11 +228,11 @@ class Stepped:
             self.phases.append(
                 [
                     _step(
-                        asked.loads(phase.job.demand(one), None),
+                        asked.loads(phase.job.demand(step), None),
                         times,
-                        one.message(ranks),
+                        message_of(step, ranks),
                     )
-                    for one, times in phase.steps()
+                    for step, times in phase.steps()
                 ]
             )
 

@@ -235,7 +235,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    from placement.commands.candidates import candidates, promised_rows
+    from placement.commands.candidates import candidates
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
@@ -244,9 +244,8 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
-    own, promised, live = baseline_of(machine), None, offered.slurm is not None
-    if live and offered.free is not None:
-        own, promised = live_baseline(machine), promised_rows(machine, offered.free)
+    live = offered.slurm is not None
+    own = live_baseline(machine) if live else baseline_of(machine)
     if options.form == "switches" and not looks_at_switches(machine, own, live):
         raise UsageError(
             f"--format switches: {own.words} does not look at --switches",
@@ -271,7 +270,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=options.baseline or own,
-            promised=promised,
+            promised=offered.promised,
             **traffic,
         )
     return PlanReport(machine, chosen, options, offered, own)

@@ -26,7 +26,7 @@ from rankmap.predict.constants import constants
 from rankmap.predict.drift import Course, course
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Job, Phase, message_of
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import contact_s, histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -351,7 +351,7 @@ class Model:
         elif phase.steps is not None and max(found.values()) < below:
             found["steps"] = self._in_steps(phase, left, below)
         elif self.queueing and phase.total.total:
-            sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
+            sent = fill_links(phase, loads)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()
         return found
@@ -393,9 +393,9 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for sums, times in phase.steps():
-            message = sums.message(len(phase.job.node))
-            loads = self.loads(phase.job.demand(sums), left)
+        for step, times in phase.steps():
+            message = message_of(step, len(phase.job.node))
+            loads = self.loads(phase.job.demand(step), left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
             if math.fsum(seconds) >= below:
                 break

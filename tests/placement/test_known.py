@@ -6,6 +6,7 @@ import pytest
 from placement.errors import UsageError
 from placement.load import load_machine
 from placement.network import Demand, loads, routings
+from placement.traffic import Traffic
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gains, Placed
 
@@ -17,7 +18,7 @@ def test_the_known_routing_is_what_is_taken_where_none_is_asked_for():
     assert routings(plain)[0] == "minimal"
     assert routings(known)[0] == "single"
     assert set(routings(known)) == set(routings(plain))
-    demand = Demand.pairs(known, np.array([0]), np.array([40]), 1.0)
+    demand = Demand.of(known, Traffic.of(np.array([0]), np.array([40]), 1.0))
     assert loads(known, demand).routing == "single"
     assert Predictor(known, "alltoall").routing == "single"
     assert Predictor(known, "alltoall", routing="valiant").routing == "valiant"
