@@ -98,6 +98,7 @@ _NODES = {"sort": ("rankmap.commands.sort:sort", "Put nodes in the order of thei
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "predict --against": "workloads.minicray.against",
+    "job here": "rankmap.launch.allocation:job_here",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
     "slurm launch": "rankmap.commands.order:step_options",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints
 
-__all__ = ["nodes", "nodes_document"]
+__all__ = ["nodes", "nodes_document", "piped_text"]
 
 _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
@@ -55,7 +56,8 @@ def nodes() -> None:
 
     A LIST is a folded list, names, NIDs, or what squeue, sinfo, scontrol, PBS
     or a host file says; '-' is standard input, @FILE or the path of a file is
-    read. A word that is also the name of a file here means the file.
+    read. A word that is also the name of a file here means the file. Without a
+    LIST, and with nothing on standard input, the nodes are those of the job here.
 
     \b
     nidmap nodes fold nid00045 nid00012 nid00013
@@ -172,12 +174,40 @@ def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     """Fetch the texts that the arguments mean; several direct ones are one list."""
     from placement.lists.pasted import read_list
 
-    if not lists and sys.stdin is not None and sys.stdin.isatty():
-        raise click.UsageError("no node list given: name one, or '-' for standard input")
-    fetched = [read_list(argument) for argument in lists or ("-",)]
+    fetched = [read_list(argument) for argument in lists] or [_piped_or_allocated()]
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
     return fetched
+
+
+def piped_text() -> tuple[str, str]:
+    """Return what stands on standard input, and its name; nothing where a person would type it.
+
+    Raises
+    ------
+    UsageError
+        Nothing is there, and this runs in no job whose nodes could be meant.
+    """
+    from placement.hooks import SERVICES, load
+    from placement.lists.pasted import read_list
+
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    text, source = ("", "-") if typed else read_list("-")
+    if typed and load(SERVICES["job here"])(os.environ) is None:
+        raise click.UsageError("no node list given: name one, or '-' for standard input")
+    return text, source
+
+
+def _piped_or_allocated() -> tuple[str, str]:
+    """Return what stands on standard input, else the nodes of the job that this runs in."""
+    from placement.hooks import SERVICES, load
+
+    text, source = piped_text()
+    job = None if text.strip() else load(SERVICES["job here"])(os.environ)
+    if job is None:
+        return text, source
+    say(f"nidmap: the {counted(len(job.nodes), 'node')} of this job")
+    return ",".join(job.nodes), ""
 
 
 def _without_machine(text: str, source: str) -> NodeList:

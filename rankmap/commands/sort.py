@@ -53,8 +53,8 @@ def sort(
 ) -> None:  # fmt: skip
     """Put nodes in the order of their switches: near ones next to each other.
 
-    Without a LIST the nodes are those of the job that this runs in, else
-    standard input. The block of nodes (leaf switch, group …) that is named
+    Without a LIST, and with nothing on standard input, the nodes are those of
+    the job that this runs in. The block of nodes (leaf switch, group …) that is named
     first comes first, so the first node stays the first; on a torus the nodes
     follow a Hilbert curve. With --ring the list is a closed tour: the hops from
     each node to the next, and from the last to the first, are as few as can be
@@ -95,17 +95,18 @@ def sort(
 
 
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Slots:
-    """Return the nodes and their ranks: of the lists, else of the job, else of standard input."""
+    """Return the nodes and their ranks: of the lists, else of standard input, else of the job."""
+    from placement.commands.nodes import piped_text
     from placement.lists.pasted import read_list
-    from rankmap.launch.allocation import allocation
+    from rankmap.launch.allocation import job_here
     from rankmap.slots import slots_of
 
-    if not lists:
-        job = allocation(os.environ)
-        if job is not None:
-            counts = ppn or (None if job.tasks is None else job.tasks.tolist())
-            return slots_of(machine, job.nodes, counts)
-    texts = [read_list(argument) for argument in lists or ("-",)]
+    texts = [read_list(argument) for argument in lists] or [piped_text()]
+    job = None if lists or texts[0][0].strip() else job_here(os.environ)
+    if job is not None:
+        stated = job.stated_counts()
+        counts = stated.tolist() if ppn is None and stated is not None else ppn
+        return slots_of(machine, job.nodes, counts)
     if len(texts) > 1 and any(source for _, source in texts):
         raise UsageError("several files", "one list is sorted at a time")
     source = texts[0][1]
