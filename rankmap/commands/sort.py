@@ -72,10 +72,10 @@ def sort(
     json        all of it, with the hops before and after
 
     \b
-    nidmap nodes sort --format slurm -o hosts                  # inside a job
+    nidmap nodes sort --format slurm -o hosts   # inside a job
     nidmap nodes sort -m tree:8x4x2 'nid[00000,00040,00001]'
     scontrol show hostnames | nidmap nodes sort -m tree:8x4x2 --ring -
-    nidmap nodes sort -m topology.conf hostfile.txt --format deepspeed
+    nidmap nodes sort -m topology.conf hosts.txt --format deepspeed
     """
     from rankmap.score.distance import job_distance
     from rankmap.tours import shortest_ring, sort_nodes
