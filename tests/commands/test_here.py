@@ -1,7 +1,11 @@
 """Commands without a machine file, in an empty home, on a real Slurm that no site file knows."""
 
 import json
+import os
+import shlex
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -69,8 +73,6 @@ def test_every_command_knows_where_it_is(inside, cluster, home):
 @needs_slurm
 def test_a_file_of_the_user_comes_before_slurm_and_the_variable_before_both(inside, cluster, home):
     folder = f"{home['HOME']}/own/nidmap"
-    import os
-
     os.makedirs(folder)
     with open(f"{folder}/config.toml", "w") as stream:
         stream.write('machine = "torus:4x4"\n')
@@ -112,3 +114,24 @@ def test_a_slurm_that_is_down_or_hangs_is_one_line(nidmap, refused, home):
             refused(nidmap(*command, env=env), 4, "scontrol did not answer in 1.5 s")
         slurm.stop_controller()
         refused(nidmap("plan", "-N", "2", env=env), 4)
+
+
+@needs_slurm
+def test_a_job_script_sorts_its_own_nodes_and_srun_starts_ranks_so(home):
+    """Nothing is named: no machine, no nodes, no ranks."""
+    conf = "SwitchName=a Nodes=cn000,cn002\nSwitchName=b Nodes=cn001,cn003\n"
+    conf += "SwitchName=top Switches=a,b\n"
+    nidmap = f"{shlex.quote(sys.executable)} -m nidmap"
+    script = f"""
+        {nidmap} nodes sort --format slurm -o hosts </dev/null &&
+        SLURM_HOSTFILE=hosts srun sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME"'"""
+    with real_slurm(NAMES[:4], plugin="tree", topology_conf=conf, real=4) as slurm:
+        root = Path(__file__).parents[2]
+        env = {**home, "PYTHONPATH": str(root), "SLURM_CPU_BIND": "cores", "SLURM_MPI_TYPE": "none"}
+        job = ["salloc", "-Q", "--exclusive", "-N4", "--ntasks=8", "--ntasks-per-node=2"]
+        done = slurm.run([*job, "bash", "-c", script], env=env)
+    ranks = sorted(line.split() for line in done.stdout.splitlines())
+    nodes = ["cn000", "cn000", "cn002", "cn002", "cn001", "cn001", "cn003", "cn003"]
+    assert ranks == [[str(rank), node] for rank, node in enumerate(nodes)]
+    assert "4 nodes in the order of the switches of nidmaptest" in done.stderr
+    assert "1 to another leaf switch (3 as listed)" in done.stderr
