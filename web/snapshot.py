@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.slurm.jobs import RunningJob
+    from placement.accounting.record import JobRecord
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
 
@@ -200,7 +200,7 @@ def _with_states(machine: Machine, bare: Snapshot, other: SlurmNodes | Machine) 
 
 
 def _with_jobs(
-    machine: Machine, bare: Snapshot, jobs: Sequence[RunningJob], users: bool
+    machine: Machine, bare: Snapshot, jobs: Sequence[JobRecord], users: bool
 ) -> Snapshot:
     """Return a snapshot with these jobs in it, users' names kept or left out."""
     hidden = [] if users else [job.user for job in jobs]
