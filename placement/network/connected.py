@@ -38,7 +38,7 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     >>> connected_nodes(m, m.free)[1]
     ''
     """
-    part = _parts(machine)
+    part = machine.once("network parts", lambda: _parts(machine))
     rows = np.flatnonzero(free)
     if not len(rows) or (part[rows[0]] >= 0 and (part[rows] == part[rows[0]]).all()):
         return free, ""

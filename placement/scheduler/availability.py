@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Mask, Strs
 
-__all__ = ["Availability", "availability", "counts_of", "states_of"]
+__all__ = ["Availability", "availability", "counts_of", "is_down", "states_of"]
+
+#: How the words begin of nodes that are out of order.
+_DOWN = (
+    "down", "fail", "off", "admindown", "unknown", "noresp", "disabled", "halt", "unavail",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +116,17 @@ def availability(text: str, source: str) -> Availability | None:
 
     machine = assemble([dump])
     return Availability(machine.names, states_of(machine), machine.free, False, machine.name)
+
+
+def is_down(word: str) -> bool:
+    """Return whether a state's word says that a node is out of order.
+
+    Examples
+    --------
+    >>> [is_down(word) for word in ("down*", "drained", "allocated", "unavail")]
+    [True, False, False, True]
+    """
+    return word.startswith(_DOWN)
 
 
 def states_of(machine: Machine) -> Strs:
