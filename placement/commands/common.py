@@ -117,7 +117,7 @@ machine_option = click.option(
     multiple=True,
     metavar="SPEC",
     shell_complete=among("machine"),
-    help="Site, dump file or torus:8x8x8, figures behind it (,process=2); repeats. Default: this one.",
+    help="Site, dump file or torus:8x8x8, with figures: ,process=2; repeats. Default: this one.",
 )
 
 

@@ -149,15 +149,27 @@ class Model:
 
     def _floor(self, phase: Phase) -> float:
         """Return seconds that a phase takes wherever its nodes are: their own links, and ranks."""
+        least, posted = self.node_limits(phase)
+        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
+            least = max(least, bound_demand(self.machine, phase.total).seconds)
+        return least + posted
+
+    def node_limits(self, phase: Phase) -> tuple[float, float]:
+        """Return what nodes and ranks need for a phase on any network, and what comes on top.
+
+        Returns
+        -------
+        float
+            Seconds of the busiest node's own links, of its busiest rank or of its memory.
+        float
+            Seconds in which messages are posted, which come on top.
+        """
         sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
         if phase.steps is None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
-        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
-            sent = max(sent, bound_demand(self.machine, phase.total).seconds)
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
-        posted = messages_s(phase, self.constants, self.nics)
-        return max(sent, inside) + posted
+        return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
     def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
         """Return about the seconds where routers adapt: all bytes at once, hardly divided.
