@@ -190,6 +190,54 @@ class PricedSteps:
                 return after, new, len(some)
         return None
 
+    def scan(self, start: Candidate) -> Candidate:
+        """Return what single moves make of a candidate, each judged, until none relieves a link.
+
+        Of several links that are equally full one move relieves one alone: what counts is the
+        norm of all (`rankmap.search.cost.norm`), as in a descent. Those come first that save
+        most by the bills; nothing is tried where not all can be judged.
+        """
+        best, last = start, self.budget.left // 2
+        judged = self.cost.judge(start.placement)
+        while self.works:
+            bills = list(self._bills(judged))
+            better = None
+            for move in self._single_moves(bills, best.placement.rows) if bills else ():
+                after = best.placement.on_nodes(move_nodes(best.placement.rows, [move]))
+                if not self.allows(after):
+                    continue
+                if self.budget.left <= last or not self.budget.spend():
+                    return best
+                new = self.cost.judge(after)
+                if new.soft < judged.soft * (1 - ROUNDING):
+                    nodes, judged = _stepped(start.nodes), new
+                    better = replace(start, placement=after, cost=new.time, nodes=nodes)
+                    break
+            if better is None:
+                return best
+            best = better
+        return best
+
+    def _single_moves(self, billed: list[Bills], rows: Ints) -> Iterator[tuple[int, int]]:
+        """Yield every place with every free node and other place, the largest saving first."""
+        places = np.flatnonzero(~np.isin(rows, self.must))
+        now, every = _sum(one.now(rows) for one in billed), np.arange(len(rows))
+        savings, moves = [], []
+        if len(places) and self.free.sum() > len(rows):
+            nodes, bills = self._offers(billed, rows, places, len(places))
+            savings.append((now[places][:, None] - bills).ravel())
+            moves += [np.repeat(places, len(nodes)), np.tile(nodes, len(places))]
+        if self.swaps and _figures(billed, len(rows), len(rows)) * len(rows) <= LIMITS.figures:
+            gone = _sum(one.bills(rows, every, rows) for one in billed)
+            saving = now[:, None] + now[None, :] - gone - gone.T
+            i, j = np.triu_indices(len(rows), 1)
+            savings.append(saving[i, j])
+            moves += [i, -1 - j]
+        if savings and sum(map(len, savings)) <= self.budget.left // 2:
+            place, to = np.concatenate(moves[::2]), np.concatenate(moves[1::2])
+            for k in np.argsort(-np.concatenate(savings), kind="stable").tolist():
+                yield int(place[k]), int(to[k])
+
     def disturb(self, placement: Placement) -> Placement:
         """Return a copy of a placement after a few moves drawn by lot."""
         rows, rng = placement.rows.copy(), self.rng
@@ -220,12 +268,13 @@ class PricedSteps:
         return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
 
     def _bills(self, judged: Judged) -> Iterator[Bills]:
-        """Yield the exchanges that links bind, with prices."""
-        for exchange in judged.exchanges:
-            loads = exchange.loads
-            most = _binding(loads)
-            if not most:
-                continue
+        """Yield the exchanges that links bind longest, with prices."""
+        bound = [(one.times * _binding(one.loads), one) for one in judged.exchanges]
+        bound.sort(key=lambda pair: -pair[0])
+        for seconds, exchange in bound[: LIMITS.exchanges]:
+            if not seconds:
+                return
+            loads, most = exchange.loads, seconds / exchange.times
             price = _prices(loads.seconds() / most, loads)
             costs = path_costs(self.cost.model.machine, price)
             if costs is None:
