@@ -35,7 +35,7 @@ from placement.site import site_names
 from rankmap import orders
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from rankmap.search.budget import LIMITS
+from rankmap.search.search import Enumeration
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -193,15 +193,15 @@ def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str
 def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], float]:
     """Return what ``auto`` says to a question, and its processor seconds."""
     machine = nidmap.load_machine(question.machine)
-    stale, patience = LIMITS.stale, LIMITS.patience
+    take_steps = Enumeration.take_steps
     if not steps:
-        LIMITS.stale = LIMITS.patience = 0
+        Enumeration.take_steps = lambda self, cost: None  # type: ignore[method-assign]
     began = time.process_time()
     plan = nidmap.plan(
         machine, question.count, candidates=question.free, strategy="auto",
         baseline=baseline_of(machine, ""), **question.job,
     )  # fmt: skip
-    LIMITS.stale, LIMITS.patience = stale, patience
+    Enumeration.take_steps = take_steps  # type: ignore[method-assign]
     return dict(plan.facts["predicted"]), time.process_time() - began
 
 

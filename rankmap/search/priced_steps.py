@@ -361,10 +361,12 @@ def _binding(loads: Loads) -> float:
 
 def _prices(share: Floats, loads: Loads) -> Floats:
     """Return what a byte more on each channel adds to the norm of the times, in ns."""
-    gbs = loads.channels.bandwidth
-    steep: Floats = np.where(share > 0.5, share ** (POWER - 1), 0.0)
-    whole = float((share * steep).sum()) ** (1 - 1 / POWER)
-    return np.asarray(np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole)
+    full = np.flatnonzero(share > 0.5)
+    steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]
+    whole = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
+    out = np.zeros(len(share))
+    out[full] = np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole
+    return out
 
 
 def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:
