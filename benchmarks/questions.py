@@ -166,7 +166,10 @@ def divisors(number: int) -> list[int]:
 
 
 def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str, float]:
-    """Return the seconds of every planner with rank r on slot r, and with every order by name."""
+    """Return the seconds of every planner with rank r on slot r, and with every order by name.
+
+    inf where they are certainly no less than the least so far.
+    """
     machine = model.machine
     request = request_for(
         machine, question.count, candidates=question.free, baseline=baseline_of(machine, "")
@@ -179,14 +182,15 @@ def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str
             rows = find(name)(machine, request)
         except NidmapError:
             continue  # does not apply
-        seconds[name] = model.time(rows)
+        plain = [value for key, value in seconds.items() if ", " not in key]
+        seconds[name] = model.time(rows, None, min(plain, default=math.inf))
         for order in BY_NAME if by_name else ():
             slots = model.slots(rows)
             try:
                 made = orders.find(order)(fit_pattern(model.pattern, slots), slots)
             except NidmapError:
                 continue
-            seconds[f"{name}, {order}"] = model.time(rows, made)
+            seconds[f"{name}, {order}"] = model.time(rows, made, min(seconds.values()))
     return seconds
 
 
