@@ -198,6 +198,10 @@ class PricedSteps:
         most by the bills; nothing is tried where not all can be judged.
         """
         best, last = start, self.budget.left // 2
+        count = len(start.placement.rows)
+        moves = count * (int(self.free.sum()) - count) + self.swaps * count * (count - 1) // 2
+        if not self.works or moves > last:
+            return start
         judged = self.cost.judge(start.placement)
         while self.works:
             bills = list(self._bills(judged))
@@ -220,23 +224,19 @@ class PricedSteps:
 
     def _single_moves(self, billed: list[Bills], rows: Ints) -> Iterator[tuple[int, int]]:
         """Yield every place with every free node and other place, the largest saving first."""
-        places = np.flatnonzero(~np.isin(rows, self.must))
-        now, every = _sum(one.now(rows) for one in billed), np.arange(len(rows))
-        savings, moves = [], []
-        if len(places) and self.free.sum() > len(rows):
-            nodes, bills = self._offers(billed, rows, places, len(places))
-            savings.append((now[places][:, None] - bills).ravel())
-            moves += [np.repeat(places, len(nodes)), np.tile(nodes, len(places))]
-        if self.swaps and _figures(billed, len(rows), len(rows)) * len(rows) <= LIMITS.figures:
-            gone = _sum(one.bills(rows, every, rows) for one in billed)
-            saving = now[:, None] + now[None, :] - gone - gone.T
-            i, j = np.triu_indices(len(rows), 1)
-            savings.append(saving[i, j])
-            moves += [i, -1 - j]
-        if savings and sum(map(len, savings)) <= self.budget.left // 2:
-            place, to = np.concatenate(moves[::2]), np.concatenate(moves[1::2])
-            for k in np.argsort(-np.concatenate(savings), kind="stable").tolist():
-                yield int(place[k]), int(to[k])
+        every, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
+        nodes = self._spare(rows)
+        i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
+        now = _sum(one.now(rows) for one in billed)
+        come = _sum(one.bills(rows, places, nodes) for one in billed)
+        gone = _sum(one.bills(rows, every, rows) for one in billed)
+        saving = np.concatenate(
+            [(now[places][:, None] - come).ravel(), now[i] + now[j] - gone[i, j] - gone[j, i]]
+        )
+        place = np.concatenate([np.repeat(places, len(nodes)), i])
+        to = np.concatenate([np.tile(nodes, len(places)), -1 - j])
+        for k in np.argsort(-saving, kind="stable").tolist():
+            yield int(place[k]), int(to[k])
 
     def disturb(self, placement: Placement) -> Placement:
         """Return a copy of a placement after a few moves drawn by lot."""
