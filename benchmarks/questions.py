@@ -33,7 +33,7 @@ from placement.planners import PREDICTING, find, names
 from placement.scheduler.baseline import baseline_of
 from placement.site import site_names
 from rankmap import orders
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.search import Enumeration
 
@@ -203,7 +203,7 @@ def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], floa
     began = time.process_time()
     plan = nidmap.plan(
         machine, question.count, candidates=question.free, strategy="auto",
-        baseline=baseline_of(machine, ""), **question.job,
+        baseline=baseline_of(machine, ""), job=Job(**question.job),
     )  # fmt: skip
     Enumeration.take_steps = take_steps  # type: ignore[method-assign]
     return dict(plan.facts["predicted"]), time.process_time() - began
@@ -221,7 +221,7 @@ def main() -> None:
     for number in range(int(seed), int(seed) + int(count)):
         question = draw(number, which)
         machine = nidmap.load_machine(question.machine)
-        model = Predictor(machine, **{"algorithm": "library", **question.job})
+        model = Predictor(machine, Job(**question.job))
         facts, took = answer(question)
         small = question.count <= 512
         row = {"plain": min(plain_times(model, question, False).values()) / facts["time_s"]}

@@ -279,9 +279,10 @@ def divide(
 
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
-    >>> d = Demand.pairs(m, np.array([0]), np.array([1]), 3e9)
+    >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
     >>> found = divide(m, d)
     >>> round(found.minimal_share, 1), round(divide(m, d, 2.0).minimal_share, 1)
     (0.3, 0.7)

@@ -464,7 +464,7 @@ def inner_demand(groups: Groups, demand: Demand) -> Floats:
     out = summed(key, demand.amount[inner], count * width * width).reshape(count, width, width)
     lines = demand.within
     if len(lines) > FEW_LINES:
-        group = groups.group[lines.router]
+        group = groups.group[lines.end]
         for g in range(count):
             out[g] += lines.among(group == g, groups.place, width)
     else:
@@ -479,6 +479,6 @@ def line_weights(groups: Groups, demand: Demand) -> list[tuple[float, Floats]]:
     found = []
     for k, scale in enumerate(lines.scale.tolist()):
         some = slice(*np.searchsorted(lines.line, [k, k + 1]))
-        each = summed(lines.router[some], lines.weight[some], groups.routers)
+        each = summed(lines.end[some], lines.weight[some], groups.routers)
         found.append((scale, groups.spread(each)))
     return found

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.network.demand import Demand
 from placement.network.group_ways import GroupWays
-from placement.network.lines import Lines, product_over_lines
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
 
@@ -139,7 +139,7 @@ class TouchedRouters:
         if not len(lines):
             return source, target, demand.amount
         size = len(self.units) * self.width
-        side = lines.line, self.row[lines.router], lines.weight
+        side = lines.line, self.row[lines.end], lines.weight
         table = product_over_lines(side, side, lines.scale, size, size)
         table[np.diag_indices(size)] = 0
         np.add.at(table, (source, target), demand.amount)
@@ -168,10 +168,10 @@ class TouchedRouters:
             np.maximum(inner, 0.0).reshape(count, width, width) * others,
         )
 
-    def _split_lines(self, lines: Lines) -> tuple[Floats, Floats]:
+    def _split_lines(self, lines: AllToAlls) -> tuple[Floats, Floats]:
         """Return what all-to-alls send to each group, and to each router of a group."""
         count, width = len(self.units), self.width
-        row = self.row[lines.router]
+        row = self.row[lines.end]
         unit, slot = np.divmod(row, width)
         left, right = ((lines.line, end, lines.weight) for end in (row, unit))
         both = product_over_lines(left, right, lines.scale, count * width, count)
