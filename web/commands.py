@@ -38,7 +38,11 @@ def _path_of(value: str) -> str:
 
 @click.group()
 def web() -> None:
-    """See a machine, its jobs and a plan on a page."""
+    """See a machine, its jobs and a plan on a page.
+
+    \b
+    nidmap web serve -m shaheen2
+    """
 
 
 @web.command()

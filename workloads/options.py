@@ -2,7 +2,7 @@
 
 `bench_callback` turns a function into the callback of a click command that
 
-- has ``-n --repeat --warmup --seed --time-limit --json -o``;
+- has ``-n --repeat --warmup --time-limit --json -o``;
 - outside a launch becomes ``mpiexec -n N`` with the same words;
 - inside one runs as a rank, behind `workloads.world.run_guarded`.
 """
@@ -218,7 +218,6 @@ def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
         click.option("-n", "--ranks", type=count, help=ranks),
         setting("--repeat", count, repeat, "Timed repetitions."),
         setting("--warmup", natural, warmup, "Repetitions before them that do not count."),
-        setting("--seed", natural, 0, "For data."),
         click.option("--time-limit", type=Duration(), help=limit),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
         click.option("-o", "--output", metavar="FILE", help=keep),

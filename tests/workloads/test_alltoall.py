@@ -45,7 +45,7 @@ def test_ranks_a_node_are_swept_on_made_up_nodes(bench):
 
 def test_sizes_that_differ_by_pair_arrive_too(bench):
     words = ["alltoall", "--bytes", "1000", "--kind", "alltoallv", "--spread", "0.9"]
-    assert bench([*words, "--repeat", "2", "--seed", "5"], 3).returncode == 0
+    assert bench([*words, "--repeat", "2"], 3).returncode == 0
 
 
 def test_what_does_not_fit_is_refused_alike_on_all_ranks(bench):
