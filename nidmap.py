@@ -77,7 +77,7 @@ _ROOMS = {
 _COMMANDS = {
     "site": ("placement.commands.site:site", "List, show and check site configurations."),
     "machine": ("placement.commands.machine:machine", "Show, export and check a machine."),
-    "nodes": ("placement.commands.nodes:nodes", "Fold, expand and look up node lists."),
+    "nodes": ("placement.commands.nodes:nodes", "Fold, expand, sort and look up node lists."),
     "plan": ("placement.commands.plan:plan", "Choose the nodes that a job should sit on."),
     "order": ("rankmap.commands.order:order", "Order a job's ranks on its nodes."),
     "score": ("rankmap.commands.score:score", "Score an order of ranks, anyone's."),
@@ -94,10 +94,12 @@ _COMMANDS = {
 }
 
 #: What else a later room brings to an earlier one, which may not import it.
+_NODES = {"sort": ("rankmap.commands.sort:sort", "Put nodes in the order of their switches.")}
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
+    "job here": "rankmap.launch.allocation:job_here",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
     "slurm launch": "rankmap.commands.order:step_options",
@@ -174,6 +176,7 @@ def _open_rooms() -> str:
         return f"cannot be read: {error}"
     if hooks is not None:
         hooks.COMMANDS.update(_COMMANDS)
+        hooks.NODES.update(_NODES)
         hooks.STRATEGIES.update(_STRATEGIES)
         hooks.SERVICES.update(_SERVICES)
     return hidden

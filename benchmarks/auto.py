@@ -36,6 +36,7 @@ from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
 from placement.options import with_figures
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from rankmap import orders
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Job
@@ -84,7 +85,9 @@ def routes(machine, free):
     for i, a in enumerate(free):
         for j, b in enumerate(free):
             if i != j:
-                load = loads(machine, Demand.pairs(machine, np.array([a]), np.array([b]), 1.0)).load
+                load = loads(
+                    machine, Demand.of(machine, Traffic.of(np.array([a]), np.array([b]), 1.0))
+                ).load
                 out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
                 out[i, j, len(found) + i] = 1 / (own[a] * 1e9)
                 out[i, j, len(found) + len(free) + j] = 1 / (own[b] * 1e9)

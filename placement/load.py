@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
+from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
 from placement.links_down import without_links
 from placement.options import Figures, lay_figures, split_figures
@@ -43,6 +44,10 @@ class Sources:
         Figures, and what is inside a node, to be laid over the machine's, the last one on top.
     links_down : list of str
         Files that say which links are down.
+    name : str
+        What the scheduler calls the machine, '' where none was asked.
+    why : str
+        Why it is taken for the one that this is, and how sure that is.
     """
 
     site: Source | None = None
@@ -52,6 +57,8 @@ class Sources:
     figures: Figures = field(default_factory=dict)
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
     links_down: list[str] = field(default_factory=list)
+    name: str = ""
+    why: str = ""
 
 
 def load_machine(*specs: str) -> Machine:
@@ -68,7 +75,8 @@ def load_machine(*specs: str) -> Machine:
         site; at most one site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, ``links-down:FILE`` which links are down
-        (`placement.links_down`). Figures without a
+        (`placement.links_down`), ``here:`` the machine that this is (`placement.here`).
+        Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML says what is inside a node.
 
@@ -129,11 +137,15 @@ def build(sources: Sources) -> Machine:
         from placement.dumps.assemble import assemble
 
         dumps = dumps if dumps or site is None else [site.records()]
-        machine = assemble(dumps, site, groups=sources.groups, prefer=sources.prefer)
+        machine = assemble(dumps, site, sources.name, sources.groups, sources.prefer)
     if site is not None and site.hardware:
         machine = replace(machine, hardware=site.hardware)
     for overlay in sources.overlays:
         machine = overlay.over(machine)
+    if sources.name:
+        from placement.live import with_own_interfaces
+
+        machine = with_own_interfaces(machine)
     if sources.links_down:
         machine = without_links(machine, sources.links_down)
     return lay_figures(machine, sources.figures)
@@ -146,6 +158,8 @@ def _open(found: Sources, word: str) -> None:
     found.figures |= figures
     if is_spec(spec):
         _set_site(found, SyntheticSite(parse_spec(spec)))
+    elif is_live(spec):
+        _ask(found, spec)
     elif spec == "prefer:last":
         found.prefer = "last"
     elif spec.startswith(LINKS_DOWN):
@@ -165,6 +179,17 @@ def _open(found: Sources, word: str) -> None:
             _set_site(found, said)
     else:
         _read(found, spec)
+
+
+def _ask(found: Sources, spec: str) -> None:
+    """Take what the scheduler says that runs here, or the site that it is."""
+    from placement.live import ask_scheduler
+
+    live = ask_scheduler(spec)
+    found.name, found.why = live.name, live.why
+    found.dumps += live.dumps
+    if live.site is not None:
+        _set_site(found, live.site)
 
 
 def _set_site(found: Sources, site: Source) -> None:

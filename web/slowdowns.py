@@ -39,11 +39,12 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     from rankmap.predict import Job, Predictor
 
     free = now.free(machine)
+    inside = {name: now.offer(machine, name).free for name in now.partitions}
     model = Predictor(machine, Job("alltoall"))
     said, late = [], False
     for job in sorted(now.jobs, key=lambda job: -len(job.rows)):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
-        said.append(_judge_job(model, free, job, late))
+        said.append(_judge_job(model, inside.get(job.partition, free), job, late))
     return {
         "schema": "nidmap.slowdowns/1",
         "pattern": "alltoall",
@@ -79,16 +80,16 @@ def _judge_job(model: Predictor, free: Mask, job: Job, late: bool) -> dict[str, 
 def _mean_hops(machine: Machine, rows: Ints) -> float | None:
     """Return the links between two nodes of a job in the mean, by minimal paths of a sample."""
     from placement.network import hops
+    from placement.network.rails import rails_of
 
     some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(np.int64)]
-    routers = machine.router[some, 0]
-    one, other = (part.ravel() for part in np.meshgrid(routers, routers))
-    apart = one != other
-    if (routers < 0).any() or len(some) < 2:
+    if (machine.router[some, 0] < 0).any() or len(some) < 2:
         return None
-    if not apart.any():
-        return 0.0
     with contextlib.suppress(NidmapError):
+        one, other = rails_of(machine).first_ends(*(x.ravel() for x in np.meshgrid(some, some)))
+        apart = one != other
+        if not apart.any():
+            return 0.0
         found = hops(machine, one[apart], other[apart], "minimal").sum()
         return round(float(found) / (len(some) * (len(some) - 1)), 2)
     return None

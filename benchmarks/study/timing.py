@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
+from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -232,11 +233,11 @@ class Stepped:
             self.phases.append(
                 [
                     _step(
-                        asked.loads(phase.job.demand(one), None),
+                        asked.loads(phase.job.demand(step), None),
                         times,
-                        one.message(ranks),
+                        message_of(step, ranks),
                     )
-                    for one, times in phase.steps()
+                    for step, times in phase.steps()
                 ]
             )
 

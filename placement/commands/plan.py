@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
@@ -25,8 +26,10 @@ from placement.commands.common import (
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
 from placement.emit import FORMATS
+from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
+from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
@@ -70,7 +73,9 @@ def _segment(text: str) -> int:
 
 @click.command(cls=AdvancedCommand)
 @machine_option
-@click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
+@click.option(
+    "-N", "--count", "count", type=int, help="Nodes wanted; default: those of the job here."
+)
 @click.option(
     "--strategy",
     shell_complete=among("planner"),
@@ -164,6 +169,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for."""
+    if given["count"] is None:
+        given |= _of_job(given)
     options = PlanOptions(
         form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
         strategy=strategy or ("auto" if given["pattern"] else "compact"),
@@ -171,6 +178,30 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
     )
     _refuse_contradictions(options)
     return _choose(machine_from(options.specs), options)
+
+
+def _of_job(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the nodes of the job that this runs in: how many, which, and the ranks on each.
+
+    Raises
+    ------
+    UsageError
+        Outside of a job.
+    """
+    from placement.hooks import SERVICES, load
+
+    job = load(SERVICES["job here"])(os.environ)
+    if job is None:
+        raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")
+    listed = map(os.environ.get, JOB_NODES.values())  # by these words a job's own nodes are known
+    counts = job.stated_counts()
+    alike = counts is not None and int(counts.min()) == int(counts.max())
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; -N and --from name others")
+    return {
+        "count": len(job.nodes) - (given["slack"] or 0),
+        "source": given["source"] or next(filter(None, listed), ",".join(job.nodes)),
+        "ppn": given["ppn"] or (int(counts[0]) if alike and counts is not None else None),
+    }
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:
@@ -221,7 +252,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    from placement.commands.candidates import candidates, promised_rows
+    from placement.commands.candidates import candidates
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
@@ -230,9 +261,8 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
-    own, promised, live = baseline_of(machine), None, offered.slurm is not None
-    if live and offered.free is not None:
-        own, promised = live_baseline(machine), promised_rows(machine, offered.free)
+    live = offered.slurm is not None
+    own = live_baseline(machine) if live else baseline_of(machine)
     if options.form == "switches" and not looks_at_switches(machine, own, live):
         raise UsageError(
             f"--format switches: {own.words} does not look at --switches",
@@ -257,7 +287,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=own,
-            promised=promised,
+            promised=offered.promised,
             job=job,
             deadline=options.deadline,
             progress=progress,

@@ -234,8 +234,9 @@ def loads(
     --------
     >>> import numpy as np
     >>> from placement.specs import parse_spec
+    >>> from placement.traffic import Traffic
     >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
-    >>> found = loads(m, Demand.complete(m, np.arange(8), np.ones(8), 1.0), "minimal")
+    >>> found = loads(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1.0)), "minimal")
     >>> by_name = dict(zip(found.channels.names().tolist(), found.load.tolist()))
     >>> by_name["g0c0b0->g1c0b0 blue"]
     8.0

@@ -68,6 +68,7 @@ GONE: dict[str, str] = {
     "ab --higher-is-better": "--unit ns/day says that it is a rate",
     "ab --seed": "the turns are drawn with one seed",
     "calibrate --seed": "the nodes are drawn with one seed",
+    "web serve --streams": "256 viewers get changes as a stream, all others poll",
     "order --relax": "--strategy hierarchical:relax",
     "pattern show": "nidmap record show",
     "preload build": "nidmap record build",
@@ -75,6 +76,7 @@ GONE: dict[str, str] = {
 }
 for _name in ("alltoall", "stencil", "sort", "isx", "fft", "contention"):
     GONE[f"bench {_name} --seed"] = "data are drawn with one seed"
+    GONE[f"bench {_name} --warmup"] = "one repetition comes before those that count"
 for _name in (
     "site list", "site show", "site check", "machine show", "machine check", "nodes fold",
     "nodes expand", "nodes free", "nodes info", "predict", "score",

@@ -96,6 +96,7 @@ def compare(
             per_blade=per_blade,
             seed=seed,
             kind=offered.kind(kind),
+            promised=offered.promised,
         )
     write_output(_comparison_text(found, form), output)
     if output not in (None, "-") or form != "text":

@@ -34,9 +34,15 @@ __all__ = [
 
 _JOB = (
     click.option(
-        "--nodes", metavar="LIST|FILE|-", help="The job's nodes; slots are numbered in their order."
+        "--nodes",
+        metavar="LIST|FILE|-",
+        help="The job's nodes, in the order of the slots; default: those of the job here.",
     ),
-    click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12."),
+    click.option(
+        "--ppn",
+        metavar="N[,N...]",
+        help="Ranks a node: 24 or 24,24,12; default: the job's here, else 1.",
+    ),
     click.option(
         "--pattern",
         metavar="P",
@@ -83,30 +89,34 @@ class JobArguments:
     def slots(self, machine: Machine) -> Slots:
         """Return the slots of the job on a machine.
 
-        Where no nodes are named those of the job that this runs in, else all free ones.
+        Where no nodes are named those of the job that this runs in, with the ranks that it was
+        asked for with, else all free ones.
         """
         from rankmap.slots import slots_of
 
         if self.nodes is None:
-            return slots_of(machine, _allocated_nodes(machine), self.ppn)
+            nodes, counts = _allocated_nodes(machine)
+            return slots_of(machine, nodes, self.ppn or counts)
         from placement.lists.pasted import read_list
 
         text, source = read_list(self.nodes, "--nodes")
         return slots_of(machine, text, self.ppn, source, repeats=source != "--nodes")
 
 
-def _allocated_nodes(machine: Machine) -> NodeList | None:
-    """Return the nodes of the job that this runs in; None outside of one, or of another machine."""
-    from rankmap.launch.allocation import allocation
+def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
+    """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
+    from rankmap.launch.allocation import job_here
 
     try:
-        job = allocation(os.environ)
-    except NidmapError:
-        return None
+        job = job_here(os.environ)
+    except NidmapError as error:
+        say(f"nidmap: the nodes of this job are not known: {error.message}")
+        return None, None
     if job is None or not set(job.nodes) <= set(machine.names.tolist()):
-        return None
+        return None, None
     say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes names others")
-    return job.nodes
+    counts = job.stated_counts()
+    return job.nodes, None if counts is None else counts.tolist()
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:

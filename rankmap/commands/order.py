@@ -159,6 +159,7 @@ def order(
     hydra      .hydra            host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
+    deepspeed                    host slots=N, a line a node
     --json     .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each

@@ -226,6 +226,7 @@ def compare_strategies(
         (`rankmap.search.budget.Budget`).
     **request
         More of what `placement.plan.plan` takes: candidates, exclude, per_blade, seed …
+        Nodes that are promised to pending jobs are taken where too few are free beside them.
 
     Returns
     -------
@@ -250,12 +251,16 @@ def compare_strategies(
     """
     free = request.get("candidates")
     free, note = connected_nodes(model.machine, model.machine.free if free is None else free)
-    wanted = request_for(
-        model.machine, count, **request | {"candidates": free, "baseline": baseline}
-    )
-    request |= {"candidates": free, "baseline": wanted.baseline}
-    notes = [*([note] if note else []), *wanted.notes]
+    request |= {"candidates": free, "baseline": baseline}
+    notes = [note] if note else []
+    promised = request.pop("promised", None)
+    if promised is not None and int((free & ~promised).sum()) < count:
+        promised = None
+    wanted = request_for(model.machine, count, promised=promised, **request)
+    request["baseline"] = wanted.baseline
+    notes += wanted.notes
     default = plan(model.machine, count, strategy=wanted.baseline.strategy, **request)
+    request["promised"] = promised  # Slurm's own choice above is one of all idle nodes
     rows = [_Row(default, DEFAULT_ORDER)]
     if strategies:
         for chosen in (default, *_named_plans(model, count, strategies, request, progress)):

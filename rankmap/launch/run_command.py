@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
+from placement.commands.common import machine_from, named_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
+from rankmap.launch.allocation import allocation
 from rankmap.launch.launch_folder import (
     Prepared,
     discard_launch,
@@ -27,6 +28,7 @@ from rankmap.progress import step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from placement.machine import Machine
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
     from rankmap.launch.job import JobLaunch
@@ -225,15 +227,28 @@ class RunCommand:
             ppn=self.job.ppn,
             host_file=host_file,
             dry=dry,
-            machine_specs=machine_specs(self.job.specs, needed=False),
+            machine_specs=named_specs(self.job.specs),
             sent=self.job.job(needed=False),
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
         )
         step()
-        machine = machine_from(self.job.specs) if request.machine_specs else None
+        machine = self._machine(bool(request.machine_specs))
         step()
         return read_job(self.command, request, os.environ, machine)
+
+    def _machine(self, named: bool) -> Machine | None:
+        """Return the machine; where none is named the one that this is, if a job's nodes are it."""
+        if named:
+            return machine_from(self.job.specs)
+        try:
+            job = allocation(os.environ)
+            if job is None:
+                return None
+            machine = machine_from(())
+        except NidmapError:
+            return None  # names alone are enough for an order by J
+        return machine if set(job.nodes) <= set(machine.names.tolist()) else None
 
     def start_inside(self, world: bool, strict: bool, dry_run: bool) -> int:
         """Become the launcher, with a library before its ranks that gives them their order.
@@ -300,7 +315,7 @@ class RunCommand:
             why = "who talks to whom is not known yet"
             raise UsageError("--world needs --pattern or --order", why)
         return Answerer(
-            " ".join(machine_specs(job.specs, needed=False)),
+            " ".join(named_specs(job.specs)),
             pattern,
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",

@@ -17,8 +17,9 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
+from placement.traffic import Traffic
 from rankmap.grid.steps import step_ends
-from rankmap.pattern import Edges, Pattern, UnsizedPattern, pattern
+from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.slots import Slots
 
 __all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
@@ -46,7 +47,7 @@ class GridPattern(Pattern):
     def steps(self) -> Iterator[Step]:
         """Yield (offset, weight), one of each pair of opposite offsets."""
 
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield every undirected edge once, in blocks; see `Pattern.edges`.
 
         On a periodic extent of 2 both neighbours are the same rank: two
@@ -54,13 +55,13 @@ class GridPattern(Pattern):
 
         Examples
         --------
-        >>> [(e.a.tolist(), e.b.tolist()) for e in Stencil((2, 2)).edges()]
+        >>> [(e.source.tolist(), e.target.tolist()) for e in Stencil((2, 2)).edges()]
         [([0, 2], [1, 3]), ([0, 1], [2, 3])]
         """
         ranks = np.arange(self.known_ranks()).reshape(self.dims or ())
         for offset, weight in self.steps():
             a, b = (ends.ravel() for ends in step_ends(ranks, self.periodic, offset))
-            yield from Edges.joining(a, b, weight).blocks(block)
+            yield from Traffic.undirected(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
         """Refuse: a grid states its own rank count."""

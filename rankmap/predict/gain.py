@@ -45,7 +45,7 @@ from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
 from rankmap.predict.drift import EAGER, Course
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Phase, message_of
 from rankmap.progress import step
 
 __all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
@@ -527,11 +527,11 @@ class _Times:
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
-            for one, times in phase.steps():
-                loads = asked.loads(phase.job.demand(one), self.least, bias)
-                steps.append(self._sent(loads, times, one.message(ranks), None))
+            for step, times in phase.steps():
+                loads = asked.loads(phase.job.demand(step), self.least, bias)
+                steps.append(self._sent(loads, times, message_of(step, ranks), None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = fill_links(phase.job, phase.flows(), whole, phase.passes) if queueing else None
+        sent = fill_links(phase, whole) if queueing else None
         return _Phase(
             self._sent(whole, 1.0, phase.sent, sent),
             tuple(steps),

@@ -10,7 +10,16 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.network import SINGLE_PATH, Channels, Demand, Loads, channels, loads, routings
+from placement.network import (
+    SINGLE_PATH,
+    Channels,
+    Demand,
+    Loads,
+    channels,
+    loads,
+    routings,
+    usual_bias,
+)  # fmt: skip
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
@@ -27,7 +36,7 @@ from rankmap.predict.drift import Course, course
 from rankmap.predict.job import Job
 from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Phase, Seating
+from rankmap.predict.phase import Phase, Seating, message_of
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -37,7 +46,7 @@ __all__ = ["Model"]
 GB = 1e9
 
 #: Loads of channels that are kept.
-KEPT = 3_000_000
+KEPT = 12_000_000
 
 
 class Model:
@@ -140,28 +149,41 @@ class Model:
 
     def _floor(self, phase: Phase) -> float:
         """Return seconds that a phase takes wherever its nodes are: their own links, and ranks."""
+        least, posted = self.node_limits(phase)
+        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
+            least = max(least, bound_demand(self.machine, phase.total).seconds)
+        return least + posted
+
+    def node_limits(self, phase: Phase) -> tuple[float, float]:
+        """Return what nodes and ranks need for a phase on any network, and what comes on top.
+
+        Returns
+        -------
+        float
+            Seconds of the busiest node's own links, of its busiest rank or of its memory.
+        float
+            Seconds in which messages are posted, which come on top.
+        """
         sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
         if phase.steps is None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
-        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
-            sent = max(sent, bound_demand(self.machine, phase.total).seconds)
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
-        posted = messages_s(phase, self.constants, self.nics)
-        return max(sent, inside) + posted
+        return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
     def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
-        """Return about the seconds where routers adapt, without dividing any bytes.
+        """Return about the seconds where routers adapt: all bytes at once, hardly divided.
 
-        The geometric mean of what minimal paths take and of what no routing goes below: good
-        enough to say what is worth judging first, and for nothing else.
+        Good enough to say what is worth judging first, and for nothing else.
         """
+        from placement.network.adaptive import divide
+
         slots = self.slots(rows)
-        total = self.histogram(slots)
+        total, bias = self.histogram(slots), usual_bias(self.machine)
+        wire = self.channels.bandwidth * GB
         for phase in self.phases(slots, order):
-            floor = self._floor(phase)
-            links = loads(self.machine, phase.total, "minimal").seconds().max(initial=0.0)
-            total += max(floor, math.sqrt(floor * float(links)))
+            load = divide(self.machine, phase.total, bias, steps=1).load
+            total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
         return total
 
     def phases(
@@ -306,7 +328,7 @@ class Model:
         elif phase.steps is not None and max(found.values()) < below:
             found["steps"] = self._in_steps(phase, left, below)
         elif self.queueing and phase.total.total:
-            sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
+            sent = fill_links(phase, loads)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()
         return found
@@ -348,9 +370,9 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for sums, times in phase.steps():
-            message = sums.message(len(phase.job.node))
-            loads = self.loads(phase.job.demand(sums), left)
+        for step, times in phase.steps():
+            message = message_of(step, len(phase.job.node))
+            loads = self.loads(phase.job.demand(step), left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
             if math.fsum(seconds) >= below:
                 break

@@ -13,6 +13,7 @@ from placement.nodelist import NodeList
 from placement.plan import overfull
 from placement.support.array_types import Ints
 from placement.support.quantities import size_text
+from placement.traffic import NO_TRAFFIC
 from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
@@ -23,7 +24,6 @@ from rankmap.predict.constants import PROBES, ROUNDS, Constants
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Phase, Seating
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
-from rankmap.predict.summing import join_sums
 from rankmap.predict.terms import hops_by_class
 from rankmap.slots import Slots
 
@@ -39,8 +39,7 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
     if not found:  # nothing is sent at all
         assert slots.rows is not None
         job = Seating(asked.machine, slots.rows, slots.node, slots.counts)
-        nothing = join_sums([], len(slots.counts))
-        found = [Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)]
+        found = [Phase("exchange", job, NO_TRAFFIC, in_turn=0.0)]
     left = asked.left(slots)
     timed: list[PhaseTime] = []
     for phase in found:
@@ -115,7 +114,7 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
         job.machine,
         len(job.rows),
         out=float(sent.min()),
-        pair=phase.a_pair,
+        pair=phase.traffic.largest_pair(len(job.rows)),
         busiest=float(np.maximum(sent, received).max()),
         among=among,
     )

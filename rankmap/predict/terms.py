@@ -26,8 +26,9 @@ def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
     --------
     >>> import nidmap
     >>> from placement.network import Demand, loads
+    >>> from placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:5x5")
-    >>> d = Demand.pairs(m, np.array([0, 0]), np.array([1, 6]), 1.0)
+    >>> d = Demand.of(m, Traffic.of(np.array([0, 0]), np.array([1, 6]), 1.0))
     >>> hops_by_class(loads(m, d), d.total)
     {'x': 1.0, 'y': 0.5}
     """

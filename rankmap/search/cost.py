@@ -16,13 +16,13 @@ from placement.errors import UsageError
 from placement.network import Loads, channels
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.orders.auto import choose
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.phase import Phase
-from rankmap.predict.summing import Summed
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.search.rank_orders import Make, searched_orders
@@ -110,14 +110,14 @@ class Exchange(NamedTuple):
     ----------
     phase : Phase
     flows : callable
-        Returns what goes from node to node.
+        Returns what goes from node to node, each to itself left out.
     times : float
         Steps that it stands for.
     loads : Loads
     """
 
     phase: Phase
-    flows: Callable[[], Summed]
+    flows: Callable[[], Traffic]
     times: float
     loads: Loads
 
@@ -191,14 +191,13 @@ class TimeCost:
 
     def _exchanges(
         self, phase: Phase, loads: Loads
-    ) -> Iterator[tuple[Callable[[], Summed], float, Loads]]:
+    ) -> Iterator[tuple[Callable[[], Traffic], float, Loads]]:
         """Yield what is sent at the same time in a phase, one after the other, with its loads."""
         if phase.steps is None:
-            yield phase.flows, 1.0, loads
+            yield phase.traffic.listed, 1.0, loads
             return
-        for sums, times in phase.steps():
-            step_loads = self.model.loads(phase.job.demand(sums), loads.channels)
-            yield lambda sums=sums: sums, times, step_loads  # type: ignore[misc]
+        for step, times in phase.steps():
+            yield step.away, times, self.model.loads(phase.job.demand(step), loads.channels)
 
 
 def norm(seconds: Floats) -> Floats:

@@ -343,7 +343,7 @@ def orders():
 
     machine, found = machine_once(), {}
     for form in names():
-        strategy = "row-major" if form in ("hydra", "intel", "torchrun") else "morton"
+        strategy = "row-major" if form in ("hydra", "intel", "torchrun", "deepspeed") else "morton"
         made = nidmap.order(machine, "0-5", Job("stencil:4x6", 4), strategy=strategy)
         found[form] = emit(made, form).encode()
     return found

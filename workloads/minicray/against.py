@@ -120,8 +120,10 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     --------
     >>> import nidmap, numpy as np
     >>> from placement.network import Demand
+    >>> from placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:3")
-    >>> found = wire_loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 8948.0), "single", 9000)
+    >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 8948.0))
+    >>> found = wire_loads(m, demand, "single", 9000)
     >>> dict(zip(found.channels.names().tolist()[:4], found.load.tolist()))
     {'x0->x1 x': 9014.0, 'x1->x2 x': 0.0, 'x2->x0 x': 0.0, 'x0->x2 x': 0.0}
     >>> float(found.load.sum())

@@ -16,6 +16,7 @@ from benchmarks.experiment.summary import arms_table, rank_correlation, summary,
 from placement.errors import UsageError
 from placement.options import with_figures
 from placement.plan import plan
+from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 from workloads.minicray.against import factor, wire_loads
 from workloads.results import csv_text
@@ -156,13 +157,13 @@ def test_headers_follow_from_the_segments():
 
     machine = nidmap.load_machine("minicray:dragonfly")
     pairs = np.array(list(itertools.permutations(range(6), 2)))
-    demand = Demand.pairs(machine, pairs[:, 0], pairs[:, 1], 1e6)
+    demand = Demand.of(machine, Traffic.of(pairs[:, 0], pairs[:, 1], 1e6))
     for mtu in (1500, 9000):
         found = wire_loads(machine, demand, "single", mtu)
         # Every pair sends both ways: a node's own link has data and as many answers.
         assert np.allclose(found.injection[:6], 5e6 * factor(mtu))
         data, answers = 1e6 / (mtu - 52) * (mtu + 14), 1e6 / (mtu - 52) * 66
-        one_way = Demand.pairs(machine, np.array([0]), np.array([23]), 1e6)
+        one_way = Demand.of(machine, Traffic.of(np.array([0]), np.array([23]), 1e6))
         alone = wire_loads(machine, one_way, "single", mtu)
         assert sorted({round(x) for x in alone.load.tolist() if x}) == [round(answers), round(data)]
 

@@ -11,6 +11,7 @@ from placement.network.path_costs import path_costs
 from placement.network.routes import walk
 from placement.network.tree import forest_of
 from placement.options import with_figures
+from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 
 SIZES = (4, 2, 4, 3)
@@ -34,7 +35,7 @@ AMOUNTS = st.lists(st.integers(0, 3), min_size=169, max_size=169)
 
 def demand_of(machine, table):
     a, b = np.nonzero(table)
-    return Demand.pairs(machine, a, b, table[a, b].astype(float))
+    return Demand.of(machine, Traffic.of(a, b, table[a, b].astype(float)))
 
 
 def busiest_own(table):
@@ -59,7 +60,7 @@ def test_an_all_to_all_is_the_sum_of_its_pairs(machine, rows, ranks):
     table = np.zeros((13, 13))
     table[np.ix_(rows, rows)] = ranks * ranks
     table[np.arange(13), np.arange(13)] = 0
-    every = loads(machine, Demand.complete(machine, np.array(rows), ranks, 1.0)).load
+    every = loads(machine, Demand.of(machine, Traffic.everyone(np.array(rows), ranks, 1.0))).load
     assert np.allclose(every, loads(machine, demand_of(machine, table)).load)
 
 

@@ -15,11 +15,11 @@ from placement.network import loads
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
 from placement.options import with_figures
+from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.gain import Gains, Placed, time_range
-from rankmap.predict.phase import Seating
-from rankmap.predict.summing import sum_messages
+from rankmap.predict.phase import Phase, Seating
 
 BURST = 17896.0
 MACHINES = {
@@ -79,16 +79,15 @@ def routes(machine, sends):
     return ways, np.concatenate([network.bandwidth, own, own])
 
 
-def job(machine, sends):
+def phase_of(machine, sends):
     a, b, bursts = np.array(sends).T
     rows = np.arange(len(machine))
-    sums = sum_messages(a, b, bursts * BURST, len(rows))
-    return Seating(machine, rows, rows, np.ones(len(rows), dtype=np.int64)), sums
+    job = Seating(machine, rows, rows, np.ones(len(rows), dtype=np.int64))
+    return Phase("exchange", job, Traffic.of(a, b, bursts * BURST).by_pair(len(rows)))
 
 
 def loads_of(machine, sends):
-    one, sums = job(machine, sends)
-    return loads(machine, one.demand(sums), "single")
+    return loads(machine, phase_of(machine, sends).total, "single")
 
 
 def simulated(sends, ways, service, seed):
@@ -117,7 +116,7 @@ def test_it_says_what_bursts_served_in_order_take(case):
     ways, bandwidth = routes(machine, sends)
     service = BURST / bandwidth / 1e9
     took = median(simulated(sends, ways, service, seed) for seed in range(3))
-    sent = fill_links(*job(machine, sends), loads_of(machine, sends))
+    sent = fill_links(phase_of(machine, sends), loads_of(machine, sends))
     fluid = (sent.load / bandwidth[sent.link]).max() / 1e9
     assert fluid <= took * (1 + 1e-9)
     assert fluid + sent.queues(bandwidth, BURST).excess() == pytest.approx(took, rel=0.06)
@@ -165,7 +164,7 @@ def test_random_orders_of_one_link_cross_as_often_as_the_formula_says():
 def test_what_a_node_sends_one_way_does_not_queue():
     machine = MACHINES["torus"]
     sends = [(0, 1, 50)]
-    assert fill_links(*job(machine, sends), loads_of(machine, sends)).mixed.max() == 0
+    assert fill_links(phase_of(machine, sends), loads_of(machine, sends)).mixed.max() == 0
 
 
 def test_small_bursts_flow():

@@ -141,7 +141,7 @@ def test_what_cannot_be_is_refused(spec, algorithm, said):
 def test_j_counts_the_messages(family):
     on = slots_of(TORUS, "0-6", 3)
     pattern = parse_pattern(family).on(on)
-    weight = sum(edges.weight.sum() for edges in pattern.edges())
+    weight = sum(edges.bytes.sum() for edges in pattern.edges())
     found = traffic(pattern, on.node, job_distance(on))
     assert found.by_level.sum() == pytest.approx(weight)
     assert found.cost > 0

@@ -75,7 +75,7 @@ def test_flows_are_the_same_messages(data, pattern):
     job = data.draw(jobs(pattern.ranks))
     sent = brute.messages(pattern, 8.0)
     wanted, _ = brute.table(sent, job.node, job.rows, 25)
-    found = [phase.flows() for phase in phases(pattern, job, 8.0, "at-once")]
+    found = [phase.traffic.listed() for phase in phases(pattern, job, 8.0, "at-once")]
     total = sum((job.demand(one).table() for one in found), np.zeros((25, 25)))
     np.testing.assert_allclose(total, wanted, rtol=1e-12)
     off = sum(job.node[a] != job.node[b] for a, b, _ in sent)

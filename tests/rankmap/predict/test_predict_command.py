@@ -151,15 +151,15 @@ def test_no_pattern_is_a_usage_error(tool):
 
 
 def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
+    from placement.accounting.record import JobRecord
     from placement.nodelist import NodeList
-    from placement.slurm.jobs import RunningJob
     from placement.specs import parse_spec
     from rankmap.predict.background import from_slurm
 
     jobs = (
-        RunningJob("7", NodeList.parse("nid[00003,00001]")),
-        RunningJob("8", NodeList.parse("nid00005,elsewhere1")),
-        RunningJob("9", NodeList.parse("elsewhere[1-3]")),
+        JobRecord("7", NodeList.parse("nid[00003,00001]")),
+        JobRecord("8", NodeList.parse("nid00005,elsewhere1")),
+        JobRecord("9", NodeList.parse("elsewhere[1-3]")),
     )
     monkeypatch.setattr("placement.slurm.jobs.running_jobs", lambda: jobs)
     found, notes = from_slurm(parse_spec("torus:4x4"), 2.0)

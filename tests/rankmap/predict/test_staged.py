@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.network import Demand, loads
 from placement.options import with_figures
+from placement.traffic import Traffic
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
@@ -33,7 +34,7 @@ def by_hand(dims, weights, periodic, rows):
         a, b = rows[np.array(pairs).reshape(-1, 2).T]
         apart = a != b
         if apart.any():
-            demand = Demand.pairs(TORUS, a[apart], b[apart], weights[axis] * 1e6)
+            demand = Demand.of(TORUS, Traffic.of(a[apart], b[apart], weights[axis] * 1e6))
             total += loads(TORUS, demand).worst().seconds
     return total
 
@@ -60,8 +61,8 @@ def test_a_staged_stencil_is_the_same_pattern():
     staged, plain = (parse_pattern(f"stencil:4x3,points=9{word}") for word in (",staged", ""))
     assert staged.spec == "stencil:4x3,points=9,staged"
     assert parse_pattern(staged.spec) == staged
-    assert [[e.a.tolist(), e.b.tolist()] for e in staged.edges()] == [
-        [e.a.tolist(), e.b.tolist()] for e in plain.edges()
+    assert [[e.source.tolist(), e.target.tolist()] for e in staged.edges()] == [
+        [e.source.tolist(), e.target.tolist()] for e in plain.edges()
     ]
 
 

@@ -72,7 +72,7 @@ def test_fortran_is_counted_in_every_binding(tmp_path, tmp_path_factory, binding
 
 def pairs(path):
     total = load_recording(path).total()
-    rows = zip(*(column.tolist() for column in total), strict=True)
+    rows = zip(*(column.tolist() for column in total.columns), strict=True)
     return {(a, b): (size, many) for a, b, size, many in rows}
 
 

@@ -60,7 +60,7 @@ def test_figures_are_sums_over_the_edges(spec, text, slots):
     node = order.node
     expected, links, leaving = 0.0, 0.0, np.zeros(4)
     for edges in pattern.edges():
-        for a, b, w in zip(edges.a, edges.b, edges.weight, strict=True):
+        for a, b, w in zip(edges.source, edges.target, edges.bytes, strict=True):
             expected += w * far[node[a], node[b]]
             links += w * hops[node[a], node[b]]
             if node[a] != node[b]:
@@ -72,7 +72,7 @@ def test_figures_are_sums_over_the_edges(spec, text, slots):
     assert found.hop_bytes == pytest.approx(links)
     assert found.max_node_traffic == pytest.approx(leaving.max())
     assert found.off_node == pytest.approx(leaving.sum() / 2)
-    every = sum(edges.weight.sum() for edges in pattern.edges())
+    every = sum(edges.bytes.sum() for edges in pattern.edges())
     assert sum(found.by_level) == pytest.approx(every)
     assert found.max_ranks_a_node == 8
     assert found.lower_bound <= expected * (1 + 1e-9)

@@ -15,6 +15,7 @@ from placement.network.model import injection_bandwidth
 from placement.options import with_figures
 from placement.plan import plan
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 from rankmap.predict.algorithms import ALGORITHMS
 
@@ -26,7 +27,9 @@ def routes(machine, free, routing=""):
     found, own = channels(machine, routing), injection_bandwidth(machine)
     out = np.zeros((len(free), len(free), len(found) + 2 * len(free)))
     for i, j in itertools.permutations(range(len(free)), 2):
-        load = loads(machine, Demand.pairs(machine, [free[i]], [free[j]], 1.0), routing).load
+        load = loads(
+            machine, Demand.of(machine, Traffic.of([free[i]], [free[j]], 1.0)), routing
+        ).load
         out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
         out[i, j, len(found) + i] = 1 / (own[free[i]] * 1e9)
         out[i, j, len(found) + len(free) + j] = 1 / (own[free[j]] * 1e9)

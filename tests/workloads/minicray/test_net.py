@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
+from placement.traffic import Traffic
 from workloads.minicray.blueprint import blueprint
 from workloads.minicray.net import (
     creation,
@@ -55,7 +56,7 @@ def test_route_tables_put_bytes_where_the_predictor_says(spec):
     for (a, b), bytes_ in zip(pairs_of_nodes, amount, strict=True):
         counted[walk(net, a, b)] += bytes_
     a, b = np.array(pairs_of_nodes).T
-    found = loads(machine, Demand.pairs(machine, a, b, amount), "single")
+    found = loads(machine, Demand.of(machine, Traffic.of(a, b, amount)), "single")
     assert np.allclose(counted, found.load)
 
 
