@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from placement.plan import plan
     from rankmap.compare import compare
     from rankmap.grid.dims import dims
-    from rankmap.predict import predict
+    from rankmap.predict import Job, predict
     from rankmap.runtime import cart_create, reorder
     from rankmap.search.by_strategy import order
 
 __all__ = [
+    "Job",
     "cart_create",
     "compare",
     "dims",
@@ -56,6 +57,7 @@ _API = {
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
     "order": ("rankmap.search.by_strategy", "order"),
+    "Job": ("rankmap.predict.job", "Job"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),
@@ -82,9 +84,7 @@ _COMMANDS = {
     "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
-    "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
-    "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
-    "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
+    "record": ("rankmap.commands.record:record", "Record a program's communication matrix."),
     "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
@@ -97,6 +97,7 @@ _COMMANDS = {
 _NODES = {"sort": ("rankmap.commands.sort:sort", "Put nodes in the order of their switches.")}
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
+    "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
     "job here": "rankmap.launch.allocation:job_here",
     "names of order": "rankmap.orders:names",

@@ -182,8 +182,9 @@ def cases(count: int, size: int, dims: tuple[int, ...]):
 
 def print_race(python: str) -> None:
     """Print the time of both whole processes on the same all-to-all of 216 nodes."""
-    words = "-m torus:8x8x8,bw=4.68 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
-    words += " --latency 0"
+    words = (
+        "-m torus:8x8x8,bw=4.68,latency=0 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
+    )
     ours = [sys.executable, "-m", "nidmap", "predict", *words.split()]
     a, b = alltoall(np.arange(216))
     job = {"kind": "torus", "extents": (8, 8, 8), "gbs": 4.68}

@@ -137,9 +137,9 @@ def _ask_slurm(partition: str) -> Live:
     states = _read(answer.output, "sinfo")
     topology = _topology_of(names, settings, deadline) if names else []
     text = ask(["scontrol", "show", "topology", *topology], deadline=deadline, fails=True).output
-    why = f"Slurm's cluster {printable(settings['ClusterName'])}"
+    why = "as Slurm says here"
     if text.strip():
-        why += ", its switches as scontrol show topology says them"
+        why += ", switches by scontrol show topology"
         return Live(settings["ClusterName"], why, [_read(text, "scontrol show topology"), states])
     return _by_names(settings["ClusterName"], f"{why}, which states no topology", states)
 

@@ -10,7 +10,7 @@ from placement.errors import ParseError, UsageError, printable
 from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
 from placement.links_down import without_links
-from placement.options import WORD, Known, parse_known
+from placement.options import Figures, lay_figures, split_figures
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.topologies.source import SyntheticSite
 
@@ -38,8 +38,8 @@ class Sources:
         How xnames make dragonfly groups (``xname:…``).
     prefer : str
         ``last`` where the last dump counts of those that contradict one another.
-    known : Known
-        Routing and MPI (``known:…``).
+    figures : dict
+        What the words state behind their machines (`placement.options`).
     overlays : list of Overlay or HardwareFile
         Figures, and what is inside a node, to be laid over the machine's, the last one on top.
     links_down : list of str
@@ -54,7 +54,7 @@ class Sources:
     dumps: list[Dump] = field(default_factory=list)
     groups: Groups | None = None
     prefer: str = ""
-    known: Known = field(default_factory=Known)
+    figures: Figures = field(default_factory=dict)
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
     links_down: list[str] = field(default_factory=list)
     name: str = ""
@@ -69,15 +69,14 @@ def load_machine(*specs: str) -> Machine:
     *specs : str
         A site's name, a ``.toml`` file, a dump of any format (``.gz`` too;
         ``-`` is standard input), or a synthetic machine
-        (`placement.specs`). Several combine: names and states from one dump,
-        links from another, what is in the nodes from a site; at most one
-        site or synthetic machine. ``xname:group=half-cabinet`` says how
+        (`placement.specs`), each with figures of the machine behind commas:
+        ``shaheen2,routing=adaptive,process=2`` (`placement.options`). Several combine:
+        names and states from one dump, links from another, what is in the nodes from a
+        site; at most one site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
-        contradict one another the last one counts, and
-        ``known:routing=single,mpi=mpich`` what the machine really does
-        (`placement.options`), ``links-down:FILE`` which links are down
-        (`placement.links_down`), ``here:`` the machine that this is
-        (`placement.here`). Figures without a
+        contradict one another the last one counts, ``links-down:FILE`` which links are down
+        (`placement.links_down`), ``here:`` the machine that this is (`placement.here`).
+        Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML says what is inside a node.
 
@@ -149,18 +148,20 @@ def build(sources: Sources) -> Machine:
         machine = with_own_interfaces(machine)
     if sources.links_down:
         machine = without_links(machine, sources.links_down)
-    return sources.known.of(machine) if any(sources.known) else machine
+    return lay_figures(machine, sources.figures)
 
 
-def _open(found: Sources, spec: str) -> None:
+def _open(found: Sources, word: str) -> None:
+    spec, figures = word, Figures()
+    if not word.startswith(("xname:", LINKS_DOWN)):
+        spec, figures = split_figures(word, mixed=is_spec(word))
+    found.figures |= figures
     if is_spec(spec):
         _set_site(found, SyntheticSite(parse_spec(spec)))
     elif is_live(spec):
         _ask(found, spec)
     elif spec == "prefer:last":
         found.prefer = "last"
-    elif spec.startswith(WORD):
-        found.known = parse_known(spec)
     elif spec.startswith(LINKS_DOWN):
         found.links_down.append(spec.removeprefix(LINKS_DOWN))
     elif spec.startswith("xname:"):
@@ -232,6 +233,8 @@ def _missing(spec: str) -> Exception:
     from placement.site import site_names
 
     kind = spec.partition(":")[0]
+    if kind == "known":
+        return UsageError("known: is gone", "say it behind the machine: -m MACHINE,routing=…,mpi=…")
     if ":" in spec and os.sep not in spec:
         near = get_close_matches(kind, KINDS, 1)
         if near or "=" in spec:

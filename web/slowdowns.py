@@ -36,11 +36,11 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
 
     Where there is no time for all jobs, the smallest have no figures (None).
     """
-    from rankmap.predict import Predictor
+    from rankmap.predict import Job, Predictor
 
     free = now.free(machine)
     inside = {name: now.offer(machine, name).free for name in now.partitions}
-    model = Predictor(machine, "alltoall", algorithm="library")
+    model = Predictor(machine, Job("alltoall"))
     said, late = [], False
     for job in sorted(now.jobs, key=lambda job: -len(job.rows)):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
@@ -59,17 +60,21 @@ def predictor(
     """
     shortest = "minimal" if machine.topology.kind.startswith("dragonfly") else ""
     return Predictor(
-        machine,
-        pattern,
-        ppn,
-        size,
-        setting.routing or shortest,
-        algorithm=how,
-        latency=setting.latency,
-        memory=math.inf,
-        background=[replace(one, load=setting.load) for one in others] if setting.load else (),
-        process=setting.process,
-        payload=setting.payload,
+        with_figures(
+            machine,
+            routing=setting.routing or shortest,
+            latency=setting.latency,
+            memory=math.inf,
+            process=setting.process,
+            payload=setting.payload,
+        ),
+        Job(
+            pattern,
+            ppn,
+            size,
+            algorithm=how,
+            background=[replace(one, load=setting.load) for one in others] if setting.load else (),
+        ),
     )
 
 

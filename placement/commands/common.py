@@ -109,49 +109,16 @@ quiet_option = click.option(
 )
 
 
-def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``-m/--machine`` (default: where one is), ``--prefer``, ``--links-down``."""
-    machine = click.option(
-        "-m",
-        "--machine",
-        "specs",
-        multiple=True,
-        metavar="SPEC",
-        callback=_with_preference,
-        shell_complete=among("machine"),
-        help="Site name, TOML, dump file, '-' or e.g. torus:8x8x8; may repeat. Default: this one.",
-    )
-    prefer = click.option(
-        "--prefer",
-        type=click.Choice(["last"]),
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(prefer=value),
-        help="Where dumps contradict one another, take the last one; otherwise they are refused.",
-    )
-    down = click.option(
-        "--links-down",
-        metavar="FILE",
-        multiple=True,
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(links_down=value),
-        help="Links that are down, one per line, or today's list of links (rtr, ibnetdiscover).",
-    )
-    return machine(prefer(down(command)))
-
-
-def _with_preference(
-    context: click.Context, _: click.Parameter, specs: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the ``-m`` options with what ``--prefer`` and ``--links-down`` say."""
-    down = context.meta.get("links_down", ())
-    words = [f"prefer:{context.meta['prefer']}"] if context.meta.get("prefer") else []
-    words += [f"links-down:{source}" for source in down]
-    if not words:
-        return specs
-    given = machine_specs(specs) if down else named_specs(specs)
-    return (*given, *words) if given else specs
+#: ``-m/--machine``; where it is not given, the machine is where one is (`placement.here`).
+machine_option = click.option(
+    "-m",
+    "--machine",
+    "specs",
+    multiple=True,
+    metavar="SPEC",
+    shell_complete=among("machine"),
+    help="Site, dump file or torus:8x8x8, with figures: ,process=2; repeats. Default: this one.",
+)
 
 
 #: What several commands say of a job that gets nodes which are alike.
@@ -198,7 +165,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
     from placement.support.quantities import counted
 
     kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
-    taken = f"{printable(machine.name)} ({kind}), {sources.why}"
+    taken = f"{printable(machine.name)} ({kind}) {sources.why}"
     click.get_current_context().meta["machine_taken"] = taken
     say(f"nidmap: machine {taken}; -m names another")
     return machine

@@ -26,6 +26,7 @@ from placement.commands.sending import sending_options
 from placement.emit import FORMATS
 from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
+from placement.hooks import SERVICES, load
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
@@ -95,18 +96,19 @@ def _segment(text: str) -> int:
     shell_complete=among("pattern"),
     help="What the job sends: alltoall, fft:64x64 …",
 )
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @sending_options
 @click.option(
     "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 8 of CPU."
 )
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
-@click.option("--order-format", metavar="F", help="Its format, as in nidmap order.")
 @click.option("--mapping-limit", metavar="N|none", help="Bytes at most to tell MPI the order.")
 @click.option("--baseline", metavar="S", help="Compare with this strategy's choice.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--format", "form", type=click.Choice([f for f in FORMATS if f != "json"]),
+    help="Default: nodelist, or by the name of -o.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> int:
@@ -123,7 +125,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     against what the scheduler does by itself, as a range over all that is not
     known of the machine (--baseline names something else). Its order of the
     ranks goes to --order-out, in the format that the file's name says
-    (MPICH_RANK_ORDER, .slots, .hosts …) or --order-format.
+    (MPICH_RANK_ORDER, .slots, .hosts …).
 
     With --segment S the nodes come in segments of S, and none is split over
     blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
@@ -163,8 +165,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     outputs, told = [(report.text(check), options.output)], ""
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
-        wanted = options.order_format or "", options.order_out, options.mapping_limit
-        order, told = chosen.written(*wanted)
+        order, told = chosen.written(options.order_out, options.mapping_limit)
         outputs.insert(0, (order, options.order_out))
     write_outputs(*outputs)
     report.say(check)
@@ -175,13 +176,11 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for."""
-    from placement.plan import usual_strategy
-
     if given["count"] is None:
         given |= _of_job(given)
     options = PlanOptions(
         form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or usual_strategy({"pattern": given["pattern"] or given["grid"]}),
+        strategy=strategy or "auto" if given["pattern"] else "compact",
         **given,
     )
     _refuse_contradictions(options)
@@ -242,8 +241,6 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
                 f"--slack and --strategy {options.strategy} exclude each other",
                 "plan on more nodes with compact, and let auto choose inside the job",
             )
-        if options.order_format is not None and options.order_out is None:
-            raise UsageError("--order-format goes with --order-out")
         if options.order_out is not None and options.form in SOFT:
             raise UsageError(
                 f"--order-out and --format {options.form} exclude each other",
@@ -254,7 +251,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         return
     if options.segment == 0:
         raise UsageError("--segment auto needs --pattern training:…")
-    names = ("order_out", "order_format", "mapping_limit")
+    names = ("order_out", "mapping_limit")
     orders = {name: getattr(options, name) for name in names}
     useless = [*options.traffic, *(name for name, value in orders.items() if value is not None)]
     if useless:
@@ -283,10 +280,11 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
         )
     with bar() as show:
-        traffic = {}
+        job = None
         if options.strategy in PREDICTING:
-            progress = None if show is None else lambda now: show(now.share, now.text)
-            traffic = {**options.traffic, "ppn": options.ppn, "progress": progress}
+            said = {name: word for name, word in options.traffic.items() if name != "deadline"}
+            job = load(SERVICES["job"])(ppn=options.ppn, **said)
+        progress = None if show is None else lambda now: show(now.share, now.text)
         chosen = choose(
             machine,
             count,
@@ -302,7 +300,9 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             seed=options.seed,
             baseline=options.baseline or own,
             promised=offered.promised,
-            **traffic,
+            job=job,
+            deadline=options.deadline,
+            progress=progress,
         )
     return PlanReport(machine, chosen, options, offered, own)
 

@@ -158,6 +158,13 @@ class Demand:
         if len(machine) != len(self.out) or router_count(machine) != self.routers:
             raise UsageError("the demand is that of another machine")
 
+    def routers_used(self) -> Ints:
+        """Return the routers that send or get anything, ascending."""
+        used = np.zeros(self.routers, dtype=bool)
+        for routers in (self.source, self.target, self.within.end):
+            used[routers] = True
+        return np.flatnonzero(used)
+
     def key(self) -> int:
         """Return a number that tells this demand from others of the machine."""
         nodes = self.nodewise

@@ -66,8 +66,8 @@ def loads(ways: GroupWays, demand: Demand) -> Floats | None:
     pair, channel, share = links
     out = summed(channel, share * demand.amount[pair], len(groups.channels))
     pair, start, end, share = stretches
-    _, spot, sent = groups.spots(start, end, share * demand.amount[pair])
-    out[groups.inside] = groups.inner(summed(spot, sent, tables))
+    _, lane, sent = groups.spots(start, end, share * demand.amount[pair])
+    out[groups.inside] = groups.inner(summed(lane, sent, int(np.prod(groups.lanes))))
     return out
 
 

@@ -53,6 +53,8 @@ SUFFIXES = {
     "MPICH_RANK_ORDER": "mpich",
     ".json": "json",
     ".slots": "slots",
+    ".mpich": "mpich",
+    ".hydra": "hydra",
     ".hosts": "slurm",
     ".hostfile": "slurm",
     ".rankfile": "openmpi",

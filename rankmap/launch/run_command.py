@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
-    from rankmap.launch.job import Job
+    from rankmap.launch.job import JobLaunch
     from rankmap.order import Order
     from rankmap.runtime.answer import Answerer
 
@@ -49,7 +49,7 @@ _QUICK_LAUNCHERS = ("srun",)
 #: Options that a request takes as they are.
 _ASKED = (
     "strategy", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
-    "order_file", "order_format", "bind",
+    "order_file", "bind",
 )  # fmt: skip
 
 #: What is said of an order where there was no time to work out more.
@@ -78,14 +78,11 @@ class RunCommand:
         Machine, nodes, ranks and pattern; what it says may be wrong.
     options : mapping of str to any
         The options of a launch, by their names.
-    sent : mapping of str to any
-        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     """
 
     command: tuple[str, ...]
     job: JobArguments
     options: Mapping[str, Any]
-    sent: Mapping[str, Any]
 
     def show(self, as_json: bool, strict: bool) -> int:
         """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
@@ -114,7 +111,7 @@ class RunCommand:
             say(f"nidmap: {line}")
         return 0
 
-    def prepare(self) -> tuple[Job, Prepared, Expectation]:
+    def prepare(self) -> tuple[JobLaunch, Prepared, Expectation]:
         """Return what would be started, and what is expected of it; the launcher is asked nothing.
 
         Raises
@@ -210,7 +207,7 @@ class RunCommand:
             return f"{head}, by predicted time; {expected}"
         return f"{head}; {order.remark}"
 
-    def read_job(self, dry: bool) -> Job:
+    def read_job(self, dry: bool) -> JobLaunch:
         """Return what the command would start, before any order is thought of.
 
         Parameters
@@ -231,7 +228,7 @@ class RunCommand:
             host_file=host_file,
             dry=dry,
             machine_specs=named_specs(self.job.specs),
-            job=self.sent,
+            sent=self.job.job(needed=False),
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
         )
@@ -322,8 +319,7 @@ class RunCommand:
             pattern,
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",
-            given["order_format"],
-            job=self.sent,
+            job=self.job.sending(),
             quiet=bool(click.get_current_context().meta.get("quiet")),
         )
 

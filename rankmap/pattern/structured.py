@@ -218,21 +218,6 @@ def points(dimensions: int, reach: int) -> int:
     return sum(math.comb(dimensions, k) * 2**k for k in range(reach + 1))
 
 
-def name_pattern(pattern: str | None, grid: str | None, needed: bool = True) -> str:
-    """Return the pattern that ``--pattern`` and ``--grid`` name; '' for none.
-
-    Raises
-    ------
-    UsageError
-        Both, or none where one is needed.
-    """
-    if pattern and grid:
-        raise UsageError("--pattern and --grid exclude each other")
-    if needed and not pattern and not grid:
-        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
-    return Stencil(parse_extents(grid, "--grid")).spec if grid else pattern or ""
-
-
 def parse_extents(text: str, what: str, most: int = 4) -> Shape:
     """Return the extents of a grid such as ``24x24x16``.
 

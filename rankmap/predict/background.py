@@ -19,10 +19,10 @@ from placement.errors import ParseError, UsageError, printable
 from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.network import Demand, channels, loads
+from placement.options import MOST
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import find
 from placement.traffic import Traffic
-from rankmap.predict.constants import MOST
 
 __all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared_channels"]
 

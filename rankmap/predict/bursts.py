@@ -41,7 +41,7 @@ from placement.network import Loads
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_key, summed
 from placement.traffic import Traffic
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating
 
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "fill_links"]
 
@@ -208,7 +208,7 @@ def _fill_without_routes(loads: Loads, size: float) -> Filled:
     return Filled(link, every[link], np.where(from_node, 0.0, 1.0), None, size)
 
 
-def _fill_with_routes(job: Job, flows: Traffic, loads: Loads, size: float) -> Filled:
+def _fill_with_routes(job: Seating, flows: Traffic, loads: Loads, size: float) -> Filled:
     """Return links with what follows what, and with how each sender's bursts are mixed."""
     from placement.network.routes import walk
 

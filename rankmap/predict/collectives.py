@@ -9,18 +9,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import Part, Step, parts
 from rankmap.pattern.collective import Collective
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Job, Phase, Sends
+from rankmap.predict.phase import Phase, Seating, Sends
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Collective, job: Job, size: float, algorithm: str, steps: int | None
+    pattern: Collective, job: Seating, size: float, algorithm: str, steps: int | None
 ) -> Iterator[Phase]:
     """Yield a phase for each part of an algorithm.
 
@@ -28,7 +28,7 @@ def phases(
     ----------
     pattern : Collective
         Fitted to the ranks.
-    job : Job
+    job : Seating
     size : float
         ``--bytes``.
     algorithm : str
@@ -44,10 +44,9 @@ def phases(
 class _Sums:
     """What the steps of a part come to on a job's nodes."""
 
-    def __init__(self, part: Part, job: Job, most: int | None) -> None:
+    def __init__(self, part: Part, job: Seating, most: int | None) -> None:
         self.part, self.job = part, job
         self.sent: Floats = np.zeros(len(job.node))
-        self.contacts: Floats = np.zeros(len(job.node))
         self.posted = 0.0
         self.steps: list[tuple[Traffic, float]] = []
         for k, times in _looks(part, most):
@@ -59,9 +58,6 @@ class _Sums:
         sent = Traffic.of(step.source, step.target, step.blocks * self.part.block)
         self.sent += times * np.bincount(sent.source, sent.bytes, minlength=len(node))
         self.posted += times * float(np.bincount(sent.source).max(initial=0))
-        away = sent.some(node[sent.source] != node[sent.target])
-        again = 1.0 if self.part.alike else times
-        self.contacts += again * _contacts(away.source, away.target, len(node))
         self.steps.append((sent.by_node(node, len(self.job.rows)), times))
 
     def phase(self) -> Phase:
@@ -80,7 +76,6 @@ class _Sums:
             sent=float(self.sent.max(initial=0.0)),
             shown=len(self.steps) if sampled else 0,
             sends=self._sends,
-            peers=lambda: float(self.contacts.max(initial=0.0)),
         )
 
     def _sends(self) -> Sends:
@@ -88,20 +83,6 @@ class _Sums:
         part = self.part
         every = ((k, part.step(k)) for k in range(part.steps))
         return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in every)
-
-
-def _contacts(source: Ints, target: Ints, ranks: int) -> Ints:
-    """Return with how many others each rank exchanges messages.
-
-    Examples
-    --------
-    >>> _contacts(np.array([0, 1, 2]), np.array([1, 0, 1]), 3).tolist()
-    [1, 2, 1]
-    """
-    pair = np.sort(np.minimum(source, target) * ranks + np.maximum(source, target))
-    once = pair[np.append(True, pair[1:] != pair[:-1])] if len(pair) else pair
-    ends = np.concatenate(np.divmod(once, ranks))
-    return np.bincount(ends, minlength=ranks)
 
 
 def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:

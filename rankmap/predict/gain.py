@@ -266,9 +266,10 @@ class Gains:
     Examples
     --------
     >>> import nidmap
+    >>> from rankmap.predict.job import Job
     >>> from rankmap.predict.model import Model
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> asked = Model(m, "alltoall", 1, 1e9, latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> asked = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
     >>> found.range_text, found.unknowns
     ('1.5 x', ())
@@ -363,7 +364,7 @@ def _biases(asked: Model) -> list[dict[str, Any]]:
         return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
     several = topology.parameters.get("routings", ())
     applies = "adaptive" in (several or routings(asked.machine))
-    unsaid = "routing" not in asked.given and (several or topology.fabric == "infiniband")
+    unsaid = not asked.routing_stated and (several or topology.fabric == "infiniband")
     return [{"bias": 1.0}] if applies and unsaid else []
 
 

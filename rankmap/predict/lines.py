@@ -22,7 +22,7 @@ import numpy as np
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.structured import Lines
-from rankmap.predict.phase import Job, Phase, Sends, Steps
+from rankmap.predict.phase import Phase, Seating, Sends, Steps
 
 Step = tuple[Ints, float, float]
 
@@ -37,14 +37,14 @@ US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}
 
 
 def phases(
-    pattern: Lines, job: Job, size: float, algorithms: list[str], steps: int | None = None
+    pattern: Lines, job: Seating, size: float, algorithms: list[str], steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the all-to-all of each direction of the grid, rows (the last dimension) first.
 
     Parameters
     ----------
     pattern : Lines
-    job : Job
+    job : Seating
     size : float
     algorithms : list of str
         Of each dimension.
@@ -72,7 +72,7 @@ def phases(
 class _Table:
     """The nodes of the ranks of each line, and how many ranks of a line each node has."""
 
-    def __init__(self, job: Job, dims: tuple[int, ...], axis: int, part: float) -> None:
+    def __init__(self, job: Seating, dims: tuple[int, ...], axis: int, part: float) -> None:
         self.job = job
         self.part = part
         self.extent = dims[axis]
@@ -97,12 +97,7 @@ class _Table:
             sends=lambda: self._sends(
                 _sample_steps(self.extent, False, self.extent), together=True
             ),
-            peers=self.peers,
         )
-
-    def peers(self) -> float:
-        """Return how many ranks of a line are not on a rank's own node, at most."""
-        return float(self.extent - self.lines.all_to_alls.weight.min())
 
     def in_steps(self, name: str, steps: list[Step]) -> Phase:
         """Return the exchange as steps: (partner of each place in a line, blocks, times)."""
@@ -119,7 +114,6 @@ class _Table:
             sent=moved * self.part,
             shown=0 if exact else len(steps),
             sends=(lambda: self._sends(steps)) if exact else None,
-            peers=lambda: min(self.peers(), _partners_met(steps)) if doubled else self.peers(),
         )
 
     def _walk(self, steps: list[Step]) -> Iterator[tuple[Traffic, float]]:
@@ -136,13 +130,6 @@ class _Table:
             for k, (partner, blocks, _) in enumerate(steps)
         ]
         return Sends.of(every)
-
-
-def _partners_met(steps: list[Step]) -> float:
-    """Return with how many others each place of a line exchanges in steps that are all shifts."""
-    ahead = {int(partner[0]) for partner, _, _ in steps}
-    behind = {len(partner) - int(partner[0]) for partner, _, _ in steps}
-    return float(len(ahead | behind))
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

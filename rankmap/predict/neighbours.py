@@ -30,7 +30,7 @@ from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Job, Phase, Sends
+from rankmap.predict.phase import Phase, Seating, Sends
 from rankmap.recording import Recording
 
 __all__ = ["directed_messages", "phase", "remember_steps"]
@@ -39,7 +39,7 @@ __all__ = ["directed_messages", "phase", "remember_steps"]
 MOST_TURNS = 16
 
 
-def phase(pattern: Pattern, job: Job, size: float) -> Phase:
+def phase(pattern: Pattern, job: Seating, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
     steps = sends = None
@@ -78,7 +78,6 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         sent=sent,
         sends=sends,
         passes=passes,
-        peers=partial(_peers, pattern, job.node),
     )
 
 
@@ -118,7 +117,7 @@ def _turns(pattern: Graph, size: float, mpi: str) -> list[_Turn]:
     return turns
 
 
-def _recorded_steps(turns: list[_Turn], job: Job) -> Iterator[tuple[Traffic, float]]:
+def _recorded_steps(turns: list[_Turn], job: Seating) -> Iterator[tuple[Traffic, float]]:
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
     for turn in turns:
         sent = Traffic.of(turn.sent.source, turn.sent.target, turn.sent.bytes)
@@ -149,16 +148,6 @@ def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterato
         there = Traffic.of(a, b, weight * size).by_pair(nodes)
         yield there
         yield there.reversed()
-
-
-def _peers(pattern: Pattern, node: Ints) -> float:
-    """Return with how many ranks of other nodes the busiest rank exchanges messages."""
-    many = np.zeros(len(node))
-    for edges in pattern.edges():
-        away = node[edges.source] != node[edges.target]
-        for end in (edges.source, edges.target):
-            many += np.bincount(end[away], minlength=len(node))
-    return float(many.max(initial=0))
 
 
 def _partners(pattern: Pattern, weighted: bool = False) -> float:
@@ -198,7 +187,7 @@ def _sends_along(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool
     return open_to and any(step % extent for extent, _, step in moves)
 
 
-def _graph_traffic(pattern: Graph, job: Job, size: float) -> tuple[Traffic, float, float]:
+def _graph_traffic(pattern: Graph, job: Seating, size: float) -> tuple[Traffic, float, float]:
     """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
     if DIRECTED in pattern.known:
         a, b, weight = directed_messages(pattern)

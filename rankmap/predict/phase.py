@@ -15,7 +15,7 @@ from placement.traffic import Traffic
 
 Steps = Callable[[], Iterator[tuple[Traffic, float]]]
 
-__all__ = ["Job", "Phase", "Sends", "message_of"]
+__all__ = ["Phase", "Seating", "Sends", "message_of"]
 
 
 class Sends(NamedTuple):
@@ -58,7 +58,7 @@ class Sends(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class Seating:
     """Where the ranks are.
 
     Attributes
@@ -92,7 +92,7 @@ class Phase:
     Attributes
     ----------
     name : str
-    job : Job
+    job : Seating
     traffic : Traffic
         What all steps send from node to node, each node to itself included.
     steps : callable or None
@@ -113,9 +113,6 @@ class Phase:
         How often ranks go through them, pass after pass.
     before : tuple of Phase
         Phases that ranks come from without a barrier.
-    peers : callable or None
-        Returns with how many ranks of other nodes the busiest rank exchanges
-        messages; None where nothing is sent.
     total : Demand
         All bytes of the phase.
     a_node : float
@@ -125,7 +122,7 @@ class Phase:
     """
 
     name: str
-    job: Job
+    job: Seating
     traffic: Traffic
     steps: Steps | None = None
     in_turn: float = 1.0
@@ -135,7 +132,6 @@ class Phase:
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
     before: tuple[Phase, ...] = ()
-    peers: Callable[[], float] | None = None
     total: Demand = field(init=False)
     a_node: float = field(init=False)
     inside: float = field(init=False)

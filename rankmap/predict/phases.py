@@ -15,7 +15,6 @@ computation: what is added up here is what the network has to do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
@@ -27,13 +26,13 @@ from rankmap.pattern.structured import Lines
 from rankmap.pattern.training import Training
 from rankmap.predict import collectives, lines, neighbours
 from rankmap.predict.algorithms import algorithms
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Pattern, job: Job, size: float, algorithm: str, steps: int | None = None
+    pattern: Pattern, job: Seating, size: float, algorithm: str, steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the phases of a pattern, which follow each other.
 
@@ -41,7 +40,7 @@ def phases(
     ----------
     pattern : Pattern
         Fitted to the ranks.
-    job : Job
+    job : Seating
     size : float
         ``--bytes``.
     algorithm : str
@@ -67,7 +66,7 @@ def phases(
         before = (*before, phase)
 
 
-def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
+def _training_phases(pattern: Training, job: Seating, size: float) -> Iterator[Phase]:
     """Yield a phase for each axis that sends something."""
     nodes = len(job.rows)
     for axis, sent in pattern.sent().items():
@@ -76,8 +75,6 @@ def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase
             continue
         in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
         traffic = _axis_traffic(axis, job.node[groups], sent * size, in_turn, nodes)
-        others = groups.shape[1] - 1
-        peers = others if axis == "ep" else min(2, others)  # that a rank sends to or gets from
         yield Phase(
             axis,
             job,
@@ -85,7 +82,6 @@ def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase
             in_turn=in_turn,
             a_rank=at_once * in_turn if at_once > 1 else 0.0,
             sent=sent * size * (2 if axis == "pp" else 1),
-            peers=partial(float, peers if len(traffic.away()) else 0),
         )
 
 

@@ -10,7 +10,7 @@ from placement.network import Loads
 from rankmap.predict.constants import COUNTER, PROBES, ROUNDS, Constants
 from rankmap.predict.phase import Phase
 
-__all__ = ["contact_s", "histogram_s", "hops_by_class", "latency_s", "messages_s"]
+__all__ = ["histogram_s", "hops_by_class", "latency_s", "messages_s"]
 
 
 def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
@@ -59,13 +59,6 @@ def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
     """
     posted = phase.a_rank * known.message_us
     return max(posted, phase.a_node * known.nic_us / nics) * 1e-6
-
-
-def contact_s(phase: Phase, known: Constants) -> float:
-    """Return the seconds in which the busiest rank connects to its partners, one by one."""
-    if not known.contact_s or phase.peers is None:
-        return 0.0
-    return known.contact_s * phase.peers()
 
 
 def histogram_s(

@@ -57,21 +57,13 @@ class Cost(Protocol):
         """Return how to make each order that is searched for."""
 
 
-def without_time(slots: Slots, routing: str = "") -> str:
-    """Return why no time can be predicted on some slots; '' where it can.
-
-    Raises
-    ------
-    UsageError
-        A routing that does not apply.
-    """
+def without_time(slots: Slots) -> str:
+    """Return why no time can be predicted on some slots; '' where it can."""
     if slots.machine is None or slots.rows is None:
         return "no machine is named"
     try:
-        bandwidth = channels(slots.machine, routing).bandwidth
+        bandwidth = channels(slots.machine).bandwidth
     except UsageError as error:
-        if routing:
-            raise
         return error.message
     known = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
     return "" if np.isfinite(known).any() else f"{slots.machine.name} states no bandwidths"
@@ -83,7 +75,7 @@ class HopCost:
     Examples
     --------
     >>> import nidmap
-    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), "ring"))
+    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), nidmap.Job("ring")))
     >>> [cost.of(Placement(np.array(rows), np.ones(4, int))) for rows in ([0, 2, 1, 3], range(4))]
     [12.0, 8.0]
     """
@@ -153,8 +145,8 @@ class TimeCost:
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> cost = TimeCost(Predictor(m, "alltoall", 1, 1e9, latency=0))
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> cost = TimeCost(Predictor(m, nidmap.Job("alltoall", bytes=1e9)))
     >>> cost.of(Placement(np.arange(4), np.ones(4, int)))
     3.0
     """

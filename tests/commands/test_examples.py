@@ -54,7 +54,7 @@ PRINTED = {
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
     r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
-    r"|^(pattern show|slurm )"
+    r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )
@@ -147,7 +147,7 @@ def files(tmp_path_factory):
     (folder / "nidmap" / "config.toml").write_text('machine = "tree:16x32,bw=12.5"\n')
     four = "-m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 --strategy row-major"
     make(f"order {four}", "MPICH_RANK_ORDER")
-    make("order -m tree:4x16x6 --ppn 24 --grid 24x24x16 --strategy row-major", "a.slots")
+    make("order -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --strategy row-major", "a.slots")
     shutil.copy(ROOT / "site-configs" / "pizdaint.toml", folder / "mymachine.toml")
     (folder / "hosts.txt").write_text("nid00045\nnid00012\n")
     ranks = 384 * 24
@@ -192,7 +192,7 @@ def substituted(words):
 
 def quickened(words):
     """Leave out the search of ``auto``: what it finds is tested where it lives."""
-    if words[0] == "plan" and {"--pattern", "--grid"} & set(words):
+    if words[0] == "plan" and "--pattern" in words:
         return [*words, "--deadline", "0.1"]
     return [*words, "--strategy", "row-major"] if words[0] == "order" else words
 

@@ -9,8 +9,10 @@ import nidmap
 from placement.errors import ParseError, PlanError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, routings
+from placement.options import with_figures
 from placement.topologies import links, router_names
 from placement.traffic import Traffic
+from rankmap.predict import Job
 from tests.writers import write
 
 SPECS = (
@@ -102,7 +104,7 @@ def test_a_node_that_is_cut_off_is_left_out_of_a_plan(tmp_path, strategy):
 
 def test_an_order_of_the_ranks_goes_round_it(tmp_path):
     machine = down(tmp_path, "torus:4,bw=1", "x0 x1\nx2 x3\n")
-    plan = nidmap.plan(machine, 2, pattern="ring", latency=0, include=[0])
+    plan = nidmap.plan(with_figures(machine, latency=0), 2, job=Job("ring"), include=[0])
     assert plan.nodes.fold() == "nid[00000,00003]"
 
 

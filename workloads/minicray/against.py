@@ -27,6 +27,7 @@ from placement.network import Demand, Loads, loads
 from placement.support.array_types import Floats, Mask, Strs
 from rankmap.predict import Prediction
 from workloads.minicray import client
+from workloads.minicray.net import stated
 
 __all__ = [
     "Side",
@@ -134,10 +135,10 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     return there + back
 
 
-def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str, ...], str]:
-    """Return machine and routing to predict with: those of the mini-Cray where none is given."""
+def defaults(name: str, specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the machine to predict with: the mini-Cray's, and its routing, where none is given."""
     about = client.ask(name, {"do": "status"})
-    return specs or tuple(about["machine"]), routing or about["model"]
+    return stated(specs or tuple(about["machine"]), routing=about["routing"])
 
 
 def expected_bytes(

@@ -26,7 +26,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 _BUILDING: tuple[Callable[..., Any], ...] = (
     setting("--topology", ("tree", "none", "dragonfly"), "tree", "By what Slurm chooses nodes."),
     click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
-    click.option("--ecmp", is_flag=True, help="Spread flows over all shortest paths."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: such that links bind, not this computer."),
 )  # fmt: skip

@@ -14,9 +14,10 @@ from benchmarks.experiment.plots import PLOTS, draw
 from benchmarks.experiment.running import _of_phase, arms_for
 from benchmarks.experiment.summary import arms_table, rank_correlation, summary, text
 from placement.errors import UsageError
+from placement.options import with_figures
 from placement.plan import plan
 from placement.traffic import Traffic
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from workloads.minicray.against import factor, wire_loads
 from workloads.results import csv_text
 
@@ -52,7 +53,10 @@ def test_arms_take_free_nodes_and_every_slot_once(case):
 
 def test_nidmaps_choice_is_never_predicted_slower_than_slurms(case):
     machine, _, found = arms(case, 5)
-    model = Predictor(machine, case.pattern, case.ppn, case.size, "single", latency=0)
+    model = Predictor(
+        with_figures(machine, routing="single", latency=0),
+        Job(case.pattern, case.ppn, case.size, algorithm=""),
+    )
     time = {arm.name: model.time(arm.rows, arm.slots) for arm in found}
     assert time["nidmap"] <= time["slurm"] * (1 + 1e-9)
     assert time.get("order", 0) <= time["slurm"] * (1 + 1e-9)

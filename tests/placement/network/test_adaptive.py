@@ -339,7 +339,7 @@ def test_what_ways_weigh_is_loads_transposed(machine, seed):
     reference = Reference(machine)
     assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
     demand = Demand.of(machine, Traffic.of(a, b, random.random(20)))
-    routers = TouchedRouters(ways, demand)
+    routers = TouchedRouters.of(ways, demand)
     units = routers.units
     assume(len(units))
     touched = TouchedGroups(ways, routers, np.setdiff1d(np.arange(ways.count), units))
@@ -350,10 +350,14 @@ def test_what_ways_weigh_is_loads_transposed(machine, seed):
     weight = Places(*(random.random(table.shape) for table in places))
     count = len(units)
     weight.back[:, :count] = weight.out[:, :count].T
-    seen = Places(weight.inside * (ways.groups.local.joined[touched.shape] > 0), *weight[1:])
+    groups = ways.groups
+    real = np.zeros(groups.lanes)
+    real.reshape(-1)[groups.lane] = 1.0
+    real = real[ways.home[touched.members]]
+    seen = Places(weight.inside * real, *weight[1:])
     for minimal, weights in zip((total, nothing), touched.weigh_ways(seen), strict=True):
         load = touched.load(total, minimal)
-        inside = np.where(ways.groups.local.joined[touched.shape] > 0, load.inside, 0)
+        inside = np.where(real > 0, load.inside, 0)
         by_channel = (inside * seen.inside).sum() + (load.out * seen.out).sum()
         by_channel += (load.back * seen.back)[:, count:].sum()
         by_way = (total.away * weights.away).sum() + (total.home * weights.home).sum()
@@ -404,12 +408,22 @@ def test_no_demand_is_told_of_in_the_answer_to_another():
 )
 def test_prices_from_and_to_some_positions_are_those_of_all(specification):
     groups = group_ways_of(parse_spec(specification)).groups
-    draw, local, size = np.random.default_rng(0), groups.local, groups.width
-    price = draw.random((groups.count, size, size)) * (local.joined[groups.shape] > 0)
-    slots = np.arange(2)[:, None], draw.permuted(np.tile(np.arange(size), (2, 1)), axis=1)[:, :3]
-    gates = draw.random((groups.count, 4, size))
+    draw, local = np.random.default_rng(0), groups.local
+    price = groups.table(draw.random(len(groups.channels)))
+    share = draw.random((groups.count, 4, groups.width))
     every = local.priced(groups.shape, price)
-    leaving, entering, passing = local.priced_ends(groups.shape, price, slots, gates)
-    np.testing.assert_allclose(leaving, every[slots])
-    np.testing.assert_allclose(entering, every.transpose(0, 2, 1)[slots])
-    np.testing.assert_allclose(passing, gates @ every @ gates.transpose(0, 2, 1))
+    between = local.price_between(local.ends(groups.shape, share), price)
+    np.testing.assert_allclose(between, share @ every @ share.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("machine", ["hazelhen", "shaheen2", "lumi", "juwels-booster"])
+def test_what_goes_between_some_positions_is_carried_as_that_between_all(machine):
+    import nidmap
+
+    groups = group_ways_of(nidmap.load_machine(machine)).groups
+    draw, local = np.random.default_rng(0), groups.local
+    share, sent = draw.random((groups.count, 4, groups.width)), draw.random((groups.count, 4, 4))
+    share *= (local.joined.any(axis=2))[groups.shape][:, None, :]
+    flow = share.transpose(0, 2, 1) @ sent @ share
+    found = local.carry_between(local.ends(groups.shape, share), sent)
+    np.testing.assert_allclose(groups.inner(found), groups.inner(local.carry(groups.shape, flow)))

@@ -10,8 +10,9 @@ from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
 from placement.network.routes import walk
 from placement.network.tree import forest_of
+from placement.options import with_figures
 from placement.traffic import Traffic
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 SIZES = (4, 2, 4, 3)
 CONF = (
@@ -80,5 +81,7 @@ def test_walks_and_prices_know_the_cables(machine, amounts):
     ("rows", "us"), [([0, 1, 2, 3], 8 / 3.6), ([0, 1, 4, 5], 40), ([0, 4, 6, 10], 40)]
 )
 def test_bytes_out_of_a_block_take_their_nodes_own_bandwidth(machine, rows, us):
-    ring = Predictor(machine, "ring", 1, 8e6, latency=0, process=float("inf"))
+    ring = Predictor(
+        with_figures(machine, latency=0, process=float("inf")), Job("ring", 1, 8e6, algorithm="")
+    )
     assert ring.time(np.array(rows)) == pytest.approx(us * 1e-6)

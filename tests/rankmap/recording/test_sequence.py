@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap import load_machine
+from placement.options import with_figures
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern.structured import Stencil
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.gain import Placed, time_range
 from rankmap.recording import Collective, Phase, Recording
 from rankmap.recording.file import save_recording
@@ -103,15 +104,15 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 @pytest.mark.parametrize("size", [10_000, 60_000, 600_000])
 def test_an_all_to_all_is_sent_as_the_library_does_it(tmp_path, mpi, size):
-    machine = load_machine("torus:4x3,bw=1,injection=3", f"known:mpi={mpi}")
+    machine = load_machine(f"torus:4x3,bw=1,injection=3,latency=0,mpi={mpi}")
     found = alltoall(list(GRID), size), alltoall(list(GRID.T), size)
-    asked = {"ppn": 1, "algorithm": "library", "latency": 0}
-    named = predict(machine, np.arange(12), "fft:3x4", bytes=size, **asked).time_s
+    asked = {"ppn": 1, "algorithm": "library"}
+    named = predict(machine, np.arange(12), Job("fft:3x4", bytes=size, **asked)).time_s
     assert seconds(tmp_path, machine, *found) == pytest.approx(10 * named, rel=1e-3)
 
 
 def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
-    machine = load_machine("minicray:torus", "known:routing=single,process=inf,mpi=mpich")
+    machine = load_machine("minicray:torus,routing=single,process=inf,mpi=mpich")
     few, many = (
         [alltoall(list(GRID), 60_000, calls), alltoall(list(GRID.T), 60_000, calls)]
         for calls in (10, 40)
@@ -119,8 +120,10 @@ def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
     took = seconds(tmp_path, machine, *few)
     assert seconds(tmp_path, machine, *many) == pytest.approx(4 * took, rel=1e-6)
     named = predict(
-        machine, np.arange(12), "fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise", latency=0
-    ).time_s  # fmt: skip
+        with_figures(machine, latency=0),
+        np.arange(12),
+        Job("fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise"),
+    ).time_s
     assert took == pytest.approx(10 * named, rel=0.15)
 
 
@@ -128,7 +131,9 @@ def seconds(folder, machine, *found):
     """Return what a recording of these phases is predicted to take."""
     path = str(folder / "app.npz")
     save_recording(Recording(12, 1.0, found), path)
-    return predict(machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0).time_s
+    return predict(
+        with_figures(machine, latency=0), np.arange(12), Job(f"measured:{path}", ppn=1, bytes=1.0)
+    ).time_s
 
 
 def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorded(tmp_path):
@@ -137,7 +142,9 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
     for calls in (1, 100):
         path = tmp_path / f"{calls}.npz"
         save_recording(Recording(12, 1.0, (halo((3, 4), 50_000, calls=calls),)), str(path))
-        one = Predictor(machine, f"measured:{path}", latency=0, process=np.inf)
+        one = Predictor(
+            with_figures(machine, latency=0, process=np.inf), Job(f"measured:{path}", algorithm="")
+        )
         found[calls] = time_range(one, Placed(np.arange(12)))
         (queues,) = found[calls].unknowns
         assert queues.name == "queues"

@@ -75,7 +75,7 @@ def test_routings_that_are_the_same_here_are_named():
 
 
 def test_a_routing_that_the_machine_is_said_to_have_does_not_count():
-    one, other = choice("minicray:dragonfly"), choice("minicray:dragonfly known:routing=single")
+    one, other = choice("minicray:dragonfly"), choice("minicray:dragonfly,routing=single")
     assert one[2].table.routings == other[2].table.routings
     assert [f.name for f in one[2].table.flows] == [f.name for f in other[2].table.flows]
 
