@@ -49,8 +49,8 @@ def test_every_command_knows_where_it_is(inside, cluster, home):
         ("nodes", "info", listed),
         ("nodes", "sort", listed),
         ("plan", "-N", "8"),
-        ("order", "--nodes", listed, "--grid", "2x2"),
-        ("score", "--nodes", listed, "--grid", "2x2", "--strategy", "row-major"),
+        ("order", "--nodes", listed, "--pattern", "stencil:2x2"),
+        ("score", "--nodes", listed, "--pattern", "stencil:2x2", "--strategy", "row-major"),
         ("predict", "--nodes", listed, "--pattern", "alltoall", "--bytes", "1MB"),
         ("compare", "-N", "8", "--pattern", "alltoall", "--strategies", "compact,spread"),
     )
