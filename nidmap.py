@@ -82,6 +82,7 @@ _COMMANDS = {
     "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
+    "jobs": ("rankmap.commands.jobs:jobs", "Show how jobs sat, and what they could have gained."),
     "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
     "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
     "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),

@@ -21,9 +21,9 @@ import numpy as np
 import nidmap
 from placement.accounting.reading import read_jobs
 from placement.accounting.record import JobRecord
-from placement.accounting.seats import free_at_starts, seat_jobs
+from placement.accounting.seats import Seats, free_at_starts, seat_jobs
 from placement.lookup import nodes_of
-from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
+from rankmap.past_jobs.judging import Judge, Verdict, judge_jobs, search_best
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,22 +113,24 @@ def _tell(done: float, text: str) -> None:
         click.echo(f"\r{text}", nl=False, err=True)
 
 
-def _compare(machine: Machine, seats, verdicts, sample: int) -> None:  # type: ignore[no-untyped-def]
-    """Hold quick answers of a sample of the jobs of several nodes against full searches."""
-    some = [v for v in verdicts if v.nodes > 1 and v.nodes <= 512]
-    rng = np.random.default_rng(3)
-    picked = {some[k].job: some[k] for k in rng.choice(len(some), min(sample, len(some)), False)}
-    judge = Judge(machine)
+def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: int) -> None:
+    """Hold quick answers of a sample against full searches: half of it jobs that sat worse."""
+    rng, judge = np.random.default_rng(3), Judge(machine)
+    several = [v for v in verdicts if 1 < v.nodes <= 256]
+    worse = [v for v in several if v.slowdown.likely >= 1.05]
+    picked: dict[int, Verdict] = {}
+    for some in (several, worse):
+        chosen = rng.permutation(len(some))[: sample // 2].tolist()
+        picked |= {some[k].job: some[k] for k in chosen}
     pairs = []
     for job, free in free_at_starts(seats, machine.compute, list(picked)):
-        full = search_best(judge, seats, picked[job], free)
-        pairs.append((picked[job].slowdown, full.slowdown))
-        quick = " ".join(f"{x:.2f}" for x in picked[job].slowdown)
-        said = " ".join(f"{x:.2f}" for x in full.slowdown)
-        click.echo(f"  {picked[job].nodes:4} nodes: quick {quick}  full {said}")
-    quick, full = (np.array([p[k] for p in pairs]) for k in (0, 1))
-    error = np.log(quick[:, 1] / full[:, 1])
-    inside = (full[:, 1] >= quick[:, 0] * 0.99) & (full[:, 1] <= quick[:, 2] * 1.01)
+        found = search_best(judge, seats, picked[job], free)
+        pairs.append((picked[job].slowdown, found.slowdown))
+        ends = (" ".join(f"{x:.2f}" for x in span) for span in pairs[-1])
+        click.echo(f"  {picked[job].nodes:4} nodes: quick, full: {'   '.join(ends)}")
+    both = np.array(pairs)
+    error = np.log(both[:, 0, 1] / both[:, 1, 1])
+    inside = (both[:, 1, 1] >= both[:, 0, 0] * 0.99) & (both[:, 1, 1] <= both[:, 0, 2] * 1.01)
     click.echo(
         f"{len(pairs)} jobs: quick/full geometric mean {math.exp(error.mean()):.2f}, "
         f"rms {math.exp(math.sqrt((error**2).mean())):.2f} x; full inside quick's range: "

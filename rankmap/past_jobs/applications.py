@@ -37,6 +37,9 @@ ASSUMED_SHARE = Span(0.05, 0.2, 0.5)
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
+#: At least and at most. No tuple: msgspec 0.22 ends in a fault of memory at one beside a number.
+Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
+
 
 class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What the jobs of one application send.
@@ -47,7 +50,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Of the jobs that are meant; ``*`` and ``?`` stand for anything.
     pattern : str
         As ``--pattern``; '' where it is not known.
-    communication : float, (float, float) or None
+    communication : float, [float, float] or None
         Share of a job's time that it communicates, or at least and at most;
         None: `ASSUMED_SHARE`.
     ppn : int
@@ -59,7 +62,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     name: str = "*"
     user: str = "*"
     pattern: str = ""
-    communication: Share | tuple[Share, Share] | None = None
+    communication: Share | Ends | None = None
     ppn: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
     bytes: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
@@ -69,7 +72,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
         Examples
         --------
-        >>> Application(communication=0.3).share, Application(communication=(0.25, 0.75)).share
+        >>> Application(communication=0.3).share, Application(communication=[0.25, 0.75]).share
         (Span(low=0.3, likely=0.3, high=0.3), Span(low=0.25, likely=0.5, high=0.75))
         """
         if self.communication is None:

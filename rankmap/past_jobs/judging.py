@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import msgspec
 import numpy as np
 
 from placement.accounting.seats import Seats, free_at_starts
@@ -34,7 +35,7 @@ from rankmap.predict.gain import Gains, Placed
 __all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
 
 #: Planners of which the best one counts.
-PLANNERS = ("level-spread", "compact", "hilbert", "spread")
+PLANNERS = ("level-spread", "spread", "compact")
 
 #: A job that is slower by no larger share than this sits as well as it could.
 ALIKE = 0.01
@@ -117,13 +118,13 @@ class Judge:
 
     def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
         """Return how one job sat, where these nodes were free beside its own."""
-        rows = seats.of(job).astype(np.int64)
+        rows = seats.of(job)
         application = application_of(seats.jobs[job], self.applications)
         usable = self.usable(rows, free)
         try:
             slowdown, best = self._slowdown(rows, usable, application)
         except UsageError:  # the pattern is for another number of ranks
-            application = replace_pattern(application)
+            application = forget_pattern(application)
             slowdown, best = self._slowdown(rows, usable, application)
         return Verdict(
             job,
@@ -179,10 +180,9 @@ class Judge:
         return all(a <= b * (1 + ALIKE) for a, b in zip(own, self._ideal[key], strict=True))
 
 
-def replace_pattern(application: Application) -> Application:
-    """Return an application of which nothing is known but what it states besides a pattern."""
-    share = application.share
-    return Application(communication=(share.low, share.high), ppn=application.ppn)
+def forget_pattern(application: Application) -> Application:
+    """Return an application whose pattern is not known."""
+    return msgspec.structs.replace(application, pattern="", bytes=None)
 
 
 def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
@@ -277,7 +277,7 @@ def _in_parallel(
     waiting: deque[Future[list[Verdict]]] = deque()
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(judge, seats)) as pool:
         try:
-            while chunk := [(job, np.packbits(free)) for job, free in islice(sweep, _CHUNK)]:
+            while chunk := [(job, _pack(free)) for job, free in islice(sweep, _CHUNK)]:
                 waiting.append(pool.submit(_judge_chunk, chunk))
                 if len(waiting) > 2 * workers:
                     yield waiting.popleft().result()
@@ -287,17 +287,22 @@ def _in_parallel(
             pool.shutdown(cancel_futures=True)
 
 
+def _pack(free: Mask) -> bytes:
+    return np.packbits(free).tobytes()
+
+
 def _begin(judge: Judge, seats: Seats) -> None:
     _worker[:] = [(judge, seats)]
 
 
-def _judge_chunk(chunk: list[tuple[int, Mask]]) -> list[Verdict]:
+def _judge_chunk(chunk: list[tuple[int, bytes]]) -> list[Verdict]:
     judge, seats = _worker[0]
     size = len(judge.machine)
-    return [
-        judge.verdict(seats, job, np.unpackbits(packed, count=size).astype(bool))
+    masks = (
+        (job, np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size).astype(bool))
         for job, packed in chunk
-    ]
+    )
+    return [judge.verdict(seats, job, free) for job, free in masks]
 
 
 # --- one of them, with all that there is ----------------------------------------------
@@ -320,7 +325,7 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
     Verdict
         Its range is that of `rankmap.predict.gain.Gains`: over what is not known of the machine.
     """
-    rows = seats.of(verdict.job).astype(np.int64)
+    rows = seats.of(verdict.job)
     application = application_of(seats.jobs[verdict.job], judge.applications)
     usable = judge.usable(rows, free)
     spanned: list[Span] = []
