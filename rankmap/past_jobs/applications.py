@@ -111,7 +111,7 @@ def read_applications(source: str) -> tuple[Application, ...]:
     text = load(source)
     try:
         found = msgspec.convert(tomllib.loads(text), _File).application
-    except (msgspec.ValidationError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:  # no TOML: ValueError
         what = printable(str(error), 200) or "nested too deeply"
         hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
         raise ParseError(source, 0, what, hint) from None

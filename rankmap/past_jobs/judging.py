@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -270,7 +272,6 @@ def _in_parallel(
     judge: Judge, seats: Seats, sweep: Iterator[tuple[int, Mask]]
 ) -> Iterator[list[Verdict]]:
     """Yield verdicts chunk by chunk; no more chunks wait than there are workers to take them."""
-    from collections import deque
     from concurrent.futures import Future, ProcessPoolExecutor
 
     workers = len(os.sched_getaffinity(0))
@@ -292,6 +293,7 @@ def _pack(free: Mask) -> bytes:
 
 
 def _begin(judge: Judge, seats: Seats) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
     _worker[:] = [(judge, seats)]
 
 
