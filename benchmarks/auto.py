@@ -34,9 +34,12 @@ from benchmarks.timing import calibration, process, table
 from nidmap import plan
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
+from placement.options import with_figures
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from rankmap import orders
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job
 from rankmap.slots import Slots
 
 if TYPE_CHECKING:
@@ -82,7 +85,9 @@ def routes(machine, free):
     for i, a in enumerate(free):
         for j, b in enumerate(free):
             if i != j:
-                load = loads(machine, Demand.pairs(machine, np.array([a]), np.array([b]), 1.0)).load
+                load = loads(
+                    machine, Demand.of(machine, Traffic.of(np.array([a]), np.array([b]), 1.0))
+                ).load
                 out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
                 out[i, j, len(found) + i] = 1 / (own[a] * 1e9)
                 out[i, j, len(found) + len(free) + j] = 1 / (own[b] * 1e9)
@@ -173,12 +178,11 @@ def exhaustive(cases=60, seed=0, most=20):
         mask[free] = True
         began = time.perf_counter()
         found = plan(
-            machine,
+            with_figures(machine, latency=0),
             count,
+            job=Job(pattern),
             strategy="auto",
             candidates=mask,
-            pattern=pattern,
-            latency=0,
             deadline=60,
         )
         took.append(time.perf_counter() - began)
@@ -234,9 +238,13 @@ def simgrid(cases=40, seed=0):
             free[rng.integers(len(free))] = True
         pattern = str(rng.choice(["alltoall", f"stencil:{'x'.join(map(str, dims))}"]))
         found = plan(
-            machine, count, strategy="auto", candidates=free, pattern=pattern, latency=0,
+            with_figures(machine, latency=0),
+            count,
+            job=Job(pattern),
+            strategy="auto",
+            candidates=free,
             deadline=60,
-        )  # fmt: skip
+        )
         default = plan(machine, count, strategy="slurm-none", candidates=free)
         auto = ran(python, job, found.rows[cast("Order", found.order).node], pattern, dims)
         base = ran(python, job, default.rows, pattern, dims)

@@ -128,4 +128,5 @@ def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: in
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2], *map(int, sys.argv[2:]))
+    words = [*sys.argv[1:], *("lumi", "100000", "0")[len(sys.argv) - 1 :]]
+    main(words[0], int(words[1]), int(words[2]))

@@ -28,8 +28,8 @@ import numpy as np
 import nidmap
 from benchmarks.timing import table
 from placement.errors import NidmapError
+from placement.plan import request_for
 from placement.planners import PREDICTING, find, names
-from placement.request import Request
 from placement.scheduler.baseline import baseline_of
 from placement.site import site_names
 from rankmap import orders
@@ -168,7 +168,9 @@ def divisors(number: int) -> list[int]:
 def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str, float]:
     """Return the seconds of every planner with rank r on slot r, and with every order by name."""
     machine = model.machine
-    request = Request(question.count, question.free)
+    request = request_for(
+        machine, question.count, candidates=question.free, baseline=baseline_of(machine, "")
+    )
     seconds: dict[str, float] = {}
     for name in names():
         if name in PREDICTING:

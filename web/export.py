@@ -66,7 +66,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
             text, wanted.ppn, wanted.pattern, wanted.bytes, order=wanted.order,
             slots=wanted.slots, links=300,
         )  # fmt: skip
-        said = describe(machine, now.free(machine), job)
+        said = describe(machine, now.offer(machine), job)
         down = int((kinds(machine, now)[marks[0].rows] == list(KINDS).index("down")).sum())
         said["sentence"] += f"; {down} of them {'is' if down == 1 else 'are'} down" if down else ""
         sentence = said["sentence"]
@@ -98,15 +98,15 @@ def _colours_of(
     """Return how a page colours its nodes, with the figures that it cannot ask a server for."""
     from web import figures
 
-    free = now.free(machine)
+    offer = now.offer(machine)
     if wanted.colour == "rank":
         nodes = nodes_of(machine, marks[0].rows).fold()
         order = wanted.order or "row-major"
         job = requests.Order(nodes, wanted.ppn, wanted.pattern, order, wanted.slots)
-        return {"way": "rank", "ranks": figures.order(machine, free, job)}
+        return {"way": "rank", "ranks": figures.order(machine, offer, job)}
     if wanted.colour == "hops":
         start = wanted.focus or f"#{marks[0].rows[0]}"
-        return {"way": "hops", "hops": figures.hops(machine, free, requests.Hops(start))}
+        return {"way": "hops", "hops": figures.hops(machine, offer, requests.Hops(start))}
     group = f"level:{machine.topology.levels[0]}"
     return {"way": group if wanted.colour == "group" else wanted.colour}
 

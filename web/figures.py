@@ -1,6 +1,6 @@
 """The figures behind the page, by the same functions as the command line's.
 
-Each takes the machine, the mask of its free nodes and a request, and returns
+Each takes the machine, the nodes that plans may choose from and a request, and returns
 what JSON takes; they run in processes of their own (`web.workers`), where a
 long one can be ended.
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints, Mask
     from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Predictor
+    from rankmap.predict import Job, Predictor
     from rankmap.search.budget import Moment
     from rankmap.slots import Slots
+    from web.snapshot import Offer
 
 
 __all__ = ["compare", "describe", "hops", "order", "plan", "sentence", "takes_long"]
@@ -60,7 +60,7 @@ def takes_long(wanted: msgspec.Struct) -> bool:
 # --- describe -------------------------------------------------------------------------
 
 
-def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[str, Any]:
+def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[str, Any]:
     """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
     from placement.plan import spans
     from web import link_loads
@@ -85,7 +85,7 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
         found = model.ranged(slots, order)
         said["prediction"] = link_loads.document(found, wanted.links)
         said["notes"] = list(found.notes)
-        said["default"] = _default(model, free, Placed(rows, order), found.time_s)
+        said["default"] = _default(model, offer.free, Placed(rows, order), found.time_s)
         said["sentence"] = sentence(machine, said, link_loads.busiest(found))
     except NidmapError as error:
         said["reason"] = str(error)
@@ -95,20 +95,19 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
 def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
     """Return the order that is asked for; None for the one that every launcher makes."""
     from rankmap.order import Order
-    from rankmap.predict.job_pattern import fit_pattern
 
     if wanted.slots:
         return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)
     if wanted.order in _AS_IS:
         return None
-    return _new_order(slots, fit_pattern(model.pattern, slots), wanted.order, {"predictor": model})
+    return _new_order(slots, model.job, wanted.order)
 
 
-def _new_order(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
+def _new_order(slots: Slots, job: Job, strategy: str) -> Order:
     """Return a new order, as ``nidmap order`` makes it."""
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, pattern, _order_name(strategy), job)
+    return order_by_strategy(slots, job, _order_name(strategy))
 
 
 def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
@@ -181,7 +180,7 @@ def _count_sentence(machine: Machine, said: dict[str, Any]) -> str:
 # --- compare, plan, order, hops -------------------------------------------------------
 
 
-def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str, Any]:
+def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[str, Any]:
     """Set plans side by side, as ``nidmap compare`` does, each with its nodes and links.
 
     A row whose nodes were chosen together with an order of the ranks has it as
@@ -198,13 +197,15 @@ def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str,
         [_order_name(order) for order in wanted.orders],
         told=_report_row,
         progress=_report_search,
-        candidates=_candidates(machine, free, wanted.from_),
+        candidates=_candidates(machine, offer.free, wanted.from_),
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         kind=wanted.kind,
+        promised=offer.promised,
     )
     said = found.document() | {"schema": "nidmap.page-compare/1"}
+    said["notes"] += offer.notes
     for row, entry in zip(said["rows"], found.entries, strict=True):
         row["node_rows"] = entry.plan.rows.tolist()
         row["own_order"] = entry.plan.facts["predicted"].get("order")
@@ -213,31 +214,32 @@ def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str,
     return said
 
 
-def plan(machine: Machine, free: Mask, wanted: requests.Plan) -> dict[str, Any]:
+def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any]:
     """Choose nodes: the document that ``nidmap plan --json`` prints."""
     from placement.commands.plan_report import plan_document
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
 
-    strategy, pattern = _strategy(wanted), _pattern(wanted.pattern)
-    job: dict[str, Any] = {}
+    strategy, job = _strategy(wanted), None
     if strategy in PREDICTING:
-        _refuse_ranks(wanted.count, wanted.ppn)
-        job = {"pattern": pattern or "alltoall", "ppn": wanted.ppn, "bytes": wanted.bytes,
-               "progress": _report_search}  # fmt: skip
+        job = _job(wanted, wanted.count)
     chosen = choose(
         machine,
         wanted.count,
         strategy=strategy,
-        candidates=_candidates(machine, free, wanted.from_),
+        candidates=_candidates(machine, offer.free, wanted.from_),
         include=_rows(machine, wanted.include),
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         kind=wanted.kind,
-        **{key: value for key, value in job.items() if value is not None},
+        promised=offer.promised,
+        job=job,
+        progress=_report_search,
     )
-    return plan_document(machine, chosen, wanted.seed)
+    said = plan_document(machine, chosen, wanted.seed)
+    said["warnings"] += offer.notes
+    return said
 
 
 def _report_row(done: float, text: str) -> None:
@@ -259,10 +261,10 @@ def _report_search(now: Moment) -> bool:
 def _strategy(wanted: requests.Plan) -> str:
     from placement.plan import usual_strategy
 
-    return wanted.strategy or usual_strategy({"pattern": wanted.pattern} if wanted.pattern else {})
+    return wanted.strategy or usual_strategy(wanted)
 
 
-def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any]:
+def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, Any]:
     """Order ranks on nodes, as ``nidmap order`` does, or write an order that is known.
 
     The document that ``nidmap order --json`` prints is under ``order``.
@@ -271,9 +273,10 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
     from rankmap.emit.document import document
     from rankmap.order import Order
     from rankmap.pattern import parse_pattern
+    from rankmap.predict import Job
     from rankmap.slots import Slots, parse_counts
 
-    del free
+    del offer
     rows = rows_of(machine, wanted.nodes)
     _refuse_ranks(len(rows), wanted.ppn)
     slots = Slots(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
@@ -281,7 +284,7 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
     if wanted.slots:
         found = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
     else:
-        found = _new_order(slots, pattern, wanted.strategy, {})
+        found = _new_order(slots, Job(wanted.pattern), wanted.strategy)
     return {
         "schema": "nidmap.page-order/1",
         "order": document(found),
@@ -297,8 +300,9 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
 def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
-    for a, b, _ in pattern.edges(1 << 18):
-        total += len(a)
+    for edges in pattern.edges(1 << 18):
+        a, b = edges.source, edges.target
+        total += len(edges)
         if total > _MOST_EDGES:
             return None
         blocks += [np.stack([a, b]), np.stack([b, a])]
@@ -308,29 +312,31 @@ def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
     return {"offsets": offsets.tolist(), "ranks": other[at].tolist()}
 
 
-def hops(machine: Machine, free: Mask, wanted: requests.Hops) -> dict[str, Any]:
+def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any]:
     """Return how many links the shortest way has from one node's router to every other's.
 
     With a routing they are the mean of the ways that it takes.
     """
     from placement.network import channels, routings
     from placement.network import hops as count
-    from placement.topologies import router_count
+    from placement.network.rails import rails_of
 
-    del free
+    del offer
     row = int(rows_of(machine, wanted.from_)[0])
-    router = machine.router[:, 0]
-    if router[row] < 0:
+    if (machine.router[row] < 0).all():
         raise UsageError(f"{machine.names[row]} hangs on no router")
-    others = np.unique(router[(router >= 0) & (router != router[row])]).astype(np.int64)
-    found = np.zeros(router_count(machine))
-    here = np.full(len(others), router[row], dtype=np.int64)
+    others = np.flatnonzero((machine.router >= 0).any(axis=1))
+    ends = np.stack(rails_of(machine).first_ends(np.array([row]), others))
+    pairs, which = np.unique(ends[:, ends[0] != ends[1]], axis=1, return_inverse=True)
     routing = wanted.routing or ("minimal" if "minimal" in routings(machine) else "")
-    found[others] = count(machine, here, others, routing).sum(axis=1)
+    found = np.full(len(machine), -1.0)
+    found[others] = 0.0
+    steps = count(machine, pairs[0], pairs[1], routing).sum(axis=1)
+    found[others[ends[0] != ends[1]]] = steps[which.reshape(-1)]
     return {
         "from": row,
         "name": str(machine.names[row]),
-        "hops": np.where(router >= 0, np.round(found[np.maximum(router, 0)], 3), -1).tolist(),
+        "hops": np.round(found, 3).tolist(),
         "kinds": list(channels(machine, routing).kinds),
     }
 
@@ -343,11 +349,15 @@ def _predictor(
 ) -> Predictor:
     from rankmap.predict import Predictor
 
+    return Predictor(machine, _job(wanted, nodes))
+
+
+def _job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
+    """Return the job that is asked about, where a page may ask about so many ranks."""
+    from rankmap.predict import Job
+
     _refuse_ranks(nodes, wanted.ppn)
-    pattern = _pattern(wanted.pattern)
-    return Predictor(
-        machine, pattern, wanted.ppn, wanted.bytes, wanted.routing, algorithm="library"
-    )
+    return Job(_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:

@@ -39,6 +39,10 @@ Words = Annotated[list[Word], Meta(max_length=8)]
 Kind = Annotated[Word, Meta(
     description="Nodes of this kind, one of the machine's choices; any: of all kinds in one job.")
 ]  # fmt: skip
+Partition = Annotated[Word, Meta(
+    description="Nodes of one of Slurm's partitions; the default one where neither it nor from "
+    "is given.")
+]  # fmt: skip
 #: The asker's own name for a question that may take long.
 Question = Annotated[Word, Meta(
     description="A name: a new question takes the place of an old one of the same name.")
@@ -84,7 +88,6 @@ class Describe(Struct, forbid_unknown_fields=True):
     ppn: Ppn = 1
     pattern: Word = "alltoall"
     bytes: Size | None = None
-    routing: Word = ""
     order: Word = ""
     slots: Slots = []
     links: Links = 200
@@ -97,12 +100,12 @@ class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     ppn: Ppn = 1
     pattern: Word = "alltoall"
     bytes: Size | None = None
-    routing: Word = ""
     strategies: Words = []
     orders: Words = []
     from_: Text = ""
     exclude: Text = ""
     kind: Kind = ""
+    partition: Partition = ""
     per_blade: Blade = 4
     seed: Seed = 0
     links: Links = 50
@@ -121,6 +124,7 @@ class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     exclude: Text = ""
     include: Text = ""
     kind: Kind = ""
+    partition: Partition = ""
     per_blade: Blade = 4
     seed: Seed = 0
     question: Question = ""

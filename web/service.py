@@ -14,12 +14,11 @@ import msgspec
 from placement import __version__
 from placement.errors import UsageError, error_text, printable
 from placement.lookup import nodes_of
-from web import figures, layout
+from web import figures, layout, requests
 from web.answers import Document, json_document, page_files
 from web.columns import document as machine_columns
 from web.guard import Guard
 from web.page import STATIC
-from web.requests import BODY, TEXT
 from web.slowdowns import slowdowns
 from web.snapshot import SLURM, Snapshot, ask, of_dump
 from web.workers import Lane
@@ -176,7 +175,7 @@ class Service:
             "live": bool(self.live.sources),
             "refresh": self.live.every if self.live.sources else 0,
             "version": __version__,
-            "limits": {"body": BODY, "text": TEXT, "marks": 32},
+            "limits": {"body": requests.BODY, "text": requests.TEXT, "marks": 32},
         }
         whole = layout.document(self.machine)
         views = {"": whole, **layout.parts(whole)}
@@ -185,9 +184,12 @@ class Service:
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
         """Return one of `web.figures` as JSON; a search's reports are told."""
         lane = self.long if figures.takes_long(wanted) else self.short
-        free = self.live.snapshot.free(self.machine)
-        question = getattr(wanted, "question", "")
-        return await lane.json(getattr(figures, name), free, wanted, question=question, told=told)
+        now, partition = self.live.snapshot, ""
+        if isinstance(wanted, (requests.Compare, requests.Plan)):
+            usual = "" if wanted.from_.strip() else now.default_partition
+            partition = wanted.partition or usual
+        offer, question = now.offer(self.machine, partition), getattr(wanted, "question", "")
+        return await lane.json(getattr(figures, name), offer, wanted, question=question, told=told)
 
     async def slowdowns(self) -> bytes:
         """Return `web.slowdowns.slowdowns` as JSON, made anew when the jobs have changed since."""

@@ -32,12 +32,14 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     from rankmap.past_jobs.applications import UNKNOWN
     from rankmap.past_jobs.judging import Judge
 
+    inside = {name: now.offer(machine, name).free for name in now.partitions}
     judge, seats = Judge(machine), _seat(now)
     largest = np.argsort(-seats.counts, kind="stable")
     said, late = [], False
     for job, free in free_at_starts(seats, now.free(machine), largest):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
-        verdict = None if late else judge.verdict(seats, job, free)
+        open_ = free & inside.get(now.jobs[job].partition, free)
+        verdict = None if late else judge.verdict(seats, job, open_)
         said.append(now.jobs[job].document() | _figures(verdict))
     return {
         "schema": "nidmap.slowdowns/2",

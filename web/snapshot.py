@@ -9,15 +9,15 @@ import os
 import re
 import shutil
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import find_rows
 from placement.machine import FREE_STATES, Machine
-from placement.scheduler.availability import counts_of, is_down
+from placement.scheduler.availability import counts_of, is_down, promised_rows
 from placement.support.reading import read_at_most, read_bytes
 from web.columns import code_column, folded_rows
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.accounting.record import JobRecord
+    from placement.nodelist import NodeList
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["SLURM", "Job", "Snapshot", "ask", "of_dump", "usual"]
+__all__ = ["SLURM", "Job", "Offer", "Snapshot", "ask", "of_dump", "usual"]
 
 SCHEMA = "nidmap.state/1"
 
@@ -75,6 +76,22 @@ class Job:
         return said | ({"user": self.user} if self.user else {})
 
 
+class Offer(NamedTuple):
+    """The nodes that a plan may choose from.
+
+    Attributes
+    ----------
+    free : bool (n,)
+    promised : bool (n,) or None
+        Those of them that are left to pending jobs which name them.
+    notes : tuple of str
+    """
+
+    free: Mask
+    promised: Mask | None = None
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """States and jobs of a machine's n nodes.
@@ -86,6 +103,12 @@ class Snapshot:
     state : str (n,)
     planned : bool (n,)
     jobs : tuple of Job
+    partitions : dict of str to int64 (k,)
+        Rows of each of Slurm's partitions, by its name.
+    default_partition : str
+        Where a job goes that names none; '' where nothing says.
+    promised : dict of str to NodeList
+        The nodes that pending jobs name, by the job's id.
     unknown : int
         Nodes of the source that the machine does not have.
     notes : tuple of str
@@ -103,6 +126,9 @@ class Snapshot:
     state: Strs
     planned: Mask
     jobs: tuple[Job, ...] = ()
+    partitions: dict[str, Ints] = field(default_factory=dict)
+    default_partition: str = ""
+    promised: dict[str, NodeList] = field(default_factory=dict)
     unknown: int = 0
     notes: tuple[str, ...] = ()
     taken: float | None = None
@@ -116,6 +142,26 @@ class Snapshot:
         for job in self.jobs:
             usable[job.rows] = False
         return np.asarray(machine.compute & usable)
+
+    def offer(self, machine: Machine, partition: str = "") -> Offer:
+        """Return what a plan may use now of one of Slurm's partitions; '': of all.
+
+        Raises
+        ------
+        UsageError
+            There is no such partition.
+        """
+        free = self.free(machine)
+        if partition:
+            if partition not in self.partitions:
+                known = ", ".join(self.partitions) or "none"
+                what = f"Slurm has no partition {printable(partition)!r}"
+                raise UsageError(what, f"there are {printable(known, 200)}")
+            inside = np.zeros_like(free)
+            inside[self.partitions[partition]] = True
+            free = free & inside
+        promised, note = promised_rows(machine, free, self.promised)
+        return Offer(free, promised, (note,) if note else ())
 
     def kinds(self, machine: Machine) -> NDArray[np.int8]:
         """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
@@ -145,9 +191,23 @@ class Snapshot:
             "free": int(self.free(machine).sum()),
             "counts": counts_of(self.state[machine.compute]),
             "jobs": [job.document() for job in self.jobs],
+            "partitions": self._partitions(machine),
             "unknown": self.unknown,
             "notes": list(self.notes),
         }
+
+    def _partitions(self, machine: Machine) -> list[dict[str, Any]]:
+        """Return Slurm's partitions with their nodes that compute and those that are free."""
+        free = self.free(machine)
+        return [
+            {
+                "name": name,
+                "count": int(machine.compute[rows].sum()),
+                "free": int(free[rows].sum()),
+                "default": name == self.default_partition,
+            }
+            for name, rows in self.partitions.items()
+        ]
 
 
 def _kind_of(word: str) -> int:
@@ -192,6 +252,22 @@ def _with_states(machine: Machine, bare: Snapshot, other: SlurmNodes | Machine) 
     planned = bare.planned.copy()
     state[at[known]], planned[at[known]] = other.state[known], other.planned[known]
     return replace(bare, state=state, planned=planned, unknown=int((~known).sum()))
+
+
+def _with_partitions(
+    machine: Machine, bare: Snapshot, names: Strs, partitions: Strs, default: str
+) -> Snapshot:
+    """Return a snapshot with Slurm's partitions; `partitions` are each node's, comma-separated."""
+    at = find_rows(machine.names, names)
+    every = np.array([""] * len(machine), dtype=partitions.dtype)
+    every[at[at >= 0]] = partitions[at >= 0]
+    words, which = np.unique(every, return_inverse=True)
+    listed = [text.split(",") for text in words.tolist()]
+    found = {
+        name: np.flatnonzero(np.isin(which, [k for k, of in enumerate(listed) if name in of]))
+        for name in sorted({name for of in listed for name in of if name})
+    }
+    return replace(bare, partitions=found, default_partition=default if default in found else "")
 
 
 def _with_jobs(
@@ -269,14 +345,17 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
 
 def _slurm(machine: Machine, users: bool) -> Snapshot:
     from placement.slurm.jobs import running_jobs
-    from placement.slurm.nodes import free_nodes
+    from placement.slurm.nodes import free_nodes, promised_nodes
 
     nodes, jobs = free_nodes(), running_jobs()
     found = _with_states(machine, of_dump(machine), nodes)
     if found.unknown == len(nodes):
         raise _stranger(machine, SLURM, "Slurm has", str(nodes.names[0]))
-    found = replace(found, source=SLURM, notes=nodes.notes, taken=time.time())
-    return _with_jobs(machine, found, jobs, users)
+    found = replace(
+        found, source=SLURM, notes=nodes.notes, taken=time.time(), promised=promised_nodes()
+    )
+    said = nodes.partitions, nodes.default_partition
+    return _with_jobs(machine, _with_partitions(machine, found, nodes.names, *said), jobs, users)
 
 
 def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
@@ -332,8 +411,13 @@ def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot
         free[rows_of(machine, text, source=path, repeats=True)] = True
         words = np.where(free, "idle", np.where(machine.compute, "allocated", machine.state))
         return replace(found, state=words, planned=np.zeros(len(machine), dtype=bool))
-    other = assemble([read_text(text, path)])
+    dump = read_text(text, path)
+    other = assemble([dump])
     found = _with_states(machine, found, other)
     if found.unknown == len(other):
         raise _stranger(machine, path, "it has", str(other.names[0]))
-    return found
+    partitions = dump.parameters.get("partitions")
+    if partitions is None or dump.nodes is None or dump.nodes.name is None:
+        return found
+    default = str(dump.parameters.get("default_partition", ""))
+    return _with_partitions(machine, found, dump.nodes.name, np.asarray(partitions), default)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask
 
-__all__ = ["Candidates", "candidates", "promised_rows"]
+__all__ = ["Candidates", "candidates"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +38,8 @@ class Candidates:
         Rows to have, and not to have.
     slurm : SlurmNodes or None
         What Slurm said of its nodes, where it was asked.
+    promised : bool (n,) or None
+        Free nodes that are left to the pending jobs which name them.
     """
 
     free: Mask | None
@@ -45,6 +47,7 @@ class Candidates:
     include: Ints
     exclude: Ints
     slurm: SlurmNodes | None
+    promised: Mask | None = None
 
     def kind(self, wanted: str) -> str:
         """Return the kind of nodes to take (`placement.scheduler.kinds`): any of a list's own."""
@@ -59,7 +62,7 @@ def candidates(
     exclude: str | None = None,
     **slurm: str | None,
 ) -> Candidates:
-    """Read what the options name, or ask Slurm what is idle where they want that.
+    """Read what the options name, or ask Slurm what is idle and promised where they want that.
 
     The nodes of the job that this runs in are free to it, whatever a dump
     says of them.
@@ -74,10 +77,16 @@ def candidates(
     **slurm
         ``partition``, ``constraint``, ``reservation``.
     """
-    asked = free = named = None
+    asked = free = named = promised = None
     if source == "idle" or any(slurm.values()):
+        from placement.scheduler.availability import promised_rows
+        from placement.slurm.nodes import promised_nodes
+
         asked = _ask_slurm(count, **slurm)
         free = _idle_rows(machine, asked)
+        promised, note = promised_rows(machine, free, promised_nodes())
+        if note:
+            warn(f"nidmap: {note}; --include takes them")
     elif source is not None:
         free, named = _free_and_named(machine, source)
     return Candidates(
@@ -86,6 +95,7 @@ def candidates(
         _listed_rows(machine, include, "--include"),
         _listed_rows(machine, exclude, "--exclude"),
         asked,
+        promised,
     )
 
 
@@ -151,23 +161,6 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
             "names none: -p chooses another"
         )
     return chosen
-
-
-def promised_rows(machine: Machine, free: Mask) -> Mask | None:
-    """Return the free nodes that pending jobs name, and say how many; None for none."""
-    from placement.slurm.nodes import promised_nodes
-
-    by_job = {
-        job: np.isin(machine.names, list(nodes)) & free for job, nodes in promised_nodes().items()
-    }
-    named = {job: mask for job, mask in by_job.items() if mask.any()}
-    if not named:
-        return None
-    promised: Mask = np.logical_or.reduce(list(named.values()))
-    jobs = ", ".join(list(named)[:4]) + (" …" if len(named) > 4 else "")
-    left_out = counted(int(promised.sum()), "idle node")
-    warn(f"nidmap: {left_out} left out, which pending jobs name ({jobs}); --include takes them")
-    return promised
 
 
 def _idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:

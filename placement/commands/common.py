@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import click
 
-from placement.errors import OutputError
+from placement.errors import OutputError, printable
 from placement.hooks import SERVICES, load
 from placement.support.suffixes import format_of_name
 
@@ -31,6 +31,7 @@ __all__ = [
     "machine_from",
     "machine_option",
     "machine_specs",
+    "named_specs",
     "quiet_option",
     "report_options",
     "say",
@@ -108,49 +109,16 @@ quiet_option = click.option(
 )
 
 
-def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``-m/--machine`` (default ``$NIDMAP_MACHINE``), ``--prefer``, ``--links-down``."""
-    machine = click.option(
-        "-m",
-        "--machine",
-        "specs",
-        multiple=True,
-        metavar="SPEC",
-        callback=_with_preference,
-        shell_complete=among("machine"),
-        help="Site name, TOML, dump file, '-' or e.g. torus:8x8x8; may repeat.",
-    )
-    prefer = click.option(
-        "--prefer",
-        type=click.Choice(["last"]),
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(prefer=value),
-        help="Where dumps contradict one another, take the last one; otherwise they are refused.",
-    )
-    down = click.option(
-        "--links-down",
-        metavar="FILE",
-        multiple=True,
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(links_down=value),
-        help="Links that are down, one per line, or today's list of links (rtr, ibnetdiscover).",
-    )
-    return machine(prefer(down(command)))
-
-
-def _with_preference(
-    context: click.Context, _: click.Parameter, specs: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the ``-m`` options with what ``--prefer`` and ``--links-down`` say."""
-    down = context.meta.get("links_down", ())
-    words = [f"prefer:{context.meta['prefer']}"] if context.meta.get("prefer") else []
-    words += [f"links-down:{source}" for source in down]
-    if not words:
-        return specs
-    given = machine_specs(specs, needed=bool(down))
-    return (*given, *words) if given else specs
+#: ``-m/--machine``; where it is not given, the machine is where one is (`placement.here`).
+machine_option = click.option(
+    "-m",
+    "--machine",
+    "specs",
+    multiple=True,
+    metavar="SPEC",
+    shell_complete=among("machine"),
+    help="Site, dump file or torus:8x8x8, with figures: ,process=2; repeats. Default: this one.",
+)
 
 
 #: What several commands say of a job that gets nodes which are alike.
@@ -184,18 +152,41 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def machine_from(specs: tuple[str, ...]) -> Machine:
-    """Load the machine that the ``-m`` options (or ``$NIDMAP_MACHINE``) name."""
+    """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
     from placement.load import load_machine
 
-    return load_machine(*machine_specs(specs))
+    named = named_specs(specs)
+    if named:
+        return load_machine(*named)
+    from placement.load import build, open_sources
+
+    sources = open_sources(*machine_specs(specs))
+    machine = build(sources)
+    from placement.support.quantities import counted
+
+    kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
+    taken = f"{printable(machine.name)} ({kind}), {sources.why}"
+    click.get_current_context().meta["machine_taken"] = taken
+    say(f"nidmap: machine {taken}; -m names another")
+    return machine
 
 
-def machine_specs(specs: tuple[str, ...], needed: bool = True) -> tuple[str, ...]:
-    """Return the ``-m`` options, or those that ``$NIDMAP_MACHINE`` names, separated by blanks."""
-    given = specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
-    if needed and not given:
-        raise click.UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE")
-    return given
+def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
+    from placement.here import configured
+
+    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured()
+
+
+def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the same, and where nothing is named the word for the machine that this is."""
+    named = named_specs(specs)
+    if named:
+        return named
+    context = click.get_current_context(silent=True)
+    partition = context.params.get("partition") if context is not None else None
+    partition = partition or os.environ.get("SLURM_JOB_PARTITION", "")
+    return (f"here:{partition.partition(',')[0]}",)
 
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:

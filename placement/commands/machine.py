@@ -65,6 +65,7 @@ def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     from placement.views.summary import summarise
 
     summary = summarise(machine_from(specs))
+    summary["taken"] = click.get_current_context().meta.get("machine_taken", "")
     if as_json:
         write_output(to_json(summary), output)
         return
@@ -106,6 +107,8 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["scheduler"]:
         rows.append(("scheduler", summary["scheduler"]))
     rows.append(("from", ", ".join(summary["sources"])))
+    if summary["taken"]:
+        rows.append(("taken", summary["taken"]))
     rows += [("note", note) for note in summary["notes"]]
     return [(word, printable(text, 500)) for word, text in rows]
 

@@ -1,8 +1,12 @@
-"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free."""
+"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free.
+
+``nidmap nodes sort`` needs distances and comes from a later room (`placement.hooks.NODES`).
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from placement.commands.common import (
+    LazyGroup,
     machine_from,
     machine_option,
-    machine_specs,
+    named_specs,
     report_options,
     say,
     slurm_options,
@@ -21,6 +26,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import ParseError, UsageError, printable
+from placement.hooks import NODES
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints
 
-__all__ = ["nodes", "nodes_document"]
+__all__ = ["nodes", "nodes_document", "piped_text"]
 
 _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
@@ -38,13 +44,20 @@ _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 _OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
-@click.group()
+class _Nodes(LazyGroup):
+    """The commands below, and what later rooms bring."""
+
+    lazy = NODES
+
+
+@click.group(cls=_Nodes)
 def nodes() -> None:
-    """Fold, expand and look up node lists.
+    """Fold, expand, sort and look up node lists.
 
     A LIST is a folded list, names, NIDs, or what squeue, sinfo, scontrol, PBS
     or a host file says; '-' is standard input, @FILE or the path of a file is
-    read. A word that is also the name of a file here means the file.
+    read. A word that is also the name of a file here means the file. Without a
+    LIST, and with nothing on standard input, the nodes are those of the job here.
 
     \b
     nidmap nodes fold nid00045 nid00012 nid00013
@@ -161,12 +174,40 @@ def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     """Fetch the texts that the arguments mean; several direct ones are one list."""
     from placement.lists.pasted import read_list
 
-    if not lists and sys.stdin is not None and sys.stdin.isatty():
-        raise click.UsageError("no node list given: name one, or '-' for standard input")
-    fetched = [read_list(argument) for argument in lists or ("-",)]
+    fetched = [read_list(argument) for argument in lists] or [_piped_or_allocated()]
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
     return fetched
+
+
+def piped_text() -> tuple[str, str]:
+    """Return what stands on standard input, and its name; nothing where a person would type it.
+
+    Raises
+    ------
+    UsageError
+        Nothing is there, and this runs in no job whose nodes could be meant.
+    """
+    from placement.hooks import SERVICES, load
+    from placement.lists.pasted import read_list
+
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    text, source = ("", "-") if typed else read_list("-")
+    if typed and load(SERVICES["job here"])(os.environ) is None:
+        raise click.UsageError("no node list given: name one, or '-' for standard input")
+    return text, source
+
+
+def _piped_or_allocated() -> tuple[str, str]:
+    """Return what stands on standard input, else the nodes of the job that this runs in."""
+    from placement.hooks import SERVICES, load
+
+    text, source = piped_text()
+    job = None if text.strip() else load(SERVICES["job here"])(os.environ)
+    if job is None:
+        return text, source
+    say(f"nidmap: the {counted(len(job.nodes), 'node')} of this job")
+    return ",".join(job.nodes), ""
 
 
 def _without_machine(text: str, source: str) -> NodeList:
@@ -321,7 +362,7 @@ def free(
     pbsnodes -a -F json | nidmap nodes free --from -
     squeue | nidmap nodes free -m shaheen2 --from -
     """
-    given = machine_specs(specs, needed=False)
+    given = named_specs(specs)
     if source == "-" and "-" in given:
         raise UsageError("standard input can be read only once")
     machine = machine_from(given) if given else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
@@ -23,7 +24,10 @@ from placement.commands.common import (
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
 from placement.emit import FORMATS
+from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
+from placement.hooks import SERVICES, load
+from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
@@ -67,7 +71,9 @@ def _segment(text: str) -> int:
 
 @click.command()
 @machine_option
-@click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
+@click.option(
+    "-N", "--count", "count", type=int, help="Nodes wanted; default: those of the job here."
+)
 @click.option(
     "--strategy",
     shell_complete=among("planner"),
@@ -90,18 +96,19 @@ def _segment(text: str) -> int:
     shell_complete=among("pattern"),
     help="What the job sends: alltoall, fft:64x64 …",
 )
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @sending_options
 @click.option(
     "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 8 of CPU."
 )
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
-@click.option("--order-format", metavar="F", help="Its format, as in nidmap order.")
 @click.option("--mapping-limit", metavar="N|none", help="Bytes at most to tell MPI the order.")
 @click.option("--baseline", metavar="S", help="Compare with this strategy's choice.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--format", "form", type=click.Choice([f for f in FORMATS if f != "json"]),
+    help="Default: nodelist, or by the name of -o.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> int:
@@ -118,7 +125,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     against what the scheduler does by itself, as a range over all that is not
     known of the machine (--baseline names something else). Its order of the
     ranks goes to --order-out, in the format that the file's name says
-    (MPICH_RANK_ORDER, .slots, .hosts …) or --order-format.
+    (MPICH_RANK_ORDER, .slots, .hosts …).
 
     With --segment S the nodes come in segments of S, and none is split over
     blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
@@ -158,8 +165,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     outputs, told = [(report.text(check), options.output)], ""
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
-        wanted = options.order_format or "", options.order_out, options.mapping_limit
-        order, told = chosen.written(*wanted)
+        order, told = chosen.written(options.order_out, options.mapping_limit)
         outputs.insert(0, (order, options.order_out))
     write_outputs(*outputs)
     report.say(check)
@@ -170,15 +176,39 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for."""
-    from placement.plan import usual_strategy
-
+    if given["count"] is None:
+        given |= _of_job(given)
     options = PlanOptions(
         form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or usual_strategy({"pattern": given["pattern"] or given["grid"]}),
+        strategy=strategy or "auto" if given["pattern"] else "compact",
         **given,
     )
     _refuse_contradictions(options)
     return _choose(machine_from(options.specs), options)
+
+
+def _of_job(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the nodes of the job that this runs in: how many, which, and the ranks on each.
+
+    Raises
+    ------
+    UsageError
+        Outside of a job.
+    """
+    from placement.hooks import SERVICES, load
+
+    job = load(SERVICES["job here"])(os.environ)
+    if job is None:
+        raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")
+    listed = map(os.environ.get, JOB_NODES.values())  # by these words a job's own nodes are known
+    counts = job.stated_counts()
+    alike = counts is not None and int(counts.min()) == int(counts.max())
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; -N and --from name others")
+    return {
+        "count": len(job.nodes) - (given["slack"] or 0),
+        "source": given["source"] or next(filter(None, listed), ",".join(job.nodes)),
+        "ppn": given["ppn"] or (int(counts[0]) if alike and counts is not None else None),
+    }
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:
@@ -211,8 +241,6 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
                 f"--slack and --strategy {options.strategy} exclude each other",
                 "plan on more nodes with compact, and let auto choose inside the job",
             )
-        if options.order_format is not None and options.order_out is None:
-            raise UsageError("--order-format goes with --order-out")
         if options.order_out is not None and options.form in SOFT:
             raise UsageError(
                 f"--order-out and --format {options.form} exclude each other",
@@ -223,7 +251,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         return
     if options.segment == 0:
         raise UsageError("--segment auto needs --pattern training:…")
-    names = ("order_out", "order_format", "mapping_limit")
+    names = ("order_out", "mapping_limit")
     orders = {name: getattr(options, name) for name in names}
     useless = [*options.traffic, *(name for name, value in orders.items() if value is not None)]
     if useless:
@@ -235,7 +263,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    from placement.commands.candidates import candidates, promised_rows
+    from placement.commands.candidates import candidates
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
@@ -244,19 +272,19 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
-    own, promised, live = baseline_of(machine), None, offered.slurm is not None
-    if live and offered.free is not None:
-        own, promised = live_baseline(machine), promised_rows(machine, offered.free)
+    live = offered.slurm is not None
+    own = live_baseline(machine) if live else baseline_of(machine)
     if options.form == "switches" and not looks_at_switches(machine, own, live):
         raise UsageError(
             f"--format switches: {own.words} does not look at --switches",
             "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
         )
     with bar() as show:
-        traffic = {}
+        job = None
         if options.strategy in PREDICTING:
-            progress = None if show is None else lambda now: show(now.share, now.text)
-            traffic = {**options.traffic, "ppn": options.ppn, "progress": progress}
+            said = {name: word for name, word in options.traffic.items() if name != "deadline"}
+            job = load(SERVICES["job"])(ppn=options.ppn, **said)
+        progress = None if show is None else lambda now: show(now.share, now.text)
         chosen = choose(
             machine,
             count,
@@ -271,8 +299,10 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=options.baseline or own,
-            promised=promised,
-            **traffic,
+            promised=offered.promised,
+            job=job,
+            deadline=options.deadline,
+            progress=progress,
         )
     return PlanReport(machine, chosen, options, offered, own)
 

@@ -37,7 +37,7 @@ class PlanOptions(SimpleNamespace):
     @property
     def traffic(self) -> dict[str, Any]:
         """What is said of the job's traffic, by the option's name."""
-        names = ("pattern", "grid", *SENDING, "deadline")
+        names = ("pattern", *SENDING, "deadline")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property

@@ -169,6 +169,25 @@ def _first_in_front(out: Ints, first: Ints) -> Ints:
     return out
 
 
+def _places(cables: _Cables, cabled: Ints) -> Ints:
+    """Return the switch that is each node's place: that of its first cable.
+
+    Of rails that no cable joins the first says the place. Where a node has lost it, it is taken
+    to be where most of the others are that share the switch it has left.
+    """
+    count, first = len(cables.names), cabled[:, 0]
+    part = components(count, cables.a, cables.b)
+    row, k = np.nonzero(cabled >= 0)
+    switch, far = cabled[row, k], first[row]
+    away = part[switch] != part[far]
+    later = 2 * np.bincount(part[switch], away, count) > np.bincount(part[switch], minlength=count)
+    pair, nodes = np.unique((switch * count + far)[away], return_counts=True)
+    pair = pair[np.argsort(nodes, kind="stable")]
+    usual = np.arange(count)
+    usual[pair // count] = pair % count
+    return np.where(later[part[first]], usual[first], first)
+
+
 def _levels(cables: _Cables, leaves: Ints) -> Ints:
     """Return each switch's level: 1 at a leaf, else one more than the lowest neighbour's.
 
@@ -275,7 +294,7 @@ def _shape_of_groups(cables: _Cables, islands: Islands) -> _Shape:
 
 def _network(cables: _Cables, cabled: Ints, shape: _Shape, stated: dict[str, float]) -> Network:
     """Put coordinates, routers and links together; `stated` are a site's bandwidths."""
-    leaf = cabled[:, 0]
+    leaf = _places(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
     np.minimum.at(first, leaf, np.arange(len(leaf)))
     found = seats(leaf, shape.level, shape.units, first)

@@ -32,10 +32,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
-from placement.network.lines import Lines
 from placement.network.model import GB, injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
@@ -126,9 +126,10 @@ def bound_demand(machine: Machine, demand: Demand) -> Bound:
     --------
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
-    >>> bound_demand(m, Demand.complete(m, np.arange(8), 1, 1e9))
+    >>> bound_demand(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
     Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
     """
     found = [NOTHING, *_own_links(machine, demand)]
@@ -229,8 +230,8 @@ def _fold_demand(demand: Demand, unit: Ints) -> Demand:
         unit[demand.source], unit[demand.target], demand.amount, count
     )
     lines = demand.within
-    entries = sum_by_pair(lines.line, unit[lines.router], lines.weight, count)
-    within = Lines(*entries, lines.scale)
+    entries = sum_by_pair(lines.line, unit[lines.end], lines.weight, count)
+    within = AllToAlls(*entries, lines.scale)
     return replace(
         demand, routers=count, source=source, target=target, amount=amount, within=within
     )

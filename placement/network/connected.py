@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
+from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Ints, Mask
-from placement.support.arrays import components
 
 __all__ = ["connected_nodes"]
 
@@ -38,13 +38,15 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     >>> connected_nodes(m, m.free)[1]
     ''
     """
-    part = machine.once("network parts", lambda: _parts(machine))
-    rows = np.flatnonzero(free)
-    if not len(rows) or (part[rows[0]] >= 0 and (part[rows] == part[rows[0]]).all()):
+    from placement.network import tree
+
+    if machine.topology.kind == "tree" and tree.joined_above(machine):
         return free, ""
+    rails = rails_of(machine)
     must = np.zeros(0, dtype=np.int64) if kept is None else kept
-    parts = part[must if len(must) else rows]
-    left_out = free & (part != np.argmax(np.bincount(parts[parts >= 0], minlength=1)))
+    counts = np.bincount(rails.kind[free], minlength=len(rails.member))
+    counts[rails.kind[must]] += len(machine)
+    left_out = free & ~_joined_kinds(rails, counts)[rails.kind]
     left_out[must] = False
     names = machine.names[left_out]
     if not len(names):
@@ -55,16 +57,12 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     return free & ~left_out, note
 
 
-def _parts(machine: Machine) -> Ints:
-    """Return the part of the network that each node is on, -1 where it is on none or on several."""
-    from placement.network import channels, tree
-    from placement.topologies import router_count
-
-    if machine.topology.kind == "tree" and tree.joined_above(machine):
-        return np.zeros(len(machine), dtype=np.int64)
-    found = channels(machine)
-    ends = found.source.astype(np.int64), found.target.astype(np.int64)
-    label = components(router_count(machine), *ends)
-    at = np.where(machine.router >= 0, label[machine.router], -1)
-    first = at.max(axis=1, initial=-1)
-    return np.where(((at == first[:, None]) | (at < 0)).all(axis=1), first, -1)
+def _joined_kinds(rails: Rails, counts: Ints) -> Mask:
+    """Return kinds of nodes that are all joined to each other, those of most nodes first."""
+    chosen = np.zeros(len(counts), dtype=np.bool_)
+    usable = (counts > 0) & (rails.part[rails.member] >= 0).any(axis=1)
+    while usable.any():
+        kind = int(np.argmax(np.where(usable, counts, 0)))
+        chosen[kind] = True
+        usable &= rails.joined(rails.member[[kind]], rails.member) & ~chosen
+    return chosen

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from placement.network import rings
+from placement.network.rails import rails_of
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -80,7 +81,7 @@ def path_costs(machine: Machine, price: Floats) -> PathCosts | None:
 
 
 def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
-    """Return the mean over all pairs of the switches that two nodes are attached to.
+    """Return the mean over the pairs of attachments that carry what two nodes exchange.
 
     Parameters
     ----------
@@ -88,17 +89,13 @@ def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
     between : callable
         Costs between routers.
     """
-    table = machine.router.astype(np.int64)
-    there = table >= 0
-    share = there / np.maximum(1, there.sum(axis=1))[:, None]
-    columns = range(table.shape[1])
+    rails, table = rails_of(machine), machine.router.astype(np.int64)
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
-        for i in columns:
-            for j in columns:
-                s, t = np.maximum(table[a, i], 0), np.maximum(table[b, j], 0)
-                out += share[a, i] * share[b, j] * np.where(s == t, 0.0, between(s, t))
+        for i, j, share in rails.shares(a, b):
+            s, t = np.maximum(table[a, i], 0), np.maximum(table[b, j], 0)
+            out += share * np.where(s == t, 0.0, between(s, t))
         return out
 
     return cost

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.model import Channels
+from placement.network.rails import no_path
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
 
@@ -35,7 +36,6 @@ __all__ = [
     "graph_of",
     "loads",
     "mean_hops",
-    "no_path",
     "pair_loads",
     "refuse_large_table",
 ]
@@ -354,12 +354,3 @@ def refuse_large_table(routers: int, nodes: int) -> None:
             f"a table of {routers} x {nodes} next hops is too large",
             f"at most {MOST_NEXT} entries are possible",
         )
-
-
-def no_path(machine: Machine, source: int, target: int) -> NidmapError:
-    """Return the error that nothing joins two routers."""
-    from placement.topologies import router_names
-
-    names = router_names(machine)
-    a, b = (printable(str(names[i])) for i in (source, target))
-    return NidmapError(f"no path joins {a} and {b}", "is the list of links whole?")

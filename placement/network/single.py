@@ -21,6 +21,7 @@ import numpy as np
 from placement.network import shortest_paths
 from placement.network.crossings import Crossing, Side, crossings
 from placement.network.inside_groups import UNREACHED, InsideGroups
+from placement.network.rails import no_path
 from placement.network.switches import stop_at_switches
 
 if TYPE_CHECKING:
@@ -164,9 +165,7 @@ class Routes:
             slot = self.groups.slot
             ends = (at[2] * size[1] + at[3], (at[0] + self.first) * size[1] + at[1])
             machine = self.groups.channels.machine
-            raise shortest_paths.no_path(
-                machine, *(int(np.flatnonzero(slot == x)[0]) for x in ends)
-            )
+            raise no_path(machine, *(int(np.flatnonzero(slot == x)[0]) for x in ends))
 
     def walked(self, source: Ints, target: Ints) -> Floats:
         """Return the channels of each class on the way between routers, float64 (m, classes)."""
@@ -179,7 +178,7 @@ class Routes:
             used = self.next[to[0][going], to[1][going], groups.group[at], groups.place[at]]
             if (used < 0).any():
                 row = going[int(np.argmax(used < 0))]
-                raise shortest_paths.no_path(channels.machine, int(source[row]), int(target[row]))
+                raise no_path(channels.machine, int(source[row]), int(target[row]))
             out[going, channels.kind[used]] += 1
             here[going] = channels.target[used]
             going = going[here[going] != target[going]]

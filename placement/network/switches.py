@@ -11,18 +11,22 @@ cables to the same switch the first ones of all switches come before the second.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
+from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.machine import Machine
 from placement.network import shortest_paths
-from placement.network.demand import Demand, Everyone, Messages
-from placement.network.lines import product_over_lines
-from placement.network.model import Channels, attachment_counts, from_links
+from placement.network.demand import Demand
+from placement.network.model import Channels, from_links
+from placement.network.rails import no_path, rails_of
 from placement.network.shortest_paths import Graph
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import summed
+from placement.support.array_types import Floats, Ints, Mask
+from placement.support.arrays import components, summed
 from placement.topologies import links, router_coords
 from placement.topologies.bundles import refuse_many
+from placement.traffic import Traffic
 
 __all__ = ["channels", "graph", "hops", "loads", "next_channel", "stop_at_switches"]
 
@@ -77,10 +81,15 @@ def _cable_graph(machine: Machine) -> Graph:
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
     if level is not None:
         climbing = shortest_paths.graph_of(found, routers, level=level, order=cable)
+        part = components(routers, found.source.astype(np.int64), found.target.astype(np.int64))
         ends = np.arange(climbing.batch, len(leaves), climbing.batch)
-        pieces = np.split(leaves, ends)
-        reached = (shortest_paths.distances(climbing, some)[leaves] for some in pieces)
-        if all((far < shortest_paths.UNREACHED).all() for far in reached):
+        if all(
+            (
+                (shortest_paths.distances(climbing, some)[leaves] < shortest_paths.UNREACHED)
+                | (part[leaves][:, None] != part[some])
+            ).all()
+            for some in np.split(leaves, ends)
+        ):
             return climbing
     return shortest_paths.graph_of(found, routers, order=cable)
 
@@ -104,9 +113,10 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     Examples
     --------
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=1,leaves=3,spines=2")
-    >>> one = Demand.pairs(m, np.array([0]), np.array([2]), 8.0)
+    >>> one = Demand.of(m, Traffic.of(np.array([0]), np.array([2]), 8.0))
     >>> for routing in ("shortest", "single"):
     ...     load = loads(m, one, routing)
     ...     [(n, x) for n, x in zip(channels(m).names().tolist(), load.tolist()) if x]
@@ -123,19 +133,28 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     for first in range(0, len(nodes), step):
         some = nodes[first : first + step]
         table, flow = _table(machine, some), _towards(machine, demand, some, routers)
-        home = machine.router[some, 0]
-        flow[home, np.arange(len(some))] = 0
+        goal, k = np.nonzero(_first_of_parts(machine, some))
+        home = machine.router[some[goal], k], goal
+        flow[home] = 0
         while flow.any():
             router, column = np.nonzero(flow)
             channel, amount = table[router, column], flow[router, column]
             if (channel < 0).any():
                 row = int(np.argmax(channel < 0))
-                raise shortest_paths.no_path(machine, int(router[row]), int(home[column[row]]))
+                raise no_path(machine, int(router[row]), int(machine.router[some[column[row]], 0]))
             out += summed(channel, amount, len(out))
             flow = summed(entered[channel] * len(some) + column, amount, flow.size)
             flow = flow.reshape(routers, -1)
-            flow[home, np.arange(len(some))] = 0
+            flow[home] = 0
     return out
+
+
+def _first_of_parts(machine: Machine, nodes: Ints) -> Mask:
+    """Return which attachments are a node's first on their part of the network, bool (b, k)."""
+    part = rails_of(machine).part[nodes]
+    earlier = np.tri(part.shape[1], k=-1, dtype=np.bool_)
+    again = ((part[:, :, None] == part[:, None, :]) & earlier).any(axis=2)
+    return np.asarray((part >= 0) & ~again)
 
 
 def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Floats:
@@ -143,37 +162,43 @@ def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Flo
     column = np.full(len(machine), -1, dtype=np.int64)
     column[nodes] = np.arange(len(nodes))
     out = np.zeros((routers, len(nodes)))
-    nics = attachment_counts(machine)
-    for part in demand.nodewise:
-        for switch in machine.router.T.astype(np.int64):
-            add = _messages if isinstance(part, Messages) else _all_to_alls
-            out += add(part, switch, nics, column, out.shape)  # type: ignore[arg-type]
+    _add_flows(machine, demand.nodewise, column, out)
+    if len(demand.nodewise.all_to_alls):
+        _add_all_to_alls(machine, demand.nodewise.all_to_alls, column, out)
     return out
 
 
-def _messages(
-    part: Messages, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
-) -> Floats:
-    """Return what messages send from one link of each node to the nodes of some columns."""
-    rows = np.flatnonzero((switch[part.a] >= 0) & (column[part.b] >= 0))
-    key = switch[part.a[rows]] * shape[1] + column[part.b[rows]]
-    return summed(key, part.amount[rows] / nics[part.a[rows]], shape[0] * shape[1]).reshape(shape)
+def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) -> None:
+    """Add what listed flows send from the switches of a node to the nodes of some columns."""
+    flows = traffic.some(column[traffic.target] >= 0)
+    for i, _, share in rails_of(machine).shares(flows.source, flows.target):
+        sent = np.flatnonzero(share)
+        place = machine.router[flows.source[sent], i].astype(np.int64)
+        key = place * out.shape[1] + column[flows.target[sent]]
+        out += summed(key, (flows.bytes * share)[sent], out.size).reshape(out.shape)
 
 
-def _all_to_alls(
-    part: Everyone, switch: Ints, nics: Floats, column: Ints, shape: tuple[int, int]
-) -> Floats:
-    """Return the same of all-to-alls; a node sends nothing to itself."""
-    place, to, each = switch[part.row], column[part.row], part.ranks / nics[part.row]
-    sends, takes = place >= 0, to >= 0
-    left = part.line[sends], place[sends], each[sends]
-    right = part.line[takes], to[takes], part.ranks[takes]
-    scale = np.full(int(part.line[-1]) + 1, part.amount)
-    out = product_over_lines(left, right, scale, *shape)
-    both = sends & takes
-    own = part.amount * (part.ranks * each)[both]
-    out -= summed(place[both] * shape[1] + to[both], own, out.size).reshape(shape)
-    return np.maximum(out, 0.0)
+def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:
+    """Add the same of all-to-alls; a node sends nothing to itself."""
+    rails, row = rails_of(machine), lines.end
+    entry, k = np.nonzero(rails.part[row] >= 0)
+    place = machine.router[row[entry], k].astype(np.int64)
+    each = lines.weight[entry] / rails.alike[row[entry], k]
+    kind, to = rails.kind[row], column[row]
+    where = rails.part[row[entry], k]
+    for a, b in product(np.unique(kind).tolist(), repeat=2):
+        takes = np.flatnonzero((to >= 0) & (kind == b))
+        right = lines.line[takes], to[takes], lines.weight[takes]
+        for shared, share in rails.between(a, b).items():
+            sends = np.flatnonzero((where == shared) & (kind[entry] == a))
+            left = lines.line[entry[sends]], place[sends], each[sends]
+            out += product_over_lines(left, right, lines.scale * share, *out.shape)
+    both = np.flatnonzero(to[entry] >= 0)
+    own_entry, key = entry[both], place[both] * out.shape[1] + to[entry[both]]
+    ranks, size = lines.weight[own_entry], lines.scale[lines.line[own_entry]]
+    own = size * ranks**2 / rails.count[row[own_entry]]
+    out -= summed(key, own, out.size).reshape(out.shape)
+    np.maximum(out, 0.0, out=out)
 
 
 def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
@@ -200,14 +225,17 @@ def next_channel(machine: Machine, nodes: Ints) -> Ints:
 
 
 def _table(machine: Machine, nodes: Ints) -> Ints:
-    """Return the same, but -1 at the first switch of a node alone."""
-    switches, target = graph(machine), machine.router[nodes, 0].astype(np.int64)
+    """Return the same, but -1 at the first switch of a node on each part of the network alone."""
+    switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _digits(machine)
-    known = np.flatnonzero(target >= 0)
     out = np.full((switches.routers, len(nodes)), -1, dtype=np.int64)
-    turn = nodes[known] // divisor[:, None] + offset[:, None]
-    out[:, known] = shortest_paths.chosen_channels(switches, target[known], turn)
+    for k, first in enumerate(_first_of_parts(machine, nodes).T):
+        known = np.flatnonzero(first)
+        if len(known):
+            turn = nodes[known] // divisor[:, None] + offset[:, None]
+            channel = shortest_paths.chosen_channels(switches, target[known, k], turn)
+            out[:, known] = np.maximum(out[:, known], channel)
     return out
 
 

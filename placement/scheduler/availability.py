@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from placement.machine import Machine
+    from placement.nodelist import NodeList
     from placement.support.array_types import Mask, Strs
 
-__all__ = ["Availability", "availability", "counts_of", "is_down", "states_of"]
+__all__ = ["Availability", "availability", "counts_of", "is_down", "promised_rows", "states_of"]
 
 #: How the words begin of nodes that are out of order.
 _DOWN = (
@@ -116,6 +120,42 @@ def availability(text: str, source: str) -> Availability | None:
 
     machine = assemble([dump])
     return Availability(machine.names, states_of(machine), machine.free, False, machine.name)
+
+
+def promised_rows(
+    machine: Machine, free: Mask, by_job: Mapping[str, NodeList]
+) -> tuple[Mask | None, str]:
+    """Return the free nodes that pending jobs name, which plans leave to these, and a note.
+
+    Parameters
+    ----------
+    machine : Machine
+    free : bool (n,)
+    by_job : mapping
+        The nodes that each pending job names, by its id.
+
+    Returns
+    -------
+    bool (n,) or None
+        None for none.
+    note : str
+
+    Examples
+    --------
+    >>> from placement.nodelist import NodeList
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("torus:4")
+    >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]
+    '1 idle node left out, which pending jobs name (7)'
+    """
+    masks = {job: np.isin(machine.names, list(nodes)) & free for job, nodes in by_job.items()}
+    waiting = [job for job, mask in masks.items() if mask.any()]
+    if not waiting:
+        return None, ""
+    promised: Mask = np.logical_or.reduce(list(masks.values()))
+    jobs = ", ".join(waiting[:4]) + (" …" if len(waiting) > 4 else "")
+    left_out = counted(int(promised.sum()), "idle node")
+    return promised, f"{left_out} left out, which pending jobs name ({jobs})"
 
 
 def is_down(word: str) -> bool:

@@ -75,7 +75,7 @@ def jobs(
     job's time that it communicates: 5 to 50 % where no --applications say it.
 
     \b
-    nidmap jobs -m lumi
+    nidmap jobs
     sacct -a -X -P -o JobID,User,Start,End,NodeList,JobName | nidmap jobs -m lumi -
     nidmap jobs -m polaris accounting.log --applications mine.toml --last 0 -o jobs.html
     """

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import among, quiet_option, say, write_output
-from placement.commands.sending import sending_options
 from placement.errors import LaunchError, UsageError
-from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
+from rankmap.commands.model import JobArguments, job_options, launcher_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,14 +50,12 @@ _LAUNCH = (
         shell_complete=among("order"),
         help="auto (predicted fastest) or an order by name.",
     ),
-    sending_options,
     click.option(
         "--order",
         "order_file",
         metavar="FILE",
-        help="Launch this order, in any format that can be read back.",
+        help="Launch this order, of the format that the name says (see nidmap order).",
     ),
-    click.option("--order-format", metavar="F", help="Format of that file; default: by its name."),
     click.option("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
     _launcher_order_option,
     mapping_limit_option,
@@ -90,7 +87,7 @@ def run_command(
     """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
     from rankmap.launch.run_command import RunCommand
 
-    return RunCommand(command, job, options, job_of(dict(options)))
+    return RunCommand(command, job, options)
 
 
 @click.command()
@@ -102,14 +99,12 @@ def run_command(
     shell_complete=among("order"),
     help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
-@click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
 @click.option(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
     help="Processor time for auto and graph; default: none, and 120 for 131,072 ranks or more.",
 )
-@sending_options
 @_launcher_order_option
 @mapping_limit_option
 @click.option(
@@ -121,13 +116,12 @@ def run_command(
     type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
     help="Arrange ranks inside the nodes too; print the options that bind them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="All as JSON, as -o FILE.json.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def order(
     job: JobArguments,
     strategy: str,
-    relax: bool,
     deadline: float | None,
     launcher_order: str | None,
     mapping_limit: str | None,
@@ -135,14 +129,13 @@ def order(
     binder: str | None,
     as_json: bool,
     output: str | None,
-    **model: Any,
 ) -> None:
     """Order a job's ranks on its nodes.
 
     Slots are numbered node by node, in the order of --nodes (default: those of
     the job that this runs in, else all free compute nodes). auto is the search
     of nidmap plan on exactly these nodes: by predicted time where the machine
-    states bandwidths (--bytes, --routing … say more of the job), by J where it
+    states bandwidths (--bytes and --algorithm say more of the job), by J where it
     does not or a graph has millions of edges; stderr says which. Other
     strategies are what they are called. Formats, and the names of -o that ask for them:
 
@@ -155,6 +148,7 @@ def order(
     hydra                        host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
+    deepspeed                    host slots=N, a line a node
     json       .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each
@@ -162,11 +156,9 @@ def order(
     stdout has the launcher's options, or nothing where a rankfile says it all.
 
     \b
-    nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16 --strategy morton
-    nidmap order -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert -o MPICH_RANK_ORDER
-    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --grid 8x16 --bytes 64KiB --json
-    nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
-    nidmap order -m polaris --nodes '#0-3' --ppn 4 --grid 4x4 --bind pals -o MPICH_RANK_ORDER
+    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 -o MPICH_RANK_ORDER
+    nidmap plan -m shaheen2 -N 2 | nidmap order -m shaheen2 --nodes - --ppn 32 --pattern fft:8x8
+    nidmap order -m polaris --nodes '#0-3' --ppn 4 --pattern stencil:4x4 --bind pals -o ranks.mpich
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
@@ -176,16 +168,18 @@ def order(
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"
+    if form == "json":
+        raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
     slots = job.slots(job.machine())
-    asked = _add_relax(strategy) if relax else strategy
-    sent = job_of(model)
+    asked = strategy
+    sent = job.job()
     seconds = _seconds_left(deadline, asked, len(slots))
     if asked == "graph" and deadline is not None:
         asked = f"graph:seconds={seconds:g}"
     with _shown(len(slots), asked, wanted, seconds):
-        made = order_by_strategy(slots, wanted, asked, sent, seconds)
+        made = order_by_strategy(slots, sent, asked, seconds)
     made, told = fit_format(made, chosen, way, mapping_limit, sent)
     fitted = parse_pattern(wanted).on(made.on)
     if binder:
@@ -195,13 +189,14 @@ def order(
     _report(made, chosen, launcher_order)
     if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
         say("nidmap: --deadline has ended the search: more seconds may find a better order")
-    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.get("bytes"))[0])
+    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.bytes)[0])
     if copies:
         say(f"nidmap: {copies.sentence()}")
     if told:
         say(f"nidmap: {told}")
-    if sent and asked != "auto":
-        say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
+    said = job.sending()
+    if said and asked != "auto":
+        say(f"nidmap: --{next(iter(said))} is for --strategy auto alone")
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
@@ -299,7 +294,7 @@ def run(
 
     Nodes and ranks come from the allocation and the command. With a machine
     whose bandwidths are known the order is the one with the least predicted
-    time (--bytes, --routing … as for nidmap predict), else by J; --order FILE
+    time (--bytes … as for nidmap predict), else by J; --order FILE
     takes what nidmap order or plan --order-out wrote. One line says which
     order was taken and what it is expected to win. Whatever is unclear, the
     command starts as it is, in the default order, and one line on stderr says
@@ -318,7 +313,7 @@ def run(
     nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
     nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
     nidmap run --inside --world -m shaheen2 --pattern measured:app.npz -- jsrun -n 96 ./app
-    nidmap run -m shaheen2 --grid 4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
+    nidmap run -m shaheen2 --pattern stencil:4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
     nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
     nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
     nidmap run -m perlmutter --pattern stencil:4x4x4 --bind -- srun -n 64 ./app
@@ -380,14 +375,6 @@ def step_options(
             raise LaunchError("--export is set, and Cray MPICH's order needs variables")
         found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
     return found, one.order_words(made.order, expected.words)
-
-
-def _add_relax(strategy: str) -> str:
-    """Return a strategy with ``--relax``, which is the same as its option ``relax``."""
-    name, _, options = strategy.partition(":")
-    if name != "hierarchical":
-        raise UsageError("--relax goes with --strategy hierarchical")
-    return f"{name}:{options},relax" if options else f"{name}:relax"
 
 
 def _report(made: Order, form: str, launcher_order: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,9 +16,7 @@ from rankmap.commands.model import (
     JobArguments,
     OrderArguments,
     job_options,
-    model_options,
     order_options,
-    predictor,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +30,6 @@ __all__ = ["predict"]
 @click.command()
 @job_options
 @order_options
-@model_options
 @click.option(
     "--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried."
 )
@@ -51,7 +48,6 @@ def predict(
     times: float,
     as_json: bool,
     output: str | None,
-    **model: Any,
 ) -> None:
     """Predict what a pattern takes on a job's nodes, and say what binds.
 
@@ -62,26 +58,25 @@ def predict(
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
     nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
-    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
-    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
+    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7
+    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --pattern stencil:4x4x4
     nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm doubling
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
     nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
+    from rankmap.predict import Predictor
     from rankmap.predict.job_pattern import fit_pattern
 
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
-        specs, model["routing"] = beside.defaults(against, job.specs, model["routing"])
-        job = replace(job, specs=specs)
-    wanted = job.named_pattern()
+        job = replace(job, specs=beside.defaults(against, job.specs))
     if order.path is not None and order.strategy is not None:
         raise UsageError("--order and --strategy exclude each other")
     machine = job.machine()
     slots = job.slots(machine)
-    asked = predictor(machine, wanted, slots.counts.tolist(), model)
+    asked = Predictor(machine, job.job().on(slots.counts.tolist()))
     laid = _order_of(asked, slots, order)
     found = asked.ranged(slots, laid)
     fitted = fit_pattern(asked.pattern, slots)
@@ -101,13 +96,13 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
     if given.path is not None:
         return given.read(slots)
     if given.form is not None:
-        raise UsageError("--order-format goes with --order")
+        raise UsageError("--format goes with --order")
     strategy = given.strategy
     if strategy is None or strategy == "row-major":
         return None
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, asked.pattern, strategy, {"predictor": asked})
+    return order_by_strategy(slots, asked.job, strategy)
 
 
 def _words(found: Prediction) -> str:

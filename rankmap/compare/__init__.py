@@ -17,8 +17,7 @@ from placement.request import Baseline, Choice, Plan, Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap.order import Order
-from rankmap.pattern import Pattern
-from rankmap.predict import Prediction, Predictor
+from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.prediction import worst_document
 from rankmap.search.budget import LIMITS, Budget
@@ -158,11 +157,10 @@ class Comparison:
 def compare(
     machine: Machine,
     count: int,
-    pattern: str | Pattern,
+    job: Job,
     *,
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (),
-    **model: Any,
 ) -> Comparison:
     """Predict what each strategy and order make of a job, and the default beside them.
 
@@ -171,14 +169,11 @@ def compare(
     machine : Machine
     count : int
         Nodes wanted.
-    pattern : str or Pattern
+    job : Job
     strategies : sequence of str
         Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str
         Orderings of the ranks; empty: the best quick one of each strategy.
-    **model
-        More of what `rankmap.predict.Predictor` takes: ppn, bytes, routing, algorithm,
-        latency, background …
 
     Returns
     -------
@@ -193,10 +188,10 @@ def compare(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4x4,bw=1")
-    >>> compare(m, 8, "alltoall", strategies=["hilbert"]).best.strategy
+    >>> compare(m, 8, nidmap.Job("alltoall"), strategies=["hilbert"]).best.strategy
     'hilbert'
     """
-    return compare_strategies(Predictor(machine, pattern, **model), count, strategies, orders)
+    return compare_strategies(Predictor(machine, job), count, strategies, orders)
 
 
 def compare_strategies(
@@ -231,6 +226,7 @@ def compare_strategies(
         (`rankmap.search.budget.Budget`).
     **request
         More of what `placement.plan.plan` takes: candidates, exclude, per_blade, seed …
+        Nodes that are promised to pending jobs are taken where too few are free beside them.
 
     Returns
     -------
@@ -248,25 +244,29 @@ def compare_strategies(
     --------
     >>> import nidmap
     >>> from rankmap.predict import Predictor
-    >>> m = nidmap.load_machine("torus:4x4x4,bw=1")
-    >>> rows = compare_strategies(Predictor(m, "alltoall", 1, 1e6), 8, ["hilbert"]).entries
+    >>> asked = Predictor(nidmap.load_machine("torus:4x4x4,bw=1"), nidmap.Job("alltoall"))
+    >>> rows = compare_strategies(asked, 8, ["hilbert"]).entries
     >>> [(entry.strategy, round(entry.ratio, 2)) for entry in rows]
     [('hilbert', 0.67), ('slurm-none', 1.0)]
     """
     free = request.get("candidates")
     free, note = connected_nodes(model.machine, model.machine.free if free is None else free)
-    wanted = request_for(
-        model.machine, count, **request | {"candidates": free, "baseline": baseline}
-    )
-    request |= {"candidates": free, "baseline": wanted.baseline}
-    notes = [*([note] if note else []), *wanted.notes]
+    request |= {"candidates": free, "baseline": baseline}
+    notes = [note] if note else []
+    promised = request.pop("promised", None)
+    if promised is not None and int((free & ~promised).sum()) < count:
+        promised = None
+    wanted = request_for(model.machine, count, promised=promised, **request)
+    request["baseline"] = wanted.baseline
+    notes += wanted.notes
     default = plan(model.machine, count, strategy=wanted.baseline.strategy, **request)
+    request["promised"] = promised  # Slurm's own choice above is one of all idle nodes
     rows = [_Row(default, DEFAULT_ORDER)]
     if strategies:
         for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
             rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
     else:
-        chosen = plan(model.machine, count, strategy=AUTO, **request, predictor=model,
+        chosen = plan(model.machine, count, strategy=AUTO, **request, job=model.job,
                       progress=progress)  # fmt: skip
         rows += _ordered_rows(model, chosen, orders, notes)
         rows += _candidate_rows(model, wanted, default.rows, orders, notes)
@@ -318,7 +318,7 @@ def _named_plans(
     """Yield the plans of strategies by name."""
     for strategy in dict.fromkeys(strategies):
         # A strategy that predicts has to look for what is compared here.
-        searching = {"predictor": model, "progress": progress} if strategy in PREDICTING else {}
+        searching = {"job": model.job, "progress": progress} if strategy in PREDICTING else {}
         yield plan(model.machine, count, strategy=strategy, **{**request, **searching})
 
 
@@ -338,7 +338,7 @@ def _ordered_rows(
             yield _Row(chosen, name)
             continue
         slots = model.slots(chosen.rows)
-        order = order_by_strategy(slots, model.pattern, name, {"predictor": model})
+        order = order_by_strategy(slots, model.job, name)
         if order.optimised:
             how = order.optimised
             word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
@@ -357,7 +357,7 @@ def _candidate_rows(
             chosen = describe(machine, wanted, Choice(rows), name)
             yield from _ordered_rows(model, chosen, orders, notes)
         return
-    cost = cost_by(model, without_time(model.slots(default), model.routing))
+    cost = cost_by(model, without_time(model.slots(default)))
     budget = Budget(LIMITS.judgements, math.inf)
     ranking = search(
         cost, Space(wanted, choices.items(), default, mapping=False, exact=True), budget

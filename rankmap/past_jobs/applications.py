@@ -14,7 +14,6 @@ a stencil and an all-to-all.
 
 from __future__ import annotations
 
-import sys
 from fnmatch import fnmatchcase
 from typing import Annotated
 
@@ -22,13 +21,8 @@ import msgspec
 
 from placement.accounting.record import JobRecord
 from placement.errors import NidmapError, ParseError, printable
-from placement.support.reading import load
+from placement.sites.loading import read_tables
 from rankmap.past_jobs.quick_cost import Span
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["ASSUMED_SHARE", "UNKNOWN", "Application", "application_of", "read_applications"]
 
@@ -105,26 +99,24 @@ def read_applications(source: str) -> tuple[Application, ...]:
 
     Raises
     ------
-    ParseError
+    SiteError, ParseError
         It cannot be read, says something unknown, or a pattern that there is not.
     """
-    text = load(source)
     try:
-        found = msgspec.convert(tomllib.loads(text), _File).application
-    except (msgspec.ValidationError, ValueError, RecursionError) as error:  # no TOML: ValueError
-        what = printable(str(error), 200) or "nested too deeply"
+        found = msgspec.convert(read_tables(source), _File).application
+    except msgspec.ValidationError as error:
         hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
-        raise ParseError(source, 0, what, hint) from None
+        raise ParseError(source, 0, printable(str(error), 200), hint) from None
     for application in found:
         _refuse_pattern(application.pattern, source)
     return tuple(found)
 
 
 def _refuse_pattern(pattern: str, source: str) -> None:
-    from rankmap.predict.job_pattern import parse_wanted
+    from rankmap.predict import Job
 
     try:
-        parse_wanted(pattern or "alltoall")
+        Job(pattern)
     except NidmapError as error:
         raise ParseError(source, 0, error.message, error.hint) from None
 

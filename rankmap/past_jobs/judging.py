@@ -31,7 +31,7 @@ from placement.scheduler.kinds import ANY, kinds_of, offered
 from placement.support.array_types import Ints, Mask
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.quick_cost import QuickCost, Span
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 
 __all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
@@ -167,7 +167,7 @@ class Judge:
     def _cost(self, pattern: str, application: Application) -> QuickCost:
         key = pattern, application.ppn, application.bytes
         if key not in self._costs:
-            self._costs[key] = QuickCost(Predictor(self.machine, *key, algorithm="library"))
+            self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
         return self._costs[key]
 
     def _is_ideal(self, cost: QuickCost, rows: Ints) -> bool:
@@ -332,11 +332,10 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
     usable = judge.usable(rows, free)
     spanned: list[Span] = []
     for pattern in verdict.patterns:
-        model = Predictor(
-            judge.machine, pattern, application.ppn, application.bytes, algorithm="library"
-        )
+        job = Job(pattern, application.ppn, application.bytes)
+        model = Predictor(judge.machine, job)
         chosen = plan(
-            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, predictor=model
+            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
         )
         gain = Gains(model, Placed(rows)).of(Placed(chosen.rows, chosen.order))  # type: ignore[arg-type]
         likely = max(1.0, gain.likely)

@@ -8,10 +8,9 @@ Nothing is routed. Of what a job sends, phase by phase, this looks at
   chassis … over the links that join these two. Routers that keep to minimal ways are no
   faster, where links join the two at all.
 
-Where routers adapt, the likely time is the geometric mean of the two, as in
-`rankmap.predict.model.Model.guess`; elsewhere it is that of direct links. A node's own
-links and what its ranks can send are in both. On a torus, and where no bandwidth is
-known, a placement costs what it costs a search (`rankmap.search.cost`).
+Where routers adapt, the likely time is the geometric mean of the two, elsewhere that of
+direct links. A node's own links and what its ranks can send are in both. On a torus, and
+where no bandwidth is known, a placement costs what it costs a search (`rankmap.search.cost`).
 """
 
 from __future__ import annotations
@@ -114,8 +113,9 @@ class QuickCost:
     Examples
     --------
     >>> import nidmap
+    >>> from rankmap.predict import Job
     >>> m = nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
-    >>> cost = QuickCost(Predictor(m, "alltoall", 1, 1e9))
+    >>> cost = QuickCost(Predictor(m, Job("alltoall", bytes=1e9)))
     >>> apart, together = (cost.of(np.array(rows)) for rows in ([0, 2, 4, 6], [0, 1, 2, 3]))
     >>> round(apart.likely, 2), round(together.likely, 2)
     (0.3, 0.76)
@@ -125,7 +125,7 @@ class QuickCost:
         self.model = model
         self.machine = model.machine
         everyone = np.flatnonzero(self.machine.compute)[:1]
-        self.timeless = without_time(model.slots(everyone), model.routing)
+        self.timeless = without_time(model.slots(everyone))
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
@@ -181,8 +181,8 @@ def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
             pairs = len(rows) * max(len(rows) - 1, 1)
             yield _Sent(*limits, phase.total.total / pairs, none, none, none.astype(float))
         else:
-            sums = phase.flows()
-            yield _Sent(*limits, 0.0, sums.source, sums.target, sums.weight)
+            flows = phase.traffic.listed()
+            yield _Sent(*limits, 0.0, flows.source, flows.target, flows.bytes)
 
 
 def _is_complete(pattern: Pattern) -> bool:

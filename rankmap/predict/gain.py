@@ -45,7 +45,7 @@ from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
 from rankmap.predict.drift import EAGER, Course
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Phase, message_of
 from rankmap.progress import step
 
 __all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
@@ -266,9 +266,10 @@ class Gains:
     Examples
     --------
     >>> import nidmap
+    >>> from rankmap.predict.job import Job
     >>> from rankmap.predict.model import Model
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> asked = Model(m, "alltoall", 1, 1e9, latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> asked = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
     >>> found.range_text, found.unknowns
     ('1.5 x', ())
@@ -363,7 +364,7 @@ def _biases(asked: Model) -> list[dict[str, Any]]:
         return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
     several = topology.parameters.get("routings", ())
     applies = "adaptive" in (several or routings(asked.machine))
-    unsaid = "routing" not in asked.given and (several or topology.fabric == "infiniband")
+    unsaid = not asked.routing_stated and (several or topology.fabric == "infiniband")
     return [{"bias": 1.0}] if applies and unsaid else []
 
 
@@ -526,11 +527,11 @@ class _Times:
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
-            for one, times in phase.steps():
-                loads = asked.loads(phase.job.demand(one), self.least, bias)
-                steps.append(self._sent(loads, times, one.message(ranks), None))
+            for step, times in phase.steps():
+                loads = asked.loads(phase.job.demand(step), self.least, bias)
+                steps.append(self._sent(loads, times, message_of(step, ranks), None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = fill_links(phase.job, phase.flows(), whole, phase.passes) if queueing else None
+        sent = fill_links(phase, whole) if queueing else None
         return _Phase(
             self._sent(whole, 1.0, phase.sent, sent),
             tuple(steps),

@@ -41,10 +41,10 @@ class _Listed:
     """Bills of an exchange whose messages are listed by pairs of places."""
 
     def __init__(self, cost: PathCosts, one: Exchange) -> None:
-        sums = one.flows()
-        order = np.lexsort((sums.target, sums.source))
+        sent = one.flows()
+        order = np.lexsort((sent.target, sent.source))
         source, target, weight = (
-            x[order] for x in (sums.source, sums.target, sums.weight * one.times)
+            x[order] for x in (sent.source, sent.target, sent.bytes * one.times)
         )
         into = np.argsort(target, kind="stable")
         self.cost, self.flows = cost, len(order)

@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 #: What other commands would print into a pipe.
 PRINTED = {
     "squeue -h -j 4711 -o %N": "nid[00324-00383]\n",
+    "scontrol show hostnames": "nid00000\nnid00040\nnid00001\n",
     "squeue": "  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
     "   4711 workq a b R 1:00 4 nid[00200-00203]\n",
     "sinfo -N": "NODELIST NODES PARTITION STATE\n"
@@ -57,8 +58,8 @@ PRINTED = {
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
     r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
-    r"|^(pattern show|slurm )"
     r"|^jobs( -m lumi)?( --since \S+)?$"
+    r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )
@@ -149,9 +150,12 @@ def files(tmp_path_factory):
     listed_links("edison", folder / "edison.rtr")
     shutil.copy(folder / "edison.rtr.gz", folder / "edison.rtr_interconnect.txt.gz")
     make("plan -m shaheen2 -N 216 --format nodelist", "nodes.txt", "job.list")
+    make("machine export -m tree:8x8x2 --format topology-conf", "topology.conf")
+    (folder / "nidmap").mkdir()
+    (folder / "nidmap" / "config.toml").write_text('machine = "tree:16x32,bw=12.5"\n')
     four = "-m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 --strategy row-major"
     make(f"order {four}", "MPICH_RANK_ORDER")
-    make("order -m tree:4x16x6 --ppn 24 --grid 24x24x16 --strategy row-major", "a.slots")
+    make("order -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --strategy row-major", "a.slots")
     shutil.copy(ROOT / "site-configs" / "pizdaint.toml", folder / "mymachine.toml")
     (folder / "hosts.txt").write_text("nid00045\nnid00012\n")
     ranks = 384 * 24
@@ -178,6 +182,7 @@ def here(files, tmp_path, monkeypatch):
             os.link(path, tmp_path / path.name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(files))  # stands for the cluster that one is on
     return tmp_path
 
 
@@ -200,7 +205,7 @@ def substituted(words):
 
 def quickened(words):
     """Leave out the search of ``auto``: what it finds is tested where it lives."""
-    if words[0] == "plan" and {"--pattern", "--grid"} & set(words):
+    if words[0] == "plan" and "--pattern" in words:
         return [*words, "--deadline", "0.1"]
     return [*words, "--strategy", "row-major"] if words[0] == "order" else words
 
@@ -209,6 +214,9 @@ def quickened(words):
 def test_an_example_holds(here, monkeypatch, capfdbinary, where, line):
     if where == "first-steps.md":
         monkeypatch.setenv("NIDMAP_MACHINE", "today.xtprocadmin")
+    elif " -m " not in line:
+        monkeypatch.setenv("SLURM_JOB_NODELIST", "nid0000[0-7]")
+        monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "8")
     text = b""
     for words in commands(line):
         if words[0] != "nidmap":

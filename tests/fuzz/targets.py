@@ -17,12 +17,13 @@ from typing import NamedTuple
 
 import nidmap
 from placement.errors import NidmapError
+from rankmap.predict import Job
 from tests.fuzz.questions import question
 
 HERE = Path(__file__).parent.parent
 MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
 JOB = ("--nodes", "0-5", "--ppn", "4")
-GRID = (*JOB, "--grid", "4x6")
+GRID = (*JOB, "--pattern", "stencil:4x6")
 
 #: Exit codes that a wrong input may have, and statuses that the page's server may answer with.
 CODES = {0, 1, 2, 3, 4, 5}
@@ -366,15 +367,15 @@ def orders():
 
     machine, found = machine_once(), {}
     for form in names():
-        strategy = "row-major" if form in ("hydra", "intel", "torchrun") else "morton"
-        made = nidmap.order(machine, "0-5", 4, pattern="stencil:4x6", strategy=strategy)
+        strategy = "row-major" if form in ("hydra", "intel", "torchrun", "deepspeed") else "morton"
+        made = nidmap.order(machine, "0-5", Job("stencil:4x6", 4), strategy=strategy)
         found[form] = emit(made, form).encode()
     return found
 
 
 def targets():
     """Return all that is fuzzed, by name."""
-    score = ("score", "-m", MACHINE, *GRID, "--order", "FILE", "--order-format")
+    score = ("score", "-m", MACHINE, *GRID, "--order", "FILE", "--format")
     found = {
         "dump": command(dumps(), "machine", "check", "-m", "FILE"),
         "dump-twice": command(dumps(), "machine", "show", "-m", "FILE", "-m", "FILE"),

@@ -20,9 +20,9 @@ from rankmap.emit.process_mapping import (
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job, Predictor
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.search.job import predictor
 from rankmap.short_orders import fit_format, renumber_nodes, shorten_order
 from rankmap.slots import slots_of
 from tests.effort import examples
@@ -94,9 +94,9 @@ def test_what_a_limit_costs_is_said():
 def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
     order, pattern = job("frontier", 32, 8, "stencil:8x8x4", "boxes")
     by_j = shorten_order(order, CRAY_MPICH, 200, pattern)
-    by_time = shorten_order(order, CRAY_MPICH, 200, pattern, {"pattern": "stencil:8x8x4"})
+    by_time = shorten_order(order, CRAY_MPICH, 200, pattern, Job("stencil:8x8x4"))
     assert (by_j.by, by_time.by) == ("J", "time")
-    asked, _ = predictor(order.on.machine, {"pattern": pattern, "ppn": 8})
+    asked = Predictor(order.on.machine, Job(pattern, 8))
     seconds = [asked.time(order.on.rows, one.slots) for one in (order, by_j.order, by_time.order)]
     assert seconds[2] <= seconds[1]
     assert by_time.lost == pytest.approx(max(seconds[2] / seconds[0] - 1, 0), abs=1e-3)

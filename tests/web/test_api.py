@@ -11,11 +11,13 @@ import pytest
 
 import nidmap
 from placement.topologies import router_coords
+from rankmap.predict import Job
 from tests.web.machines import in_states
 from tests.web.serving import run_async, running, squeue, until
 from web import figures, requests
 from web.app import make_app
 from web.service import Service
+from web.snapshot import Offer
 
 
 def cli(*argv, text=None):
@@ -165,12 +167,12 @@ def test_the_page_promises_what_the_command_does(spec, count, ppn, pattern):
     said = json.loads(cli("plan", "-m", spec, *words))
     wanted = requests.Plan(count=count, ppn=ppn, pattern=pattern)
     promised = [said["gain"][end] for end in ("low", "likely", "high")]
-    planned = figures.plan(machine, free, wanted)["gain"]
+    planned = figures.plan(machine, Offer(free), wanted)["gain"]
     assert [planned[end] for end in ("low", "likely", "high")] == pytest.approx(promised)
     asked = requests.Describe(
         nodes=said["nodelist"], ppn=ppn, pattern=pattern, slots=said["order"]["slots"] or []
     )
-    shown = figures.describe(machine, free, asked)["default"]["gain"]
+    shown = figures.describe(machine, Offer(free), asked)["default"]["gain"]
     assert [shown[end] for end in ("low", "likely", "high")] == pytest.approx(promised)
 
 
@@ -236,7 +238,7 @@ def test_describe_says_a_sentence(site):
 def test_the_sentences_busiest_link_is_the_predictions(site, small):
     rows = [*range(0, 8), *range(40, 48), *range(100, 104)]
     found = site.post("describe", nodes="0-7,40-47,100-103", bytes=1e6).json
-    predicted = nidmap.predict(small, np.array(rows), "alltoall", bytes=1e6, ppn=1)
+    predicted = nidmap.predict(small, np.array(rows), Job("alltoall", bytes=1e6, ppn=1))
     seconds = predicted.loads.seconds()
     top = int(np.argmax(seconds))
     channels = predicted.loads.channels

@@ -158,7 +158,8 @@ def test_a_machine_without_source_is_its_dump(site):
 def test_a_real_slurm_that_dies_and_returns(monkeypatch):
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")
     names = machine.names.tolist()
-    with real_slurm(names, real=2) as slurm:
+    partitions = {"batch": names, "half": names[8:]}
+    with real_slurm(names, real=2, partitions=partitions) as slurm:
         for key, value in slurm.env.items():
             monkeypatch.setenv(key, value)
         slurm.drain([names[9]])
@@ -179,6 +180,25 @@ def test_a_real_slurm_that_dies_and_returns(monkeypatch):
             assert not found["stale"]
             plan = site.post("plan", count=13).json
             assert not {names[0], names[1], names[9]} & set(plan["nodes"])
+
+            said = [(p["name"], p["count"], p["free"], p["default"]) for p in found["partitions"]]
+            assert said == [("batch", 16, 13, True), ("half", 8, 7, False)]
+            half = {"count": 6, "partition": "half"}
+            assert set(site.post("plan", **half).json["nodes"]) <= set(names[8:])
+            reply = site.post("plan", count=1, partition="nope")
+            assert (reply.status, reply.json["detail"]) == (409, "Slurm has no partition 'nope'")
+            waiting = ["-N2", "-w", f"{names[0]},{names[8]}", "--wrap=true"]
+            job = slurm.run(["sbatch", "--parsable", *waiting]).stdout.strip()
+            until(lambda: site.service.live.snapshot.promised)
+            note = f"1 idle node left out, which pending jobs name ({job})"
+            plan = site.post("plan", **half).json
+            assert set(plan["nodes"]) == set(names[10:])
+            assert note in plan["warnings"]
+            found = site.post("compare", **half, strategies=["nid-order"]).json
+            (row,) = (row for row in found["rows"] if row["strategy"] == "nid-order")
+            assert row["nodelist"] == plan["nodelist"]
+            assert note in found["notes"]
+            slurm.run(["scancel", job])
 
             slurm.freeze_controller()  # slow: reads go on at once, with dated data
             for _ in range(20):

@@ -158,6 +158,32 @@ def test_a_partition_is_chosen_on_the_page(opened):
         page.leave()
 
 
+def test_slurms_partitions_are_offered_and_planned_in(opened, small, tmp_path):
+    from tests.web.serving import running, until
+
+    path = tmp_path / "sinfo"
+    rows = ("nid[00000-00063] batch* up idle", "nid[00064-00127] batch* up alloc",
+            "nid[00032-00063] short up idle")  # fmt: skip
+    path.write_text("NODELIST PARTITION AVAIL STATE\n" + "".join(f"{row}\n" for row in rows))
+    with running(small, (str(path),), every=1.0) as site:
+        until(lambda: site.service.live.snapshot.partitions)
+        page = opened(site).go("#t=plans&plan=8;1;row-major;free:short;spread;alltoall")
+        page.page.wait_for_selector(".plan")
+        assert page.page.input_value("#plan-kind") == "short"
+        assert page.text("#plan-kind").split("\n") == [
+            "batch (64 of 128 nodes free)", "short (32 of 32 nodes free)",
+        ]  # fmt: skip
+        for name in ("", "short"):
+            page.page.select_option("#plan-kind", name)
+            with page.page.expect_request("**/compare") as asked:
+                page.page.click("#plan-go")
+            page.until("() => !document.getElementById('plan-go').disabled")
+            assert asked.value.post_data_json["partition"] == name
+        path.write_text("NODELIST STATE\nnid[00000-00127] idle\n")
+        page.page.wait_for_selector("#plan-kinds", state="hidden")
+        page.leave()
+
+
 def test_out_of_order_nodes_of_a_mark_are_said(opened, small):
     from tests.web.machines import in_states
     from tests.web.serving import running

@@ -5,7 +5,7 @@ import { postJson, saidOf } from "./api.js";
 import { OWN_ORDER } from "./app.js";
 import { distinct, keysOf } from "./colouring.js";
 import { copyText } from "./clipboard.js";
-import { byId, counted, el, refill } from "./dom.js";
+import { byId, counted, el, grouped, refill } from "./dom.js";
 import { spokenSeconds, spokenTouches } from "./figures.js";
 import { heatOf, mostOf } from "./heat.js";
 import { rowsOf } from "./machine.js";
@@ -42,15 +42,16 @@ export class PlanView {
     app.store.on(["tab", "marks", "pattern", "ppn"], () => this.begin());
     app.store.on(["hover"], () => this.point(app.store.get("hover")));
     app.store.on(["theme", "snapshot"], () => this.answer && this.show(this.answer));
+    app.store.on(["snapshot"], () => this.offerPartitions());
+    byId("plan-kind").addEventListener("change", () => {
+      this.wanted = undefined;
+    });
   }
 
   /** List what this machine can be planned with. */
   offer() {
     const choices = this.app.machine.answer.choices ?? { strategies: [], orders: [] };
-    const kinds = choices.kinds ?? [];
-    byId("plan-kinds").hidden = kinds.length < 2;
-    const offers = kinds.length < 2 ? [] : [["", "the usual one"], ...kinds.map(({ name, count }) => [name, `${name} (${counted(count, "node")})`]), ["any", "mixed"]];
-    refill(byId("plan-kind"), ...offers.map(([value, text]) => el("option", { value, text })));
+    this.offerPartitions();
     const names = choices.strategies.filter((name) => name !== choices.default_strategy);
     const picked = USUAL.filter((name) => names.includes(name)).slice(0, MOST);
     const boxes = names.map((name) => el("label", {}, el("input", { type: "checkbox", value: name, checked: picked.includes(name) }), name));
@@ -58,6 +59,33 @@ export class PlanView {
     refill(byId("plan-order"), ...choices.orders.map((name) => el("option", { value: name, text: name, selected: name === "row-major" })));
     byId("plan-count").max = this.app.machine.count;
     this.limit();
+  }
+
+  /** Slurm's partitions, where there are several to choose from. */
+  get partitions() {
+    const { partitions } = this.app.snapshot.answer;
+    return partitions.length > 1 ? partitions : [];
+  }
+
+  /** List Slurm's partitions, or where it says none the kinds of nodes, and keep what is chosen. */
+  offerPartitions() {
+    const { partitions } = this;
+    const kinds = this.app.machine.answer.choices?.kinds ?? [];
+    const offers = partitions.length ? partitionOffers(partitions) : kindOffers(kinds);
+    const said = JSON.stringify(offers);
+    if (said === this.offered) return;
+    this.offered = said;
+    byId("plan-kinds").hidden = !offers.length;
+    const chosen = this.wanted ?? byId("plan-kind").value;
+    refill(byId("plan-kind"), ...offers.map(([value, text]) => el("option", { value, text })));
+    this.choose(chosen);
+  }
+
+  /** Choose a partition or a kind of nodes; what is not known yet is chosen once it is. */
+  choose(name) {
+    const there = [...byId("plan-kind").options].some((option) => option.value === name);
+    byId("plan-kind").value = there ? name : "";
+    this.wanted = there ? undefined : name;
   }
 
   /** Begin with the mark and its job, until a person or a link says otherwise. */
@@ -98,7 +126,7 @@ export class PlanView {
     byId("plan-order").value = order;
     const [source, kind = ""] = (from ?? "").split(/:(.*)/s);
     byId("plan-from").value = source === "mark" ? "mark" : "free";
-    byId("plan-kind").value = [...byId("plan-kind").options].some((option) => option.value === kind) ? kind : "";
+    this.choose(kind);
     this.filled = true;
     byId("plan-pattern").value = pattern.join(";") || "alltoall";
     const wanted = (strategies ?? "").split(",").slice(0, MOST);
@@ -113,7 +141,7 @@ export class PlanView {
     this.filled = true;
     const mark = app.marks.current;
     const among = from === "mark" && mark ? app.asked(mark) : "";
-    const body = { count, ppn, pattern, strategies, orders: [order], from: among, kind, bytes: Number(app.store.get("bytes")) || null, links: 0, question: QUESTION };
+    const body = { count, ppn, pattern, strategies, orders: [order], from: among, [this.partitions.length ? "partition" : "kind"]: kind, bytes: Number(app.store.get("bytes")) || null, links: 0, question: QUESTION };
     this.say(`Planning ${counted(count, "node")} …`, false);
     this.previewed = "";
     this.progress({ text: "" });
@@ -276,6 +304,20 @@ export class PlanView {
       card.overlay.outline(row < 0 ? [] : around(scene, row, theme.hues[1]));
     }
   }
+}
+
+/** The values and texts of Slurm's partitions: '' is the default one. */
+function partitionOffers(partitions) {
+  const text = ({ name, count, free }) => `${name} (${grouped(free)} of ${counted(count, "node")} free)`;
+  const usual = partitions.find((partition) => partition.default);
+  const others = partitions.filter((partition) => partition !== usual);
+  return [["", usual ? text(usual) : "all"], ...others.map((partition) => [partition.name, text(partition)])];
+}
+
+/** The values and texts of kinds of nodes. */
+function kindOffers(kinds) {
+  if (kinds.length < 2) return [];
+  return [["", "the usual one"], ...kinds.map(({ name, count }) => [name, `${name} (${counted(count, "node")})`]), ["any", "mixed"]];
 }
 
 /** Whether two plans take the same nodes, in whatever order. */

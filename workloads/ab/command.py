@@ -83,7 +83,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     what there is. The result goes to stdout, samples to -o.
 
     \b
-    nidmap ab --grid 24x24x16 -- srun -n 9216 ./app
+    nidmap ab --pattern stencil:24x24x16 -- srun -n 9216 ./app
     nidmap ab -m shaheen2 --pattern measured:lmp.npz --budget 2h -o lmp.csv \\
            --time-regex 'Loop time of ([0-9.]+)' -- srun -n 96 lmp -in in.lj
     nidmap ab --order plan.json --time-regex 'Performance: +([0-9.]+)' \\
@@ -119,7 +119,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
             **_header(timer, options),
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
             "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
-            "bytes": base.sent.get("bytes"),
+            "bytes": job.bytes,
             "command": list(command),
         }
         if options["dry_run"]:

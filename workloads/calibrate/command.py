@@ -190,11 +190,12 @@ class _Job:
     def hops(self, routing: str) -> dict[str, float]:
         """Return the links between routers on the way of each timed pair, by its reading's name."""
         from placement.network import hops
+        from placement.network.rails import rails_of
 
-        router = self.machine.router[self.rows, 0].astype("int64")
+        ends = rails_of(self.machine).first_ends
         return {
             f"latency {level} {k}": float(
-                hops(self.machine, router[[a]], router[[b]], routing).sum()
+                hops(self.machine, *ends(self.rows[[a]], self.rows[[b]]), routing).sum()
             )
             for level, pairs in self.plan.pairs.items()
             for k, (a, b) in enumerate(pairs)

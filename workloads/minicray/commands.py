@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from placement.commands.common import machine_option, machine_specs, say
+from placement.commands.common import machine_option, named_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
 from workloads.minicray.client import Standing
@@ -26,7 +26,6 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 _BUILDING: tuple[Callable[..., Any], ...] = (
     setting("--topology", ("tree", "none", "dragonfly"), "tree", "By what Slurm chooses nodes."),
     click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
-    click.option("--ecmp", is_flag=True, help="Spread flows over all shortest paths."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: such that links bind, not this computer."),
 )  # fmt: skip
@@ -69,7 +68,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
     nidmap minicray up -m minicray:fattree --name second --foreground
     """
-    standing = _build(machine_specs(specs), name, **how)
+    standing = _build(named_specs(specs), name, **how)
     if not foreground:
         standing.let_go()
         return

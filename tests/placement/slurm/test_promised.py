@@ -61,7 +61,7 @@ def test_a_held_job_keeps_nothing(slurm, capfd):
 
 
 @needs_slurm
-def test_too_few_besides_them_is_said_and_compare_is_not_bound(slurm, capfd):
+def test_too_few_besides_them_is_said_and_compare_takes_them_then(slurm, capfd):
     submit(slurm)
     assert run([*PLAN, "-N", "6"]) == 1
     said = capfd.readouterr().err.splitlines()
@@ -69,8 +69,11 @@ def test_too_few_besides_them_is_said_and_compare_is_not_bound(slurm, capfd):
         "nidmap: 6 nodes wanted, 5 free beside 2 that pending jobs name; "
         "--include takes nodes that others wait for"
     )
-    words = "compare -m torus:8 -N 6 --from idle --pattern ring --strategies nid-order --json"
-    assert run(words.split()) == 0
+    words = "compare -m torus:8 --from idle --pattern ring --strategies nid-order --json -N"
+    for count, nodes in ((6, "nid[00001-00006]"), (2, "nid[00003-00004]")):
+        assert run([*words.split(), str(count)]) == 0
+        rows = json.loads(capfd.readouterr().out)["rows"]
+        assert [row["nodelist"] for row in rows if row["strategy"] == "nid-order"] == [nodes]
 
 
 @needs_slurm

@@ -64,7 +64,7 @@ def test_nodes_and_order_written_together_predict_as_promised(tool, tmp_path, na
     plan = json.loads(out)
     job = f"-m {TORUS} --nodes {plan['nodelist']} --ppn 4 --pattern stencil:8x8 --json"
     form = {"MPICH_RANK_ORDER": "mpich"}.get(name, name.partition(".")[2])
-    code, out, err = tool(f"predict {job} --order {name} --order-format {form}")
+    code, out, err = tool(f"predict {job} --order {name} --format {form}")
     assert code == 0, err
     assert json.loads(out)["time_s"] == pytest.approx(plan["time_s"], rel=1e-12)
     assert (tmp_path / name).read_text()
@@ -75,13 +75,13 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
     _, out, err = tool(f"plan {words} --json")
     plan = json.loads(out)
     nodes = ",".join(sorted(plan["nodes"]))
-    _, out, _ = tool(f"predict -m {TORUS} --nodes {nodes} --ppn 4 --grid 8x8 --json")
+    _, out, _ = tool(f"predict -m {TORUS} --nodes {nodes} --ppn 4 --pattern stencil:8x8 --json")
     assert json.loads(out)["time_s"] == pytest.approx(plan["order"]["sorted_time_s"], rel=1e-12)
     assert ("--order-out FILE writes it" in err) == plan["order"]["needed"]
 
 
 def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
-    code, _, err = tool("plan -m tree:5x6x3 -N 19 --ppn 3 --pattern permutation --latency 0")
+    code, _, err = tool("plan -m tree:5x6x3,latency=0 -N 19 --ppn 3 --pattern permutation")
     assert code == 0, err
     assert "needs its order of the ranks (a higher J without)" in err
 
@@ -97,7 +97,9 @@ def test_without_a_pattern_it_says_what_it_assumes(tool):
 
 
 def test_a_header_says_why_and_where_the_order_is(tool):
-    words = f"-N 16 --ppn 4 --grid 8x8 {FREE} --format sbatch --order-out MPICH_RANK_ORDER"
+    words = (
+        f"-N 16 --ppn 4 --pattern stencil:8x8 {FREE} --format sbatch --order-out MPICH_RANK_ORDER"
+    )
     code, out, _ = tool(f"plan -m {TORUS} {words}")
     assert code == 0
     assert "Slurm's own choice" in out
@@ -110,13 +112,10 @@ def test_a_header_says_why_and_where_the_order_is(tool):
         ("--strategy compact --bytes 1e6", "--bytes goes with a strategy that predicts"),
         ("--order-out f", "--order-out goes with a strategy that predicts"),
         ("--pattern ring --slack 2", "--slack and --strategy auto exclude each other"),
-        ("--pattern ring --order-format slots", "--order-format goes with --order-out"),
         ("--pattern ring --order-out -", "cannot both go to standard output"),
-        ("--pattern ring --grid 2x4", "--pattern and --grid exclude each other"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
         ("--pattern ring --deadline -1", "deadline -1 s: it must be 0 or more"),
-        ("--pattern ring --background-load 2", "--background-load goes with --background"),
-        ("--pattern ring --order-out f --order-format odd", "no format 'odd'"),
+        ("--pattern ring --order-out f.odd", "f.odd: no .odd is written here"),
     ],
 )
 def test_contradictions_are_refused_in_one_line(tool, tmp_path, words, said):
@@ -144,14 +143,14 @@ def modules(*argv):
 def test_other_strategies_import_nothing_of_the_ranks_room():
     assert not {m for m in modules("plan", "-m", TORUS, "-N", "8") if m.startswith("rankmap")}
     heavy = {"numba", "pandas", "scipy", "networkx", "matplotlib"}
-    assert modules("plan", "-m", TORUS, "-N", "8", "--grid", "2x4") & heavy == set()
+    assert modules("plan", "-m", TORUS, "-N", "8", "--pattern", "stencil:2x4") & heavy == set()
 
 
 def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
     ours, theirs = pty.openpty()
     script = (
         "import placement.commands.plan as p; p.AFTER = 0.0; import nidmap, sys;"
-        f" sys.argv = ['nidmap', 'plan', '-m', '{TORUS}', '-N', '16', '--grid', '4x4',"
+        f" sys.argv = ['nidmap', 'plan', '-m', '{TORUS}', '-N', '16', '--pattern', 'stencil:4x4',"
         " '--exclude', '0,5,10']; nidmap.main()"
     )
     with subprocess.Popen(

@@ -234,8 +234,13 @@ def test_a_dry_run_prints_what_a_shell_can_run(slurm, ab):
         (("--unit", "ms"), None, 2, "--unit, --higher-is-better and --time-file say"),
         (("--time-file", "a.txt"), None, 2, "say what --time-regex finds, and where"),
         (("-o", "ab.txt"), None, 2, "samples are written as"),
-        ((), ("--grid", "4x4", "--strategy", "row-major"), 1, "the order is the launcher's own"),
-        ((), ("--grid", "4x5", "--strategy", "morton"), 2, ""),
+        (
+            (),
+            ("--pattern", "stencil:4x4", "--strategy", "row-major"),
+            1,
+            "the order is the launcher's own",
+        ),
+        ((), ("--pattern", "stencil:4x5", "--strategy", "morton"), 2, ""),
         (("--arm", "a=none.slots"), (), 3, "none.slots"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_program_has_the_callers_files_signals_and_code(bare):
 
 def test_programs_are_told_how_packets_go(bare):
     said = run(bare, "sh", "-c", 'echo "$NIDMAP_MACHINE"').stdout
-    assert " known:routing=single" in said
+    assert ",routing=single,process=inf" in said
     found = run(bare, sys.executable, "-m", "nidmap", "predict", "--nodes", "0-7", "--json",
                 "--pattern", "alltoall")  # fmt: skip
     assert json.loads(found.stdout)["routing"] == "single"
@@ -233,7 +233,7 @@ def test_a_case_of_the_experiment_from_slurms_choice_to_figures(whole, tmp_path)
 
 def test_two_stand_side_by_side_and_a_name_is_taken_once(bare, minicray):
     before = host()
-    other = minicray("-m", "minicray:torus", "--no-slurm", "--ecmp")
+    other = minicray("-m", "minicray:torus", "--no-slurm")
     again = nidmap("minicray", "up", "-m", DRAGONFLY, "--no-slurm", "--name", other, check=False)
     assert (again.returncode, "stands already" in again.stderr) == (2, True)
     assert ask(bare, "status")["nodes"] == 24

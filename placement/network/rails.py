@@ -1,0 +1,205 @@
+"""Which attachments of two nodes a path joins, and what each pair of them carries.
+
+A node with several adapters (rails) is attached to several switches. Where
+links join all switches, each of the k x k pairs of attachments of two nodes
+has an equal share of what they exchange. Rails that no cable joins are parts
+of the network of their own: bytes go over the parts that both nodes are
+attached to, each with as much as the node with fewer attachments there can
+take, and within a part equally over all pairs. A node that has lost a rail
+sends and receives by those that it has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.errors import NidmapError, printable
+from placement.machine import Machine
+from placement.support.array_types import Floats, Ints, Mask
+from placement.support.arrays import components
+from placement.topologies import links, router_count, router_names
+
+__all__ = ["Rails", "no_path", "rails_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rails:
+    """The parts of a network that the attachments of its nodes are in.
+
+    Attributes
+    ----------
+    machine : Machine
+    part : int64 (n, k)
+        Part of each attachment, its lowest router; -1 where there is none.
+    alike : float64 (n, k)
+        Attachments of the node that are in the same part, at least 1.
+    kind : int64 (n,)
+        Equal for nodes whose shares to any other node are equal.
+    member : int64 (kinds,)
+        A node of each kind.
+    """
+
+    machine: Machine
+    part: Ints
+    alike: Floats
+    kind: Ints
+    member: Ints
+
+    @property
+    def count(self) -> Floats:
+        """How many attachments each node has, at least 1, float64 (n,)."""
+        return np.asarray(np.maximum(1.0, (self.part >= 0).sum(axis=1)))
+
+    def shares(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
+        """Yield each pair of attachments with its share of what nodes `a` send to nodes `b`.
+
+        Parameters
+        ----------
+        a, b : int64
+            Rows of the machine, which broadcast.
+
+        Yields
+        ------
+        i, j : int
+            Columns of ``machine.router`` of the sender and of the receiver.
+        share : float64
+            0 where no path joins them; all are 0 where none joins the nodes.
+
+        Examples
+        --------
+        >>> from placement.specs import parse_spec
+        >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
+        >>> [(i, j, share.tolist()) for i, j, share in two.shares(np.array([0]), np.array([4]))]
+        [(0, 0, [0.25]), (0, 1, [0.25]), (1, 0, [0.25]), (1, 1, [0.25])]
+        """
+        whole = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
+        for _, _, weight in self._weights(a, b):
+            whole += weight
+        whole[whole == 0] = 1.0
+        for i, j, weight in self._weights(a, b):
+            yield i, j, weight / whole
+
+    def _weights(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
+        """Yield each pair of attachments with what it can take, as a number of attachments."""
+        columns = range(self.part.shape[1])
+        for i, j in ((i, j) for i in columns for j in columns):
+            joined = (self.part[a, i] == self.part[b, j]) & (self.part[a, i] >= 0)
+            yield i, j, joined / np.maximum(self.alike[a, i], self.alike[b, j])
+
+    def between(self, a: int, b: int) -> dict[int, float]:
+        """Return the share of each part in what two kinds of nodes exchange; {} where none is.
+
+        Examples
+        --------
+        >>> from placement.specs import parse_spec
+        >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
+        >>> two.between(0, 0)
+        {0: 1.0}
+        """
+        ends = self.member[[a]], self.member[[b]]
+        found: dict[int, float] = {}
+        for i, _, share in self.shares(*ends):
+            if share[0]:
+                part = int(self.part[ends[0][0], i])
+                found[part] = found.get(part, 0.0) + float(share[0])
+        return found
+
+    def first_ends(self, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+        """Return the first routers of nodes `a` and `b` that a path joins, int64 (m,) each.
+
+        The routers of their first attachments where none is joined.
+
+        Examples
+        --------
+        >>> from placement.specs import parse_spec
+        >>> two = rails_of(parse_spec("slingshot:groups=2,switches=2,nodes=2,nics=2,global=1"))
+        >>> [end.tolist() for end in two.first_ends(np.array([0]), np.array([1, 4]))]
+        [[0, 0], [0, 2]]
+        """
+        a, b = np.broadcast_arrays(a, b)
+        source, target = (self.machine.router[end, 0].astype(np.int64) for end in (a, b))
+        missing = np.ones(len(a), dtype=np.bool_)
+        for i, j, weight in self._weights(a, b):
+            rows = np.flatnonzero(missing & (weight > 0))
+            source[rows] = self.machine.router[a[rows], i]
+            target[rows] = self.machine.router[b[rows], j]
+            missing[rows] = False
+        return source, target
+
+    def joined(self, a: Ints, b: Ints) -> Mask:
+        """Return whether a path joins nodes `a` to nodes `b`, which broadcast.
+
+        Examples
+        --------
+        >>> from placement.specs import parse_spec
+        >>> rails_of(parse_spec("torus:4")).joined(np.array([0, 1]), np.array([2])).tolist()
+        [True, True]
+        """
+        found = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.bool_)
+        for _, _, weight in self._weights(a, b):
+            found |= weight > 0
+        return found
+
+    def refuse_apart(self, a: Ints, b: Ints) -> None:
+        """Raise NidmapError where no path joins a node of `a` to that of `b`.
+
+        Examples
+        --------
+        >>> from placement.specs import parse_spec
+        >>> rails_of(parse_spec("torus:4")).refuse_apart(np.array([0]), np.array([2]))
+        """
+        apart = np.flatnonzero(~self.joined(a, b))
+        if len(apart):
+            ends = self.machine.router[[a[apart[0]], b[apart[0]]], 0].tolist()
+            raise no_path(self.machine, *ends)
+
+
+def rails_of(machine: Machine) -> Rails:
+    """Return which attachments of a machine's nodes are joined.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> rails_of(parse_spec("torus:4")).part.ravel().tolist()
+    [0, 0, 0, 0]
+    """
+    return machine.once("network rails", lambda: _find_rails(machine))
+
+
+def _find_rails(machine: Machine) -> Rails:
+    found = links(machine)
+    ends = found.a.astype(np.int64), found.b.astype(np.int64)
+    label = components(router_count(machine), *ends)
+    there = machine.router >= 0
+    part = np.where(there, label[machine.router], -1)
+    alike = np.maximum(1.0, (part[:, :, None] == part[:, None, :]).sum(axis=2))
+    last = np.sort(part, axis=1)
+    if (part[there] == part.max(initial=-1)).all():  # the number of attachments alters no share
+        last = last[:, -1:]
+    member, kind = _tell_apart(last)
+    return Rails(machine, part, alike, kind, member)
+
+
+def _tell_apart(rows: Ints) -> tuple[Ints, Ints]:
+    """Return a row of each kind of rows, and the kind of each."""
+    if (rows == rows[:1]).all():
+        return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.int64)
+    _, member, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return member, kind.reshape(-1)
+
+
+def no_path(machine: Machine, source: int, target: int) -> NidmapError:
+    """Return the error that nothing joins two routers.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> print(no_path(parse_spec("torus:4"), 0, 2))
+    no path joins x0 and x2; is the list of links whole?
+    """
+    names = router_names(machine)
+    a, b = (printable(str(names[i])) for i in (source, target))
+    return NidmapError(f"no path joins {a} and {b}", "is the list of links whole?")
