@@ -119,6 +119,8 @@ def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
 
     seats = seat_jobs(machine, records)
     if not len(seats):
+        if not seats.strangers:
+            raise ParseError(source, 0, "lists no job that has had a node")
         what = f"no job has a node of {printable(machine.name)}"
         raise ParseError(source, 0, what, f"its nodes are called like {machine.names[0]}")
     return seats
@@ -196,17 +198,17 @@ def _summary(
     from rankmap.search.cost import without_time
     from rankmap.slots import slots_of
 
+    timeless = without_time(slots_of(machine, "#0", 1))
     unknown = sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:
         jobs_of = counted(unknown, "job")
         notes.append(f"{jobs_of} of unknown pattern: held against stencil:auto and alltoall")
-    if any(verdict.share == ASSUMED_SHARE for verdict in verdicts):
+    if not timeless and any(verdict.share == ASSUMED_SHARE for verdict in verdicts):
         low, likely, high = (f"{share:.0%}".rstrip("%") for share in ASSUMED_SHARE)
         notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")
     notes.append("each job alone on the network, rank r in slot r; other jobs' bytes are not known")
-    if any(not verdict.searched for verdict in verdicts):
-        notes.append("slowdowns are quick answers, by cuts and direct links; * by a full search")
-    timeless = without_time(slots_of(machine, "#0", 1))
+    how = "the ratio of bytes times distance" if timeless else "quick, by cuts and direct links"
+    notes.append(f"slowdowns are {how}; * by a full search")
     return Summary(
         machine.name, seats, tuple(verdicts), known, whose, timeless, (*machine.notes, *notes)
     )

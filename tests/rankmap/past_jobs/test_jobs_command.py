@@ -137,6 +137,7 @@ def test_without_bandwidths_no_node_hours_are_told(tool):
         (["jobs.txt", "--applications", "bad.toml"], 3, "bad.toml: "),
         (["jobs.txt", "--applications", "worse.toml"], 3, "worse.toml: "),
         (["broken.txt"], 3, "broken.txt:2: start 'x' is no time"),
+        (["waiting.txt"], 3, "lists no job that has had a node"),
         (["elsewhere.txt"], 3, "no job has a node of"),
         ([], 4, "sacct"),
     ],
@@ -146,6 +147,7 @@ def test_what_is_wrong_is_one_line(tool, tmp_path, monkeypatch, words, code, sai
     (tmp_path / "bad.toml").write_text("[[application]]\npatern = 'alltoall'\n")
     (tmp_path / "worse.toml").write_text("[[application]]\npattern = 'nonsense'\n")
     (tmp_path / "broken.txt").write_text("JobID|NodeList|Start|End\n1|nid00001|x|\n")
+    (tmp_path / "waiting.txt").write_text("JobID|NodeList|Start|End\n1|None assigned|5|\n")
     (tmp_path / "elsewhere.txt").write_text("JobID|NodeList|Start|End\n1|other1|5|\n")
     found, out, err = tool("-m", MACHINE, *words)
     assert (found, out) == (code, "")
