@@ -19,7 +19,6 @@ from placement.lookup import nodes_of
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
 from placement.scheduler.constraints import Exclusion, best_exclusion, leaf_count, led_to
-from placement.scheduler.kinds import alike
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class PlanReport:
         """Return the nodes that a job without a list of its nodes must not have."""
         allowed = self.machine.compute.copy()
         if self.excludes:
-            allowed &= self.exclusion.inside & alike(self.machine, self.plan.rows)
+            allowed &= self.exclusion.inside
         if self.offered.named is not None:
             allowed &= self.offered.named
         allowed[self.offered.exclude] = False

@@ -14,6 +14,7 @@ import numpy as np
 from placement.errors import PlanError
 from placement.request import Baseline
 from placement.scheduler.baseline import scheduler_choice
+from placement.scheduler.kinds import alike
 from placement.scheduler.switches import slurm_switches
 from placement.support.quantities import counted
 
@@ -40,7 +41,7 @@ class Exclusion:
     Attributes
     ----------
     inside : bool (n,)
-        The part: all others are excluded.
+        The part, nodes of the plan's kinds alone: all others are excluded.
     part : str
         What it is called.
     rows : int64 (k,) or None
@@ -153,7 +154,9 @@ def best_exclusion(machine: Machine, plan: Plan, own: Baseline) -> Exclusion:
     """
     free_choice = led_to(machine, plan, own, machine.compute)
     found: list[Exclusion] = []
-    for inside, part in _parts(machine, plan.rows):
+    same = alike(machine, plan.rows)
+    for unit, part in _parts(machine, plan.rows):
+        inside = unit & same
         rows = led_to(machine, plan, own, inside)
         pays, words = False, ""
         if rows is not None and plan.judged is not None:

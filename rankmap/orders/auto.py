@@ -3,12 +3,14 @@
 What comes back is never worse than row-major, and where row-major meets the
 lower bound it is row-major itself, at once. Which orders are tried depends on
 the pattern and its size, and on the seconds that there are by what each order
-is known to take, never on a clock: the same question has the same answer.
+is known to take. Without seconds the same question has the same answer; with them
+a graph is mapped as far as there is time.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +25,7 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
 from rankmap.refine import cache
-from rankmap.refine.budget import seconds_for
+from rankmap.refine.budget import LEAST_EFFORT, seconds_for
 from rankmap.score import Bound, lower_bound, meets, plain
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
@@ -53,9 +55,6 @@ LOADING, COMPILING = 0.2, 30.0
 
 #: The bound of an exhaustive search, in words.
 EVERY_ORDER = "every order was looked at"
-
-#: The least effort that a graph is worth mapping with.
-LEAST_EFFORT = 0.1
 
 
 @dataclass(slots=True)
@@ -166,6 +165,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
     default = Order(np.arange(len(slots)), slots, f"auto: {DEFAULT}")
     bound = lower_bound(pattern, slots, distance)
     best = Choice(default, DEFAULT, first, first, bound, {DEFAULT: first})
+    end = time.thread_time() + seconds
     effort = _effort(pattern, slots, seconds)
     for name, wanted in _candidates(pattern, slots):
         progress.step(name)
@@ -180,7 +180,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
                 continue
             name = f"graph:effort={effort:.2g}"
         try:
-            found = orders.find(name)(wanted, slots)
+            found = _make(name, wanted, slots, end)
         except NidmapError as error:
             best.failed[name] = str(error)
         else:
@@ -190,6 +190,13 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
     if not best.optimal:
         _search_all(pattern, slots, distance, best)
     return best
+
+
+def _make(name: str, pattern: Pattern, slots: Slots, end: float) -> Order:
+    """Return an order by its name; a graph is mapped as far as there is time."""
+    if not name.startswith("graph") or math.isinf(end):
+        return orders.find(name)(pattern, slots)
+    return orders.find(f"graph:seconds={max(end - time.thread_time(), 0.0)}")(pattern, slots)
 
 
 def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:

@@ -9,7 +9,7 @@ on any machine.
 
 from __future__ import annotations
 
-__all__ = ["seconds_for", "total_work"]
+__all__ = ["LEAST_EFFORT", "seconds_for", "total_work"]
 
 #: Work for so many ranks, and the powers of the ranks with which it is more for more of them,
 #: and less for fewer.
@@ -18,6 +18,9 @@ WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.65, 0.35
 #: Work that is done in a second, about, and the power of the ranks with which it is less for
 #: more of them, which do not fit in a cache.
 A_SECOND, CACHED = 2.0e8, 0.15
+
+#: The least effort that a graph is worth mapping with.
+LEAST_EFFORT = 0.1
 
 #: Parts of the work: for the beginning (bisection), and of the rest for placing ranks anew where
 #: nodes share many edges; what is left anneals, and that much of all work always does.

@@ -59,7 +59,8 @@ def map_ranks(
     effort : float
         Of tries and steps, 1 being what pays.
     seconds : float
-        Of processor time that there are: after them no further part of the machine is improved.
+        Of processor time that there are: after them no further part of the machine is cut, nor
+        improved; ranks of a part that is not cut are dealt to its nodes as they come.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def map_ranks(
     end = time.thread_time() + seconds
     progress.step("graph: cut down the machine")
     if numba_installed():
-        ranks = _bisect(graph, distance, known, held, effort, state)
+        ranks = _bisect(graph, distance, known, held, effort, state, end)
     else:
         from rankmap.refine.plain import ROUNDS, Edges, bisect_down
 
@@ -106,15 +107,35 @@ def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Long
 
 
 def _bisect(
-    graph: Graph, distance: Distance, known: Cuts, held: Longs, effort: float, state: State
-) -> Longs:
-    """Return the ranks in slot order."""
+    graph: Graph, distance: Distance, known: Cuts, held: Longs, effort: float, state: State,
+    end: float,
+) -> Longs:  # fmt: skip
+    """Return the ranks in slot order, cut after cut as long as there is time."""
     ranks = np.arange(graph.size, dtype=np.int32)
     allowed = budget.BEGINNING * effort * budget.total_work(graph.size)
     ends = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
     g = Csr(*ends, graph.weights.copy(), np.zeros(graph.size), np.ones_like(ranks))
-    multisect(g, _plan(distance, known, held), allowed, state, ranks)
+    plan = _plan(distance, known, held)
+    where = np.tile(np.array([0, len(held) - 1], dtype=np.int32), (graph.size, 1))
+    begin = 0
+    for stop in _stops(plan, math.isfinite(end)):
+        if time.thread_time() > end:
+            break
+        progress.step()
+        multisect(g, plan, begin, stop, allowed, state, ranks, where)
+        begin = stop
     return ranks.astype(np.int64)
+
+
+def _stops(plan: Plan, several: bool) -> list[int]:
+    """Return after which cuts the time may be looked at: some of half of all slots."""
+    cuts = len(plan.cuts)
+    if not several or not cuts:
+        return [cuts]
+    held = np.cumsum(plan.first[plan.cuts[:, 2]] - plan.first[plan.cuts[:, 0]])
+    ends = np.append(np.flatnonzero(np.diff(plan.family)) + 1, cuts)
+    part = held[ends - 1] * 2 // int(plan.first[-1])
+    return [int(stop) for stop in ends[np.append(np.diff(part) > 0, True)]]
 
 
 def _improve(

@@ -69,7 +69,10 @@ class Plan(NamedTuple):
 
 
 @kernel
-def multisect(g: Csr, plan: Plan, allowed: float, state: State, ranks: Ints) -> None:
+def multisect(
+    g: Csr, plan: Plan, begin: int, stop: int, allowed: float, state: State, ranks: Ints,
+    where: Ints,
+) -> None:  # fmt: skip
     """Bring the ranks into slot order, each cut of the nodes being a halving of their ranks.
 
     Parameters
@@ -77,27 +80,27 @@ def multisect(g: Csr, plan: Plan, allowed: float, state: State, ranks: Ints) -> 
     g : Csr
         As many vertices as slots.
     plan : Plan
+    begin, stop : int
+        The cuts that are made now, whole families; those before have been.
     allowed : float
-        Work that may be done in all.
+        Work that may have been done after all cuts, as ``state`` counts it.
     state : uint64 (2,)
     ranks : int32 (ranks,)
-        0 … n-1 in any order, in slot order afterwards.
+        0 … n-1 in any order, in slot order after all cuts.
+    where : int32 (ranks, 2)
+        The first node that each rank may be on, and one after the last.
     """
     ptr, n = g.ptr, len(ranks)
     first, _, cuts, family, _, repeats, shares, again = plan
     local = np.full(n, -1, dtype=np.int32)
-    where = np.zeros((n, 2), dtype=np.int32)
-    where[:, 1] = len(first) - 1
     left = 0.0
-    for c in range(len(cuts)):
+    for c in range(begin, len(cuts)):
         left += (shares[c] + again[c]) * repeats[c]
-    allowed += float(state[1])
     idle = 0
     for u in range(n):
         idle += ptr[u + 1] == ptr[u]
     sparse = idle * MOST_BUSY > n
-    begin = 0
-    while begin < len(cuts):
+    while begin < stop:
         end = begin + 1
         while end < len(cuts) and family[end] == family[begin]:
             end += 1

@@ -12,6 +12,7 @@ slots as they are, and then ranks, and nodes with as many, are exchanged.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
@@ -27,7 +28,7 @@ from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.graph import Graph
+from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
@@ -121,14 +122,16 @@ def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Ord
 
 def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:
     """Return the order with the least predicted time, with what is to be said of it."""
+    end = time.thread_time() + seconds
     mapping = not math.isfinite(seconds) or cache.kernels_compiled()
     others = _cheapest(slots, pattern, seconds)  # may have to compile first
+    limit = end - time.thread_time()
 
     def watch(moment: Moment) -> None:
         progress.step()
 
     judgements = LIMITS.judgements_of(len(slots.counts), model.routing == "adaptive")
-    budget = Budget(judgements, seconds if math.isfinite(seconds) else None, watch)
+    budget = Budget(judgements, limit if math.isfinite(limit) else None, watch)
     ranking = rank_orders(model, slots, budget, others, mapping)
     gain = _gain(model, slots, ranking)
     best = ranking.best if gain is not None else _default(ranking)
@@ -167,7 +170,13 @@ def _gain(model: Predictor, slots: Slots, ranking: Ranking) -> Gain | None:
 
 
 def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
-    """Return the order with the least J, by its name; none where there is none."""
+    """Return the order with the least J, by its name; none where there is none.
+
+    Of a graph that is no grid it is the mapped one, which is searched for in any case.
+    """
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    if isinstance(wanted, Graph) and stencil_of(wanted) is None:
+        return {}
     limited = f":seconds={BY_J * seconds:g}" if math.isfinite(seconds) else ""
     try:
         order = arrange(slots, pattern, f"auto{limited}")

@@ -105,6 +105,10 @@ LIMITS = Limits()
 DEADLINE, PRINTED = 10.0, 30.0
 
 
+#: The part of the seconds that are left which the search for one order may take.
+SEARCHED = 0.85
+
+
 class Moment(NamedTuple):
     """What a watcher of a search is told.
 
@@ -192,6 +196,16 @@ class Budget:
     def ended(self) -> bool:
         """Whether the deadline or the watcher has ended the search."""
         return self.late or self.stopped
+
+    def seconds(self) -> float:
+        """Return the processor time that one order may be searched for, so that it can be judged.
+
+        Examples
+        --------
+        >>> 0 < Budget(2, 5.0).seconds() < 5
+        True
+        """
+        return max(SEARCHED * (self.end - time.thread_time()), 0.0)
 
     @property
     def left(self) -> int:

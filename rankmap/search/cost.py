@@ -53,8 +53,10 @@ class Cost(Protocol):
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return what a placement costs; inf where that is certainly not below a figure."""
 
-    def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
-        """Return how to make each order that is searched for."""
+    def orders(
+        self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
+    ) -> dict[str, Make]:
+        """Return how to make each order that is searched for, in the seconds that are left."""
 
 
 def without_time(slots: Slots) -> str:
@@ -89,11 +91,13 @@ class HopCost:
         pattern = fit_pattern(self.model.pattern, slots)
         return cost_of(pattern, placement.node, job_distance(slots))
 
-    def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
+    def orders(
+        self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
+    ) -> dict[str, Make]:
         """Return the order with the least J, which several searches are tried for."""
 
         def cheapest(slots: Slots) -> Ints:
-            return choose(pattern, slots).order.slots
+            return choose(pattern, slots, seconds()).order.slots
 
         return {"least J": cheapest}
 
@@ -170,9 +174,11 @@ class TimeCost:
         """Return about the seconds, to say what is worth judging first."""
         return self.model.guess(placement.rows, placement.slots)
 
-    def orders(self, pattern: Pattern, slots: Slots) -> dict[str, Make]:
+    def orders(
+        self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
+    ) -> dict[str, Make]:
         """Return orders for graphs and for grids, which go by distances."""
-        return searched_orders(pattern, slots)
+        return searched_orders(pattern, slots, seconds)
 
     def judge(self, placement: Placement) -> Judged:
         """Return the seconds with what is sent, and what links carry of it."""

@@ -15,6 +15,7 @@ from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders
 from rankmap.grid.lines import stretches
+from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, from_edges
 from rankmap.pattern.structured import Lines
@@ -137,7 +138,9 @@ def pieces(cells: Ints, ppn: int) -> Ints | None:
     return np.concatenate([own, shared], axis=1).ravel()
 
 
-def searched_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
+def searched_orders(
+    pattern: Pattern, slots: Slots, seconds: Callable[[], float] = lambda: math.inf
+) -> dict[str, Make]:
     """Return how to make each order that is searched for.
 
     Graphs and matrices are mapped; a pattern on a grid is too regular to gain
@@ -148,15 +151,36 @@ def searched_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
     pattern : Pattern
         Fitted to the slots.
     slots : Slots
+    seconds : callable
+        Returns the processor time that there is for one of them.
     """
     if isinstance(pattern, Graph):
-        return {"graph": _by_name("graph", pattern)}
+        return {"graph": _mapped(pattern, seconds)}
     if pattern.dims is None or len(slots) > LIMITS.most_ranks:
         return {}
     return {"boxes": _by_name("boxes", pattern)}
 
 
-def node_by_node(model: Predictor, slots: Slots, grouping: Ints | None) -> Make | None:
+def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:
+    from rankmap.orders.graph import map_graph
+    from rankmap.refine.budget import LEAST_EFFORT, seconds_for
+
+    def make(slots: Slots) -> Ints:
+        left = seconds()
+        if left < LEAST_EFFORT * seconds_for(len(slots)):
+            raise NidmapError("no time is left for a graph")
+        node = map_graph(graph, slots, job_distance(slots), seconds=left)
+        return np.asarray(Order.of_nodes(node, slots).slots)
+
+    return make
+
+
+def node_by_node(
+    model: Predictor,
+    slots: Slots,
+    grouping: Ints | None,
+    seconds: Callable[[], float] = lambda: math.inf,
+) -> Make | None:
     """Return how to map what nodes exchange on nodes.
 
     Parameters
@@ -166,6 +190,8 @@ def node_by_node(model: Predictor, slots: Slots, grouping: Ints | None) -> Make 
     grouping : int64 (ranks,) or None
         Slot of each rank in an order that says which ranks share a node;
         None: rank r has slot r.
+    seconds : callable
+        Returns the processor time that there is.
 
     Returns
     -------
@@ -186,7 +212,8 @@ def node_by_node(model: Predictor, slots: Slots, grouping: Ints | None) -> Make 
 
     def make(on: Slots) -> Ints:
         ones = np.ones(nodes, dtype=np.int64)
-        place = map_ranks(graph, ones, job_distance(Slots(on.names, ones, on.machine, on.rows)))
+        far = job_distance(Slots(on.names, ones, on.machine, on.rows))
+        place = map_ranks(graph, ones, far, seconds=seconds())
         return np.asarray(place[together // ppn] * ppn + together % ppn)
 
     return make

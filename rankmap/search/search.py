@@ -22,6 +22,7 @@ import numpy as np
 from placement.errors import NidmapError
 from placement.request import Request
 from placement.support.array_types import Ints
+from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
@@ -158,6 +159,12 @@ class Enumeration:
     def judge_all(self) -> None:
         """Judge every node choice with rank r on slot r, then the orders on them."""
         every = {self._key(choice.rows): choice for choice in self.choices}
+        searching = self.ordered and self.space.mapping
+        first = (
+            isinstance(self.pattern, Graph) and int(self.request.free.sum()) == self.request.count
+        )
+        if searching and first:  # it wins most, and later there may be no time for it
+            self._judge_searched_orders()
         for choice in self.choices:
             for name, slots in self.space.others.items():
                 self._judge(choice, name, slots)
@@ -176,7 +183,7 @@ class Enumeration:
             self._judge_grids()
             self._judge_by_guess(self.guess)
         self.printed = False
-        if self.ordered and self.space.mapping:
+        if searching and not first:
             self._judge_searched_orders()
         self._judge_every_list()
 
@@ -300,7 +307,7 @@ class Enumeration:
 
     def _judge_searched_orders(self) -> None:
         """Judge orders that are searched for on the best distinct choices."""
-        for name, make in self.cost.orders(self.pattern, self.slots).items():
+        for name, make in self.cost.orders(self.pattern, self.slots, self.budget.seconds).items():
             for choice in self._distinct()[: LIMITS.searched]:
                 self._judge_order(choice, name, make)
         if self.pattern.dims is None and isinstance(self.cost, TimeCost):
@@ -315,7 +322,7 @@ class Enumeration:
             slots = candidate.placement.canonical().slots
             groupings.setdefault(b"" if slots is None else slots.tobytes(), slots)
         for slots in list(groupings.values())[: LIMITS.groupings]:
-            make = node_by_node(self.cost.model, self.slots, slots)
+            make = node_by_node(self.cost.model, self.slots, slots, self.budget.seconds)
             if make is not None:
                 yield make
 
@@ -330,10 +337,14 @@ class Enumeration:
             slots = None if make is None else make(self.cost.model.slots(choice.rows))
         except NidmapError:
             return
-        self._judge(choice, name, slots)
+        self._judge(choice, name, slots, searched=make is not None)
 
-    def _judge(self, choice: _NodeChoice, order: str, slots: Ints | None) -> None:
+    def _judge(
+        self, choice: _NodeChoice, order: str, slots: Ints | None, searched: bool = False
+    ) -> None:
         """Judge a placement, unless its like is known, and keep it among the candidates.
+
+        An order that was `searched` for is judged also where that took all the time.
 
         What certainly costs no less than the best so far counts as infinite; with rank r on
         slot r the best so far of these, so that the best of them is known.
@@ -342,8 +353,8 @@ class Enumeration:
         if not self.space.allows(placement):
             return
         known = placement.key in self.costs
-        spent = known or self.budget.spend(choice.name, self.printed)
-        if not spent and self.best is not None:
+        may = known or self.budget.spend(choice.name, self.printed) or searched
+        if not may and self.best is not None:
             return
         below = np.inf
         if self.pruned:

@@ -12,7 +12,9 @@ from placement.errors import PlanError, UsageError
 from placement.load import load_machine
 from placement.plan import plan
 from placement.planners import PREDICTING, fitting
-from placement.scheduler.kinds import alike, kinds_of, offered
+from placement.scheduler.baseline import baseline_of
+from placement.scheduler.constraints import best_exclusion
+from placement.scheduler.kinds import ANY, alike, kinds_of, offered
 from placement.specs import parse_spec
 
 
@@ -101,3 +103,12 @@ def test_the_commands_keep_kinds_apart(lumi, line, capsysbinary):
 def test_nodes_that_are_named_may_be_of_several_kinds(lumi, capsysbinary):
     assert nidmap(shlex.split("plan -m lumi -N 4 --from nid[001000-001001,005000-005001]")) == 0
     assert capsysbinary.readouterr().out.decode().strip() == "nid[001000-001001,005000-005001]"
+
+
+def test_an_exclusion_leads_to_nodes_of_the_plans_kinds_alone():
+    machine = parse_spec("tree:4x2")
+    machine = replace(machine, gpus=np.arange(8) % 2, _cache={})
+    chosen = plan(machine, 2, include=[1, 3], kind=ANY)
+    part = best_exclusion(machine, chosen, baseline_of(machine))
+    assert np.flatnonzero(part.inside).tolist() == [1, 3]
+    assert part.rows.tolist() == [1, 3]

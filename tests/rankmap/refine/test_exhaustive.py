@@ -11,6 +11,7 @@ import nidmap
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose
 from rankmap.pattern.graph import from_edges
+from rankmap.refine import mapping
 from rankmap.refine.exhaustive import search_all
 from rankmap.refine.mapping import map_ranks
 from rankmap.score.distance import job_distance, machine_distance
@@ -111,3 +112,23 @@ def test_cliques_among_idle_ranks_stay_whole(spec, many, size):
     node = map_ranks(graph, np.full(64, 32), distance)
     assert np.bincount(node).tolist() == [32] * 64
     assert cost_of(graph, node, distance) == 0
+
+
+def test_a_graph_is_mapped_as_far_as_there_is_time(monkeypatch):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(4)
+    where = rng.permutation(512)
+    a, b = where[np.arange(511)], where[np.arange(1, 512)]
+    graph = from_edges(512, a, b, np.ones(511))
+    distance, counts = machine_distance(nidmap.load_machine("tree:4x4x4")), np.full(64, 8)
+    whole = map_ranks(graph, counts, distance)
+    assert (map_ranks(graph, counts, distance, seconds=1e9) == whole).all()
+    clock = iter(range(10**6))
+    monkeypatch.setattr(mapping.time, "thread_time", lambda: float(next(clock)))
+    costs = []
+    for looks in (0, 2, 4, 8):  # at the clock: the time is up after so many
+        node = map_ranks(graph, counts, distance, seconds=looks)
+        assert np.bincount(node).tolist() == [8] * 64
+        costs.append(cost_of(graph, node, distance))
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[1] > costs[-1] >= cost_of(graph, whole, distance)

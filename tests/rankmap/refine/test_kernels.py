@@ -279,7 +279,8 @@ plan = Plan(np.arange(0, 49, 12), np.empty((0, 0)), cuts, np.array([0, 1, 2]), n
             np.ones(3, dtype=int), np.ones(3), np.ones(3))
 g = Csr(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
         np.zeros(48), np.ones(48, dtype=np.int32))
-multisect(g, plan, 3e4, state, ranks)
+where = np.tile(np.array([0, 4], dtype=np.int32), (48, 1))
+multisect(g, plan, 0, 3, 3e4, state, ranks, where)
 print(json.dumps([ranks.tolist(), state.tolist()]))
 """
 

@@ -1,17 +1,20 @@
 """The order with the least predicted time on given nodes, against every order there is."""
 
 import itertools
+import math
 import re
 
 import numpy as np
 import pytest
 
+import nidmap
 from placement.errors import UsageError
 from placement.load import load_machine
 from placement.options import with_figures
 from placement.plan import plan
 from rankmap.order import Order
 from rankmap.orders import arrange
+from rankmap.pattern.graph import from_edges
 from rankmap.predict import Job, Predictor
 from rankmap.search import budget
 from rankmap.search.auto_order import auto_order, rank_orders
@@ -146,3 +149,28 @@ def test_what_makes_no_sense_is_refused(pattern, job, says):
     on = slots_of(load_machine("torus:4x4"), "0-3", "2")
     with pytest.raises(UsageError, match=says):
         auto_order(on, Job(pattern, **job))
+
+
+def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
+    from rankmap.search import rank_orders as making
+
+    rng = np.random.default_rng(1)
+    where = rng.permutation(64)
+    graph = from_edges(64, where[:-1], where[1:], np.full(63, 1e6))
+    on = slots_of(nidmap.load_machine("torus:4x4,bw=1"), "0-15", 4)
+    late = Budget(1000, 1e9)
+    whole = making._mapped
+
+    def slow(graph, seconds):
+        def make(slots):
+            late.end = -1.0  # the time is up
+            return whole(graph, lambda: math.inf)(slots)
+
+        return make
+
+    monkeypatch.setattr(making, "_mapped", slow)
+    model = Predictor(with_figures(on.machine, latency=0), Job(graph, on.counts.tolist()))
+    ranking = rank_orders(model, on, late)
+    assert late.late
+    assert ranking.best.order == "graph"
+    assert ranking.best.cost < ranking.default.cost
