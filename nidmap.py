@@ -84,6 +84,7 @@ _COMMANDS = {
     "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
+    "jobs": ("rankmap.commands.jobs:jobs", "Show how jobs sat, and what they could have gained."),
     "record": ("rankmap.commands.record:record", "Record a program's communication matrix."),
     "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),

@@ -73,5 +73,5 @@ def _job(number: str, message: str, source: str, line: int) -> JobRecord | None:
         raise ParseError(source, line, f"job {printable(number, 40)} ends before it starts")
     parts = exec_host(fields[hosts], line, source, vnodes=hosts == "exec_vnode")
     names = dict.fromkeys(part.text.partition(":")[0] for part in parts)
-    words = [fields.get(key, "") for key in ("jobname", "user", "queue")]
-    return JobRecord(number, NodeList(names), *words, start, end, "COMPLETED")
+    name, user, queue = (fields.get(key, "") for key in ("jobname", "user", "queue"))
+    return JobRecord(number, NodeList(names), name, user, queue, start, end, "COMPLETED")

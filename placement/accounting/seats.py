@@ -26,7 +26,7 @@ class Seats:
     ----------
     jobs : tuple of JobRecord
         Without their nodes, which `rows` says.
-    rows : int32 (m,)
+    rows : int64 (m,)
         Rows of the machine, job by job, each job's ascending.
     first : int64 (len(jobs) + 1,)
         Where each job's rows begin.
@@ -56,10 +56,15 @@ class Seats:
         return np.diff(self.first)
 
     @property
-    def until(self) -> float:
-        """The last moment that a list of jobs says anything of; 0 where it says none."""
+    def node_hours(self) -> Floats:
+        """Node-hours of each job, of one that runs up to the last moment that is listed.
+
+        0 where a start is not known.
+        """
         known = np.concatenate([self.start, self.end])
-        return float(known[np.isfinite(known)].max(initial=0.0))
+        until = np.minimum(self.end, known[np.isfinite(known)].max(initial=0.0))
+        hours: Floats = np.maximum(0.0, until - self.start) / 3600 * self.counts
+        return np.where(np.isnan(hours), 0.0, hours)
 
 
 def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
@@ -84,9 +89,9 @@ def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
         strangers += len(set(job.nodes)) - len(known)
         if known and (job.id, job.start) not in jobs:
             jobs[job.id, job.start] = replace(job, nodes=NodeList())
-            rows.append(np.array(known, dtype=np.int32))
+            rows.append(np.array(known, dtype=np.int64))
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
+    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
     start, end = (np.array([getattr(j, key) for j in jobs.values()]) for key in ("start", "end"))
     return Seats(tuple(jobs.values()), every, first, start, end, strangers)
 

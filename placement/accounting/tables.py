@@ -104,7 +104,7 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     _refuse_incomplete(places, source, first + 1)
     width = len(lines[first].split(mark))
     cells_of = _quoted if mark != "|" and not delimiter else _plain
-    for line, cells in cells_of(lines, first + 1, mark):
+    for line, cells in cells_of(lines, first + 1, mark, source):
         if delimiter and len(cells) < width:
             continue  # the rest of a name that holds the end of a line
         job = _job(_by_column(cells, places, width, source, line), source, line)
@@ -120,21 +120,28 @@ def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
         raise ParseError(source, line, what, f"try {_WANTED}")
 
 
-def _plain(lines: Sequence[str], begin: int, mark: str) -> Iterator[tuple[int, list[str]]]:
+def _plain(
+    lines: Sequence[str], begin: int, mark: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of rows without quotes."""
     for k, line in enumerate(lines[begin:], begin + 1):
         if line.strip():
             yield k, line.split(mark)
 
 
-def _quoted(lines: Sequence[str], begin: int, mark: str) -> Iterator[tuple[int, list[str]]]:
+def _quoted(
+    lines: Sequence[str], begin: int, mark: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""
     rows = csv.reader((f"{line}\n" for line in lines[begin:]), delimiter=mark)
     last = begin
-    for cells in rows:
-        if any(cell.strip() for cell in cells):
-            yield last + 1, cells
-        last = begin + rows.line_num
+    try:
+        for cells in rows:
+            if any(cell.strip() for cell in cells):
+                yield last + 1, cells
+            last = begin + rows.line_num
+    except csv.Error as error:
+        raise ParseError(source, begin + rows.line_num, f"is no CSV: {error}") from None
 
 
 def _by_column(

@@ -207,7 +207,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
     from placement.support.quantities import counted
 
     kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
-    taken = f"{printable(machine.name)} ({kind}), {sources.why}"
+    taken = f"{printable(machine.name)} ({kind}) {sources.why}"
     click.get_current_context().meta["machine_taken"] = taken
     say(f"nidmap: machine {taken}; -m names another")
     return machine

@@ -166,7 +166,10 @@ def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
     mark = f"<{os.urandom(8).hex()}>"
     command = ["sacct", "--allusers", "--allocations", "--parsable2", f"--delimiter={mark}"]
     command += [f"--starttime={since}", "--endtime=now", f"--format={_COLUMNS}"]
-    answer = ask(command, deadline=Deadline(_ACCOUNTING))
+    answer = ask(command, deadline=Deadline(_ACCOUNTING), fails=True)
+    if answer.code:
+        what = f"sacct failed (exit code {answer.code}): {answer.complaint or 'no message'}"
+        raise LaunchError(what, "`squeue --json | nidmap jobs -` judges the jobs that run now")
     try:
         return tuple(read_table(answer.output, "sacct", mark))
     except ParseError as error:

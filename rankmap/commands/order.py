@@ -285,6 +285,7 @@ def _bind(
 @quiet_option
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
 @advanced("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
+@advanced("--mpicc", default="", metavar="CC", help="With --inside: the program's compiler.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
     job: JobArguments,
@@ -294,6 +295,7 @@ def run(
     as_json: bool,
     inside: bool,
     world: bool,
+    mpicc: str,
     command: tuple[str, ...],
     **options: Any,
 ) -> int:
@@ -327,15 +329,15 @@ def run(
         raise UsageError("--json goes with --dry-run")
     if verify and dry_run:
         raise UsageError("--verify starts a step, --dry-run starts nothing")
-    if world and not inside:
-        raise UsageError("--world goes with --inside")
+    if (world or mpicc) and not inside:
+        raise UsageError(f"{'--world' if world else '--mpicc'} goes with --inside")
     if inside and options["bind"]:
         raise UsageError("--inside leaves the launcher alone: no --bind")
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
     one = run_command(command, job, options)
     if inside:
-        return one.start_inside(world, strict, dry_run)
+        return one.start_inside(world, strict, dry_run, mpicc)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 

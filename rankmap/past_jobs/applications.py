@@ -14,7 +14,6 @@ a stencil and an all-to-all.
 
 from __future__ import annotations
 
-import sys
 from fnmatch import fnmatchcase
 from typing import Annotated
 
@@ -22,13 +21,8 @@ import msgspec
 
 from placement.accounting.record import JobRecord
 from placement.errors import NidmapError, ParseError, printable
-from placement.support.reading import load
+from placement.sites.loading import read_tables
 from rankmap.past_jobs.quick_cost import Span
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["ASSUMED_SHARE", "UNKNOWN", "Application", "application_of", "read_applications"]
 
@@ -36,6 +30,9 @@ __all__ = ["ASSUMED_SHARE", "UNKNOWN", "Application", "application_of", "read_ap
 ASSUMED_SHARE = Span(0.05, 0.2, 0.5)
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+#: At least and at most. No tuple: msgspec 0.22 ends in a fault of memory at one beside a number.
+Ends = Annotated[list[Share], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -47,7 +44,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Of the jobs that are meant; ``*`` and ``?`` stand for anything.
     pattern : str
         As ``--pattern``; '' where it is not known.
-    communication : float, (float, float) or None
+    communication : float, [float, float] or None
         Share of a job's time that it communicates, or at least and at most;
         None: `ASSUMED_SHARE`.
     ppn : int
@@ -59,7 +56,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     name: str = "*"
     user: str = "*"
     pattern: str = ""
-    communication: Share | tuple[Share, Share] | None = None
+    communication: Share | Ends | None = None
     ppn: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1
     bytes: Annotated[float, msgspec.Meta(gt=0)] | None = None
 
@@ -69,7 +66,7 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
         Examples
         --------
-        >>> Application(communication=0.3).share, Application(communication=(0.25, 0.75)).share
+        >>> Application(communication=0.3).share, Application(communication=[0.25, 0.75]).share
         (Span(low=0.3, likely=0.3, high=0.3), Span(low=0.25, likely=0.5, high=0.75))
         """
         if self.communication is None:
@@ -102,26 +99,24 @@ def read_applications(source: str) -> tuple[Application, ...]:
 
     Raises
     ------
-    ParseError
+    SiteError, ParseError
         It cannot be read, says something unknown, or a pattern that there is not.
     """
-    text = load(source)
     try:
-        found = msgspec.convert(tomllib.loads(text), _File).application
-    except (msgspec.ValidationError, tomllib.TOMLDecodeError, RecursionError) as error:
-        what = printable(str(error), 200) or "nested too deeply"
+        found = msgspec.convert(read_tables(source), _File).application
+    except msgspec.ValidationError as error:
         hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
-        raise ParseError(source, 0, what, hint) from None
+        raise ParseError(source, 0, printable(str(error), 200), hint) from None
     for application in found:
         _refuse_pattern(application.pattern, source)
     return tuple(found)
 
 
 def _refuse_pattern(pattern: str, source: str) -> None:
-    from rankmap.predict.job_pattern import parse_wanted
+    from rankmap.predict import Job
 
     try:
-        parse_wanted(pattern or "alltoall")
+        Job(pattern)
     except NidmapError as error:
         raise ParseError(source, 0, error.message, error.hint) from None
 

@@ -11,10 +11,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import signal
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import msgspec
 import numpy as np
 
 from placement.accounting.seats import Seats, free_at_starts
@@ -28,13 +31,13 @@ from placement.scheduler.kinds import ANY, kinds_of, offered
 from placement.support.array_types import Ints, Mask
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.quick_cost import QuickCost, Span
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 
 __all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
 
 #: Planners of which the best one counts.
-PLANNERS = ("level-spread", "compact", "hilbert", "spread")
+PLANNERS = ("level-spread", "spread", "compact")
 
 #: A job that is slower by no larger share than this sits as well as it could.
 ALIKE = 0.01
@@ -117,13 +120,13 @@ class Judge:
 
     def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
         """Return how one job sat, where these nodes were free beside its own."""
-        rows = seats.of(job).astype(np.int64)
+        rows = seats.of(job)
         application = application_of(seats.jobs[job], self.applications)
         usable = self.usable(rows, free)
         try:
             slowdown, best = self._slowdown(rows, usable, application)
         except UsageError:  # the pattern is for another number of ranks
-            application = replace_pattern(application)
+            application = forget_pattern(application)
             slowdown, best = self._slowdown(rows, usable, application)
         return Verdict(
             job,
@@ -164,7 +167,7 @@ class Judge:
     def _cost(self, pattern: str, application: Application) -> QuickCost:
         key = pattern, application.ppn, application.bytes
         if key not in self._costs:
-            self._costs[key] = QuickCost(Predictor(self.machine, *key, algorithm="library"))
+            self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
         return self._costs[key]
 
     def _is_ideal(self, cost: QuickCost, rows: Ints) -> bool:
@@ -179,10 +182,9 @@ class Judge:
         return all(a <= b * (1 + ALIKE) for a, b in zip(own, self._ideal[key], strict=True))
 
 
-def replace_pattern(application: Application) -> Application:
-    """Return an application of which nothing is known but what it states besides a pattern."""
-    share = application.share
-    return Application(communication=(share.low, share.high), ppn=application.ppn)
+def forget_pattern(application: Application) -> Application:
+    """Return an application whose pattern is not known."""
+    return msgspec.structs.replace(application, pattern="", bytes=None)
 
 
 def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
@@ -270,14 +272,13 @@ def _in_parallel(
     judge: Judge, seats: Seats, sweep: Iterator[tuple[int, Mask]]
 ) -> Iterator[list[Verdict]]:
     """Yield verdicts chunk by chunk; no more chunks wait than there are workers to take them."""
-    from collections import deque
     from concurrent.futures import Future, ProcessPoolExecutor
 
     workers = len(os.sched_getaffinity(0))
     waiting: deque[Future[list[Verdict]]] = deque()
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(judge, seats)) as pool:
         try:
-            while chunk := [(job, np.packbits(free)) for job, free in islice(sweep, _CHUNK)]:
+            while chunk := [(job, _pack(free)) for job, free in islice(sweep, _CHUNK)]:
                 waiting.append(pool.submit(_judge_chunk, chunk))
                 if len(waiting) > 2 * workers:
                     yield waiting.popleft().result()
@@ -287,17 +288,23 @@ def _in_parallel(
             pool.shutdown(cancel_futures=True)
 
 
+def _pack(free: Mask) -> bytes:
+    return np.packbits(free).tobytes()
+
+
 def _begin(judge: Judge, seats: Seats) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
     _worker[:] = [(judge, seats)]
 
 
-def _judge_chunk(chunk: list[tuple[int, Mask]]) -> list[Verdict]:
+def _judge_chunk(chunk: list[tuple[int, bytes]]) -> list[Verdict]:
     judge, seats = _worker[0]
     size = len(judge.machine)
-    return [
-        judge.verdict(seats, job, np.unpackbits(packed, count=size).astype(bool))
+    masks = (
+        (job, np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size).astype(bool))
         for job, packed in chunk
-    ]
+    )
+    return [judge.verdict(seats, job, free) for job, free in masks]
 
 
 # --- one of them, with all that there is ----------------------------------------------
@@ -320,16 +327,15 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
     Verdict
         Its range is that of `rankmap.predict.gain.Gains`: over what is not known of the machine.
     """
-    rows = seats.of(verdict.job).astype(np.int64)
+    rows = seats.of(verdict.job)
     application = application_of(seats.jobs[verdict.job], judge.applications)
     usable = judge.usable(rows, free)
     spanned: list[Span] = []
     for pattern in verdict.patterns:
-        model = Predictor(
-            judge.machine, pattern, application.ppn, application.bytes, algorithm="library"
-        )
+        job = Job(pattern, application.ppn, application.bytes)
+        model = Predictor(judge.machine, job)
         chosen = plan(
-            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, predictor=model
+            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
         )
         gain = Gains(model, Placed(rows)).of(Placed(chosen.rows, chosen.order))  # type: ignore[arg-type]
         likely = max(1.0, gain.likely)

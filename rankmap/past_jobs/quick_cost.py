@@ -8,10 +8,9 @@ Nothing is routed. Of what a job sends, phase by phase, this looks at
   chassis … over the links that join these two. Routers that keep to minimal ways are no
   faster, where links join the two at all.
 
-Where routers adapt, the likely time is the geometric mean of the two, as in
-`rankmap.predict.model.Model.guess`; elsewhere it is that of direct links. A node's own
-links and what its ranks can send are in both. On a torus, and where no bandwidth is
-known, a placement costs what it costs a search (`rankmap.search.cost`).
+Where routers adapt, the likely time is the geometric mean of the two, elsewhere that of
+direct links. A node's own links and what its ranks can send are in both. On a torus, and
+where no bandwidth is known, a placement costs what it costs a search (`rankmap.search.cost`).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from rankmap.search.cost import cost_by, without_time
 __all__ = ["QuickCost", "Span", "cut_times"]
 
 #: Units of a level up to which the links between each two of them are kept in a table.
-_MOST_UNITS = 4096
+_MOST_UNITS = 3072
 
 #: Answers that are kept.
 _KEPT = 100_000
@@ -89,7 +88,7 @@ class _Level(NamedTuple):
     unit : int64 (routers,)
     out : float64 (units,)
         GB/s of all links that leave each unit.
-    direct : float32 (units, units) or None
+    direct : float64 (units, units) or None
         GB/s of the links between two units of the same unit above; 0 where none join them.
     """
 
@@ -114,8 +113,9 @@ class QuickCost:
     Examples
     --------
     >>> import nidmap
+    >>> from rankmap.predict import Job
     >>> m = nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
-    >>> cost = QuickCost(Predictor(m, "alltoall", 1, 1e9))
+    >>> cost = QuickCost(Predictor(m, Job("alltoall", bytes=1e9)))
     >>> apart, together = (cost.of(np.array(rows)) for rows in ([0, 2, 4, 6], [0, 1, 2, 3]))
     >>> round(apart.likely, 2), round(together.likely, 2)
     (0.3, 0.76)
@@ -125,7 +125,7 @@ class QuickCost:
         self.model = model
         self.machine = model.machine
         everyone = np.flatnonzero(self.machine.compute)[:1]
-        self.timeless = without_time(model.slots(everyone), model.routing)
+        self.timeless = without_time(model.slots(everyone))
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
@@ -181,8 +181,8 @@ def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
             pairs = len(rows) * max(len(rows) - 1, 1)
             yield _Sent(*limits, phase.total.total / pairs, none, none, none.astype(float))
         else:
-            sums = phase.flows()
-            yield _Sent(*limits, 0.0, sums.source, sums.target, sums.weight)
+            flows = phase.traffic.listed()
+            yield _Sent(*limits, 0.0, flows.source, flows.target, flows.bytes)
 
 
 def _is_complete(pattern: Pattern) -> bool:
@@ -227,32 +227,34 @@ def cut_times(
     cut = direct = 0.0
     routers = machine.router[rows, 0]
     for level in machine.once("quick levels", lambda: list(_levels(machine))):
-        used, at = np.unique(level.unit[routers], return_inverse=True)
+        units = level.unit[routers]
+        used = np.flatnonzero(np.bincount(units, minlength=len(level.out)))  # np.unique is slower
         if len(used) < 2:
             continue
-        if each:
-            held = np.bincount(at).astype(np.float64)
-            leaving = each * held * (len(rows) - held)
-        else:
-            outside = np.flatnonzero(at[source] != at[target])
-            a, b, bytes_ = at[source[outside]], at[target[outside]], amount[outside]
-            leaving = np.bincount(a, bytes_, minlength=len(used))
-            arriving = np.bincount(b, bytes_, minlength=len(used))
-            leaving = np.maximum(leaving, arriving)
-        gbs = level.out[used]
-        cut = max(cut, float((leaving / np.where(gbs > 0, gbs, np.inf)).max()) / GB)
-        if level.direct is None:
-            continue
-        between = level.direct[used[:, None], used]
-        if each:
-            table = held[:, None] * held * each
-        else:
-            size = len(used)
-            table = np.bincount(a * size + b, bytes_, minlength=size * size).reshape(size, size)
-        joined = between > 0
-        if joined.any():
-            direct = max(direct, float((table[joined] / between[joined]).max()) / GB)
+        at = np.searchsorted(used, units)
+        table = _between(at, len(used), each, source, target, amount)
+        leaving = np.maximum(table.sum(axis=1), table.sum(axis=0)) - np.diag(table)
+        cut = max(cut, _slowest(leaving, level.out[used]))
+        if level.direct is not None:
+            direct = max(direct, _slowest(table, level.direct[used[:, None], used]))
     return cut, direct
+
+
+def _between(
+    at: Ints, units: int, each: float, source: Ints, target: Ints, amount: Floats
+) -> Floats:
+    """Return the bytes from unit to unit, where nodes are in units `at`; see `cut_times`."""
+    if each:
+        held = np.bincount(at, minlength=units).astype(np.float64)
+        return held[:, None] * held * each
+    pair = at[source] * units + at[target]
+    bytes_ = np.bincount(pair, amount, minlength=units * units).astype(np.float64, copy=False)
+    return bytes_.reshape(units, units)
+
+
+def _slowest(amount: Floats, gbs: Floats) -> float:
+    """Return the seconds of the longest transfer; where no link is known there is none."""
+    return float((amount / np.where(gbs > 0, gbs, np.inf)).max(initial=0.0)) / GB
 
 
 def _levels(machine: Machine) -> Iterator[_Level]:
@@ -269,7 +271,7 @@ def _levels(machine: Machine) -> Iterator[_Level]:
         siblings = (above[found.source] == above[found.target]) & (a != b)
         if count <= _MOST_UNITS and siblings.any():
             pairs = sum_by_pair(a[siblings], b[siblings], found.bandwidth[siblings], count)
-            table = np.zeros((count, count), dtype=np.float32)
+            table = np.zeros((count, count), dtype=np.float64)
             table[pairs[0], pairs[1]] = pairs[2]
         yield _Level(label, part.out, table)
         above = label

@@ -12,6 +12,7 @@ from typing import Any
 
 from placement.accounting.record import JobRecord
 from placement.accounting.seats import Seats
+from placement.support.array_types import Floats
 from placement.support.quantities import counted
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.judging import Verdict
@@ -92,7 +93,7 @@ class Summary:
 
     @cached_property
     def hours(self) -> float:
-        """Node-hours of all these jobs, up to the last moment of the list where they run."""
+        """Node-hours of all these jobs."""
         return sum(self.hours_of(verdict) for verdict in self.verdicts)
 
     def record(self, verdict: Verdict) -> JobRecord:
@@ -101,9 +102,11 @@ class Summary:
 
     def hours_of(self, verdict: Verdict) -> float:
         """Return a job's node-hours."""
-        start, end = (float(times[verdict.job]) for times in (self.seats.start, self.seats.end))
-        until = min(end, self.seats.until)
-        return verdict.nodes * max(0.0, until - start) / 3600 if start == start else 0.0
+        return float(self._node_hours[verdict.job])
+
+    @cached_property
+    def _node_hours(self) -> Floats:
+        return self.seats.node_hours
 
     def saved_by(self, verdict: Verdict) -> Span:
         """Return the node-hours that a job's best placement would have saved."""

@@ -41,6 +41,10 @@ PRINTED = {
         f"NodeName=nid{i:05d} Arch=x86_64 CoresPerSocket=16\n   State=IDLE Partitions=workq\n\n"
         for i in range(200, 460)
     ),
+    "sacct -a -X -P -o JobID,User,Start,End,NodeList,JobName": (
+        "JobID|User|Start|End|NodeList|JobName\n"
+        "4711|ada|2024-05-01T12:00:00|2024-05-01T13:00:00|nid[001000-001003]|lammps-1\n"
+    ),
     "pbsnodes -a -F json": json.dumps(
         {
             "timestamp": 1,
@@ -54,11 +58,15 @@ PRINTED = {
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
     r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
+    r"|^jobs( -m lumi)?( --since \S+)?$"
     r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )
 
+
+#: How a line begins that is an example.
+LEADING = re.compile(r"((squeue|sinfo|sacct|scontrol|pbsnodes|rtr)\b.*\| |srun .*|)nidmap ")
 
 #: Lines that look like examples and have a part that stands for something.
 SYNOPSIS = re.compile(r"…|\[--|MACHINE|^nidmap: ")
@@ -85,7 +93,7 @@ def examples():
     for where, text in (*helps(cli), *blocks()):
         for line in text.splitlines():
             bare = line.strip().removeprefix("$ ").partition("  #")[0]
-            if re.match(r"((squeue|sinfo|scontrol|pbsnodes|rtr)\b.*\| |srun .*|)nidmap ", bare):
+            if LEADING.match(bare):
                 found.setdefault(bare, where)
     return [(where, x) for x, where in found.items() if not SYNOPSIS.search(x)]
 
@@ -157,6 +165,11 @@ def files(tmp_path_factory):
     (folder / "prof").mkdir()
     figure = '{ value = 3.0, mark = "measured", source = "nidmap calibrate" }'
     (folder / "calibrated.toml").write_text(f"[bandwidth]\nblue = {figure}\n")
+    shares = "name = 'lammps*'\npattern = 'stencil:auto'\ncommunication = 0.3\n"
+    (folder / "mine.toml").write_text(f"[[application]]\n{shares}")
+    ended = "user=ada jobname=lammps queue=prod start=10 exec_host={}/0*32+{}/0*32 end=20"
+    ended = ended.format(*load_machine("polaris").names[:2])
+    (folder / "accounting.log").write_text(f"05/01/2024 12:00:00;E;7.pbs;{ended}\n")
     (folder / "node.xml").write_text(node_xml(1, 2, 2, 2, 2))
     return folder
 

@@ -133,6 +133,7 @@ def test_squeue_is_read_back(shape, jobs):
         ("JobID|NodeList|Start|End\n1|n1|20\n", 2, "3 columns"),
         ("JobID|NodeList|Start|End\n1|a|b|n1|20|30\n", 2, "6 columns"),
         ("JobID|NodeList|Start|End\n|n1|20|30\n", 2, "without a job's id"),
+        ("job,hosts,start,end\na\rb,n1,2,3\n", 2, "is no CSV"),
         ('{"jobs": 7}', 0, "not that of squeue"),
         ('{"jobs": [{"job_id": 1, "job_state": "RUNNING", "nodes": "n["}]}', 0, "bad nodes"),
         ("05/01/2024 12:00:00;S;7;a=b\nx\n", 2, "no record"),

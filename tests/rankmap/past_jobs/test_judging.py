@@ -15,7 +15,7 @@ from rankmap.past_jobs.applications import Application
 from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.past_jobs.summary import Summary
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 SPECS = (
     "fattree:leaf=3,leaves=4,spines=1,bw=1",
@@ -55,7 +55,7 @@ def test_slowdowns_against_every_placement(spec):
     seats = seat_jobs(machine, drawn_jobs(machine, 40, seed=5))
     known = (Application(pattern="alltoall"),)
     verdicts = {v.job: v for v in judge_jobs(machine, seats, range(len(seats)), known)}
-    cost = QuickCost(Predictor(machine, "alltoall", 1, None, algorithm="library"))
+    cost = QuickCost(Predictor(machine, Job("alltoall")))
     reached = []
     for job, free in free_at_starts(seats, machine.compute, range(len(seats))):
         rows = seats.of(job).astype(np.int64)
@@ -87,7 +87,7 @@ def test_a_full_search_says_what_it_found(spec):
     found = search_best(judge, seats, quick, free)
     assert (quick.searched, found.searched) == (False, True)
     rows = seats.of(job).astype(np.int64)
-    model = Predictor(machine, "alltoall", 1, None, algorithm="library")
+    model = Predictor(machine, Job("alltoall"))
     usable = np.flatnonzero(judge.usable(rows, free)).tolist()
     best = min(model.time(np.array(some)) for some in combinations(usable, len(rows)))
     assert found.slowdown.likely <= model.time(rows) / best * (1 + 1e-9)

@@ -11,8 +11,9 @@ from placement.network import channels
 from placement.network.bounds import bound_demand
 from placement.network.demand import Demand
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from rankmap.past_jobs.quick_cost import QuickCost, cut_times
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=2",
@@ -66,7 +67,9 @@ def test_what_is_listed_takes_as_long_as_loops_say(drawn):
     cut, direct = cut_times(machine, rows, 0.0, a, b, np.array(bytes_))
     sent = dict(zip(pairs, bytes_, strict=True))
     assert direct == pytest.approx(direct_by_loops(machine, rows, sent), rel=1e-5)
-    bound = bound_demand(machine, Demand.pairs(machine, rows[a], rows[b], np.array(bytes_)))
+    bound = bound_demand(
+        machine, Demand.of(machine, Traffic.of(rows[a], rows[b], np.array(bytes_)))
+    )
     assert cut <= bound.seconds * (1 + 1e-9)
     if bound.kind == "cut":
         assert cut == pytest.approx(bound.seconds)
@@ -85,9 +88,8 @@ def test_everyone_to_everyone_is_the_same_pair_by_pair(drawn):
 @pytest.mark.parametrize("spec", SPECS)
 def test_no_routing_is_faster_than_the_low_end(spec, pattern):
     machine = MACHINES[spec]
-    model = Predictor(
-        machine, pattern, 2, 1e8, latency=0, algorithm="at-once" * (pattern == "alltoall")
-    )
+    algorithm = "at-once" if pattern == "alltoall" else "library"
+    model = Predictor(machine, Job(pattern, 2, 1e8, algorithm))
     cost = QuickCost(model)
     for rows in list(combinations(range(0, len(machine), 2), 4))[::23]:
         span = cost.of(np.array(rows))
@@ -98,7 +100,7 @@ def test_no_routing_is_faster_than_the_low_end(spec, pattern):
 @pytest.mark.parametrize("spec", ["torus:4x4,bw=1", "tree:2x2x2,dist=1:2:3"])
 def test_elsewhere_it_is_what_a_search_goes_by(spec):
     machine = parse_spec(spec)
-    model = Predictor(machine, "ring", 1, 1e9)
+    model = Predictor(machine, Job("ring", bytes=1e9))
     cost = QuickCost(model)
     near, far = (cost.of(np.array(rows)) for rows in ([0, 1, 2], [0, 3, 6]))
     assert near.low == near.high < far.likely
