@@ -125,7 +125,6 @@ def test_background_from_a_file(tool, tmp_path):
         ("--background empty", 3, "names no job"),
         ("--background bad", 3, "bad:2: "),
         ("--background load", 3, "load:1: load=x is not a number"),
-        ("-o /nowhere/x", 5, "cannot write"),
     ],
 )
 def test_bad_input_is_one_line_and_the_right_code(tool, tmp_path, more, code, said):
