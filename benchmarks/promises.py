@@ -217,7 +217,7 @@ def main():
     parser.add_argument("-o", "--output", help="JSON of all cases")
     asked = parser.parse_args()
     spec, name = f"minicray:{asked.machine}", f"promises-{asked.machine}"
-    standing = build_minicray((spec,), name, no_slurm=True)
+    standing = build_minicray((spec,), name, topology="off")
     cases = []
     try:
         machine = load_machine(spec)

@@ -150,14 +150,12 @@ class ShortOrder:
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
         """Return for a person how long the mapping is, and what its limit costs."""
-        told = f"{mapping.library} is told the order in {self.length:,} bytes"
+        told = f"the rank map uses {self.length:,} bytes"
         if limit is None:
-            return f"{told} (no limit is kept)"
-        told = f"{told} of {limit:,}"
+            return f"{told} ({mapping.library}, no limit)"
+        told = f"{told} of {mapping.library}'s {limit:,}"
         if not self.fits:
-            return (
-                f"{told}: it may not start ({mapping.source}); no order of these ranks is shorter"
-            )
+            return f"{told}: the job may not start ({mapping.source}); no order is shorter"
         if self.length == self.free_length:
             return told
         long = f"not {self.free_length:,}" if self.free_length else "not one that MPICH loses"

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["bar"]
 
+#: Characters of a line that a terminal is shown whole.
+SHOWN = 400
+
 #: What the name of -o asks for.
 SUFFIXES = {
     ".json": "json",
@@ -155,16 +158,42 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         check = check_plan(report.job, simulated)  # asked by the very header of the job
-    outputs, told = [(report.text(check), options.output)], ""
+    text, told = report.text(check), ""
+    seen = options.output in (None, "-") and sys.stdout.isatty()
+    if seen:  # a person wants the sentence first, and no wall of names
+        report.say(check)
+        text = _shorten_lines(text)
+    outputs = [(text, options.output)]
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
         order, told = chosen.written(options.order_out)
         outputs.insert(0, (order, options.order_out))
     write_outputs(*outputs)
-    report.say(check)
+    if not seen:
+        report.say(check)
     if told:
         say(f"nidmap: {told}")
     return int(check is not None and check.pinned.never)
+
+
+def _shorten_lines(text: str) -> str:
+    """Return a text whose lines a terminal shows: long node lists by their beginning and end.
+
+    Examples
+    --------
+    >>> _shorten_lines("nid[00000-00003]\\n") == "nid[00000-00003]\\n"
+    True
+    """
+    return "".join(map(_shorten_line, text.splitlines(keepends=True)))
+
+
+def _shorten_line(line: str) -> str:
+    if len(line) <= SHOWN:
+        return line
+    half = SHOWN // 2
+    head, tail = line[:half].rpartition(",")[0], line[-half:].partition(",")[2]
+    left_out = len(line) - len(head) - len(tail)
+    return f"{head},… {left_out} characters, whole in a pipe or with -o FILE …,{tail}"
 
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:

@@ -223,9 +223,9 @@ class PlanReport:
             (warn if check.pinned.never else say)(check.sentence())
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
-                "pinned: the job waits for exactly these nodes, and nothing keeps them for it "
-                "until it is submitted; --check asks Slurm when, --slack or --format exclude "
-                "pin less"
+                "pinned: the job waits for exactly these nodes, which may not stay free until it "
+                "is submitted; --check asks Slurm when it would start, --slack and "
+                "--format exclude pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
             from placement.emit.formats import inside_job
@@ -265,15 +265,15 @@ class PlanReport:
             without = "a higher J"
         else:
             ratio = order["sorted_time_s"] / predicted["time_s"]
-            without = f"{ratio:.2f} x the time" if ratio >= 1.005 else "hardly more time"
+            without = f"predicted {ratio:.2f}x slower" if ratio >= 1.005 else "hardly slower"
         path = self.options.order_out
         if path is None:
             say(
-                f"nidmap: needs its order of the ranks ({without} without): "
+                f"nidmap: this plan needs its order of the ranks (without it: {without}); "
                 "--order-out FILE writes it"
             )
         else:
-            say(f"nidmap: the order of the ranks is in {path} ({without} without it)")
+            say(f"nidmap: the order of the ranks is in {path} (without this file: {without})")
 
 
 def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -> dict[str, Any]:

@@ -189,7 +189,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     forest = forest_of(machine)
     if forest is not None and joined_above(machine):
         roots = len(np.unique(forest.ancestor[0]))
-        return (f"nothing listed joins the {roots} top switches: no limit is known above them",)
+        return (f"nothing listed joins the {roots} top switches: no bandwidth is known above them",)
     if forest is not None or routing == "single":
         return ()
     return (

@@ -120,7 +120,7 @@ def _between(found: Prediction) -> list[str]:
         return []
     ends = f"{time_text(span.low)} to {time_text(span.high)}"
     what = f"{ends} over what is not known of the machine"
-    return [f"{what}; most unsure: {span.most_unsure}"]
+    return [f"{what}; largest uncertainty: {span.most_unsure}"]
 
 
 def _phases(found: Prediction) -> str:

@@ -128,7 +128,7 @@ class Comparison:
         base = self.baseline.words
         if best.found.time_s >= default.found.time_s * (1 - 1e-9):
             return f"nothing beats {base} for {job}: {time_text(default.found.time_s)}"
-        unsure = f"; most unsure: {best.gain.most_unsure}" if best.gain.unknowns else ""
+        unsure = f"; largest uncertainty: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
             f"{best.strategy} with order {best.order} is predicted {best.gain.range_text} as fast"
             f" as {base} for {job}: {time_text(best.found.time_s)} against"

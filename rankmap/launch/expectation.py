@@ -65,7 +65,7 @@ def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation
         return Expectation("which is the default order", same)
     more = ""
     if gain.unknowns:
-        more = f" (likely {gain.likely:.2f} x; most unsure: {gain.most_unsure})"
+        more = f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
     words = f"expected {gain.range_text} as fast as the default order{more}"
     return Expectation(words, gain.document())
 

@@ -275,7 +275,7 @@ def _busiest(worst: Worst) -> str:
 def _limit(found: Prediction) -> str:
     """Say how near the limit it is."""
     if not found.bound_s:
-        return "no limit is known for any placement"
+        return "no lower bound known"
     percent = math.floor(1000 * found.share) / 10
     nodes = found.asked["nodes"]
     return f"{percent:.3g} % of the limit for any {nodes} nodes ({time_text(found.bound_s)})"

@@ -356,7 +356,7 @@ def why(
         return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
     here = " on the same nodes by the order of the ranks" if same else ""
-    unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
@@ -417,7 +417,7 @@ def _becomes(before: Floats, after: Floats, kind: str) -> str:
     if fewer == most:
         return f"the plan sends {100 * (1 - 1 / fewer):.0f} % less over {kind} links"
     if uneven < 1.05:
-        return "the plan's carry about the same each"
+        return "this plan balances the links"
     return f"the plan's busiest carries {uneven:.1f} x its mean"
 
 

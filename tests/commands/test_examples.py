@@ -190,8 +190,12 @@ def parse(words):
     """Let the command's own parser read its words."""
     command, words = cli, list(words)
     while isinstance(command, click.Group):
-        command = command.get_command(click.Context(command), words.pop(0))
-        assert command is not None
+        below = command.get_command(click.Context(command), words[0])
+        if below is None:
+            break  # nidmap record -- a program's words
+        command = below
+        words.pop(0)
+    assert command is not cli
     command.make_context(command.name, words)
 
 

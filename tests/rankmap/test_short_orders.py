@@ -108,7 +108,7 @@ def test_uneven_ranks_that_no_order_makes_short_are_said_to_be():
     on = slots_of(machine, None, [1 + k % 2 for k in range(512)])
     found = shorten_order(Order(np.arange(len(on)), on), CRAY_MPICH, 1023)
     assert not found.fits
-    assert "it may not start" in found.words(CRAY_MPICH, 1023)
+    assert "the job may not start" in found.words(CRAY_MPICH, 1023)
 
 
 @given(st.data())
@@ -153,7 +153,7 @@ def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
     fitted, told = fit_format(order, "mpich", "sorted", "300")
     assert fitted.on is on
     assert len(vector(fitted.sorted().node)) <= 300
-    assert "of 300" in told
+    assert "Cray MPICH's 300" in told
     assert fit_format(order, "openmpi", "sorted", None) == (order, "")
 
 
@@ -170,7 +170,7 @@ def test_the_command_says_how_long_it_is_and_keeps_to_the_limit(capsys, tmp_path
     command += ["--pattern", "stencil:8x8x4", "--strategy", "hilbert"]
     command += ["-o", str(tmp_path / "MPICH_RANK_ORDER")]
     assert nidmap(command) == 0
-    assert "bytes of 1,023, not 1,352: ranks changed places" in capsys.readouterr().err
+    assert "1,023, not 1,352: ranks changed places" in capsys.readouterr().err
     assert nidmap([*command, "--mapping-limit", "none"]) == 0
-    assert "in 1,352 bytes (no limit is kept)" in capsys.readouterr().err
+    assert "uses 1,352 bytes (Cray MPICH, no limit)" in capsys.readouterr().err
     assert nidmap([*command, "--mapping-limit", "x"]) == 2

@@ -67,7 +67,7 @@ def calibrate(
     \b
     nidmap calibrate -m shaheen2 -o calibrated.toml -- srun -n 2048 --ntasks-per-node=32
     nidmap calibrate -m minicray:dragonfly --dry-run --nodes '#0-23' --ppn 2
-    nidmap minicray run --no-slurm -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
+    nidmap minicray run --topology=off -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
     nidmap plan -m shaheen2 -m calibrated.toml -N 64 --pattern alltoall
     """
     common = Common(**shared)

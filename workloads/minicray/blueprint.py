@@ -72,7 +72,6 @@ def build_minicray(
     name: str,
     *,
     scale: float | None = None,
-    no_slurm: bool = False,
     topology: str = "tree",
 ) -> Standing:
     """Build a mini-Cray, say what it is, and return it.
@@ -84,10 +83,8 @@ def build_minicray(
     name : str
     scale : float or None
         How many times slower its links are; None: such that links bind.
-    no_slurm : bool
-        Whether Slurm is left out even where it is installed.
     topology : str
-        Slurm's topology plugin.
+        Slurm's topology plugin; ``off`` leaves Slurm out even where it is installed.
 
     Raises
     ------
@@ -102,7 +99,7 @@ def build_minicray(
             "save the dump to a file",
         )
     net = lay.design(load_machine(*specs), scale)
-    slurm, missing = (None, "") if no_slurm else find_slurm(topology)
+    slurm, missing = (None, "") if topology == "off" else find_slurm(topology)
     plan = blueprint(net, name, specs, slurm)
     standing = client.start(plan, map_all=slurm is not None)
     rates = ", ".join(f"{kind} {rate:g}" for kind, rate in plan["about"]["rates"].items())

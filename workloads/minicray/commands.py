@@ -24,8 +24,8 @@ name_option = setting("--name", str, client.DEFAULT_NAME,
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 _BUILDING: tuple[Callable[..., Any], ...] = (
-    setting("--topology", ("tree", "none", "dragonfly"), "tree", "By what Slurm chooses nodes."),
-    click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
+    setting("--topology", ("tree", "none", "dragonfly", "off"), "tree",
+            "By what Slurm chooses nodes; off: without Slurm, even where it is installed."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: such that links bind, not this computer."),
 )  # fmt: skip

@@ -92,7 +92,9 @@ def test_trees_that_nothing_joins_are_taken_as_joined_above_and_it_is_said(tmp_p
     machine = topology_conf(tmp_path, {"s": "a,b", "t": "c,d"}, leaves)
     found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(8), 1, 1.0)))
     assert set(found.load.tolist()) == {12.0}
-    assert found.notes == ("nothing listed joins the 2 top switches: no limit is known above them",)
+    assert found.notes == (
+        "nothing listed joins the 2 top switches: no bandwidth is known above them",
+    )
     two = hops(machine, machine.router[[0, 0], 0], machine.router[[7, 2], 0])
     assert two.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 

@@ -1,5 +1,6 @@
 """``nidmap plan --strategy auto``: what it prints, writes, refuses and imports."""
 
+import contextlib
 import json
 import os
 import pty
@@ -83,7 +84,7 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
 def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
     code, _, err = tool("plan -m tree:5x6x3,latency=0 -N 19 --ppn 3 --pattern permutation")
     assert code == 0, err
-    assert "needs its order of the ranks (a higher J without)" in err
+    assert "needs its order of the ranks (without it: a higher J)" in err
 
 
 def test_without_a_pattern_it_says_what_it_assumes(tool):
@@ -175,3 +176,22 @@ def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
     assert re.fullmatch(r"nid\[[0-9,-]+\]\n", out)
     assert b"%" in seen
     assert b"\x1b[2K" in seen  # the bar is taken away
+
+
+def test_a_terminal_shows_the_sentence_first_and_a_pipe_gets_every_node(tmp_path):
+    line = [sys.executable, "-m", "nidmap", "plan", "-m", "shaheen2", "-N", "216"]
+    line += ["--strategy", "blades", "--per-blade", "1"]
+    whole = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    master, terminal = os.openpty()
+    subprocess.run(line, stdout=terminal, stderr=terminal, check=True)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal's end
+        while part := os.read(master, 1 << 16):
+            shown += part
+    os.close(master)
+    sentence, _, names = shown.decode().partition("nid[")
+    assert sentence.startswith("blades on shaheen2")
+    assert "whole in a pipe or with -o FILE" in names
+    assert len(names) < 500 < len(whole)
+    assert "…" not in whole

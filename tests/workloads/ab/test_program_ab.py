@@ -230,7 +230,7 @@ def test_a_dry_run_prints_what_a_shell_can_run(slurm, ab):
         (("--arm", "default=a.slots"), (), 2, "two arms are called default"),
         (("--time-regex", "("), None, 2, "--time-regex (:"),
         (("--time-regex", "Loop"), None, 2, "has no group"),
-        (("--time-regex", "(x)", "--unit", "day"), None, 2, "not a unit of time"),
+        (("--time-regex", "(x)", "--unit", "day"), None, 2, "neither a unit of time"),
         (("--unit", "ms"), None, 2, "--unit and --time-file say"),
         (("--time-file", "a.txt"), None, 2, "say what --time-regex finds, and where"),
         (("-o", "ab.txt"), None, 2, "samples are written as"),
