@@ -159,8 +159,8 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
     count = len(distance)
     if count == 1:
         return np.zeros(1, dtype=np.int64), 0
-    once, first = np.unique(walked, return_index=True)
-    start = once[np.argsort(first)]
+    routers, first = np.unique(walked, return_index=True)
+    start = routers[np.argsort(first)]
     if count > STRETCH:
         done = ring_length(distance, start) == count  # a hop to each: there is no shorter one
         return start if done else _by_stretches(distance, start), count

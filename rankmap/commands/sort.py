@@ -185,8 +185,8 @@ def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Ring 
         f"{row['sorted']} to another {_block(name)} ({row['listed']} as listed)"
         for name, row in _leaving(distance, positions).items()
     ]
-    told = f": of {counted(len(positions) - 1, 'step')} to the next, {', '.join(steps)}"
-    return f"{nodes} in the order of the switches of {machine.name}{told if steps else ''}"
+    counts = f": of {counted(len(positions) - 1, 'step')} to the next, {', '.join(steps)}"
+    return f"{nodes} in the order of the switches of {machine.name}{counts if steps else ''}"
 
 
 def _block(name: str) -> str:

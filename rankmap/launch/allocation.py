@@ -32,6 +32,8 @@ _HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
 #: Variables by which Open MPI 5 and 4 have a host file of their own.
 _HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
+#: Seconds in which Flux must have said its hosts.
+_PATIENCE = 10.0
 _SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,9})", re.ASCII)
 
 
@@ -177,10 +179,12 @@ def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation |
     if not env.get("FLUX_URI"):
         return None
     from placement.nodelist import NodeList
-    from rankmap.launch.queries import run_query
+    from placement.support.child import Deadline, run_child
 
-    text = run_query([program, "getattr", "hostlist"], env).strip()
-    nodes = NodeList.parse(text, "flux getattr hostlist")
+    answer = run_child([program, "getattr", "hostlist"], env, Deadline(_PATIENCE))
+    if answer.code:
+        raise LaunchError(f"flux getattr hostlist failed (exit code {answer.code})")
+    nodes = NodeList.parse(answer.output.strip(), "flux getattr hostlist")
     return Allocation(nodes, job=env.get("FLUX_JOB_ID", ""))
 
 

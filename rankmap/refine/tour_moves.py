@@ -109,9 +109,16 @@ class _Tour:
         half = min(KICKED, (count - 2) // 2)
         low, cut, rest = random.integers((0, 1, 1), (count, half + 1, half + 1)).tolist()
         both = [self.stops[(low + k) % count] for k in range(cut + rest)]
-        one, other = both[:cut], both[cut:]
-        ends = [self._at(one[0], -1), one[0], one[-1], other[0], other[-1], self._at(other[-1], 1)]
-        self._write(low, other + one)
+        left, right = both[:cut], both[cut:]
+        ends = [
+            self._at(left[0], -1),
+            left[0],
+            left[-1],
+            right[0],
+            right[-1],
+            self._at(right[-1], 1),
+        ]
+        self._write(low, right + left)
         return ends
 
     def _at(self, stop: int, step: int) -> int:
