@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.errors import LaunchError, ParseError, UsageError, printable
+from placement.errors import LaunchError, ParseError, UsageError
 from placement.readers import read_text, sinfo
 from placement.site import load_site, site_names
 from placement.slurm.command import NoSlurm, ask, configuration
@@ -107,7 +107,7 @@ def _ask_here(partition: str) -> Live:
             return _known_site(_ask_other(kind))
     name = _first_line("/etc/xthostname")
     if name in site_names():
-        return Live(name, "the site that /etc/xthostname names", [], load_site(name))
+        return Live(name, "by /etc/xthostname", [], load_site(name))
     hint = "no Slurm, PBS or Flux is here that would say it"
     raise UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE", hint)
 
@@ -124,7 +124,7 @@ def _known_site(live: Live) -> Live:
     known = float(np.isin(theirs.name, ours.name).mean())
     if known < ALIKE:
         return live
-    return Live(name, f"the site of the cluster's name, with {known:.0%} of its nodes", [], site)
+    return Live(name, f"by the cluster's name, with {known:.0%} of its nodes", [], site)
 
 
 def _ask_slurm(partition: str) -> Live:
@@ -137,9 +137,9 @@ def _ask_slurm(partition: str) -> Live:
     states = _read(answer.output, "sinfo")
     topology = _topology_of(names, settings, deadline) if names else []
     text = ask(["scontrol", "show", "topology", *topology], deadline=deadline, fails=True).output
-    why = f"Slurm's cluster {printable(settings['ClusterName'])}"
+    why = "as Slurm says here"
     if text.strip():
-        why += ", its switches as scontrol show topology says them"
+        why += ", switches by scontrol show topology"
         return Live(settings["ClusterName"], why, [_read(text, "scontrol show topology"), states])
     return _by_names(settings["ClusterName"], f"{why}, which states no topology", states)
 
@@ -188,7 +188,7 @@ def _ask_other(kind: str) -> Live:
         what = f"{command[0]} failed (exit code {answer.code}): {answer.complaint or 'no message'}"
         raise LaunchError(what, hint)
     states = _read(answer.output, " ".join(command[:3]))
-    return _by_names(_server() if kind == "pbs" else kind, f"what {kind} says of its nodes", states)
+    return _by_names(_server() if kind == "pbs" else kind, f"as {command[0]} says here", states)
 
 
 def _server() -> str:

@@ -107,7 +107,6 @@ def request_for(
     include: Iterable[int] = (),
     exclude: Iterable[int] = (),
     per_blade: int = 4,
-    contiguous: bool = False,
     weights: Ints | None = None,
     seed: int = 0,
     baseline: Baseline | str = "",
@@ -159,7 +158,7 @@ def request_for(
         _refuse_short(machine, free, count, 0)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(
-        count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment,
+        count, free, must, per_blade, weights, seed, baseline=own, segment=segment,
         notes=(note,) if note else (),
     )  # fmt: skip
     if promised is not None:

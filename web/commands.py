@@ -38,7 +38,11 @@ def _path_of(value: str) -> str:
 
 @click.group()
 def web() -> None:
-    """See a machine, its jobs and a plan on a page."""
+    """See a machine, its jobs and a plan on a page.
+
+    \b
+    nidmap web serve -m shaheen2
+    """
 
 
 @web.command()
@@ -65,10 +69,6 @@ def web() -> None:
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for each."
 )
-@click.option(
-    "--streams", type=click.IntRange(0, 1000), default=256, show_default=True,
-    help="Viewers that get changes as a stream; all others poll.",
-)  # fmt: skip
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 
@@ -106,7 +106,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
         settings = Settings(
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
-            **{name: options[name] for name in ("users", "every", "plans", "seconds", "streams")},
+            **{name: options[name] for name in ("users", "every", "plans", "seconds")},
         )
         service = Service(machine, origins, guard, settings)
         _announce(service, sock, path, host)

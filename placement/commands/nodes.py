@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from placement.commands.common import (
+    AdvancedCommand,
     LazyGroup,
+    json_option,
     machine_from,
     machine_option,
     named_specs,
-    report_options,
     say,
     slurm_options,
     to_json,
@@ -75,19 +76,19 @@ def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
 
     def write_names(
         lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool,
-        as_json: bool, output: str | None, **options: Any,
+        as_json: bool, **options: Any,
     ) -> None:  # fmt: skip
         machine = machine_from(specs) if specs else None
         names = _read_lists(lists, machine)
         names = names.unique if unique else names
         names = names.sorted() if in_order else names
         text = to_json(_document(names)) if as_json else text_of(names, machine, **options)
-        write_output(text, output)
+        write_output(text)
 
     by_number = click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value.")
     once = click.option("--unique", is_flag=True, help="Each node once.")
     shared = functools.update_wrapper(write_names, text_of)
-    return _lists(machine_option(by_number(once(report_options(shared)))))
+    return _lists(machine_option(by_number(once(json_option(shared)))))
 
 
 @nodes.command()
@@ -247,8 +248,8 @@ def _document(names: NodeList) -> dict[str, Any]:
 @nodes.command()
 @machine_option
 @_lists
-@report_options
-def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: str | None) -> None:
+@json_option
+def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
     """Say where nodes sit and what they are.
 
     One row a node, in the order given and each once, then how many groups,
@@ -267,7 +268,7 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: 
     every = np.concatenate(parts)
     rows = every[np.sort(np.unique(every, return_index=True)[1])]
     text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)
-    write_output(text, output)
+    write_output(text)
 
 
 def _columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
@@ -334,16 +335,14 @@ class _Free(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@nodes.command()
+@nodes.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
     "--from", "source", metavar="idle|FILE|-", help="Ask Slurm, or read a dump or a list."
 )
 @slurm_options
-@report_options
-def free(
-    specs: tuple[str, ...], source: str | None, as_json: bool, output: str | None, **slurm: Any
-) -> None:
+@json_option
+def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any) -> None:
     """List the nodes that Slurm or a dump says are free.
 
     The folded list goes to stdout, how many nodes are in which state to
@@ -386,7 +385,7 @@ def free(
         "states": found.states,
         "notes": list(found.notes),
     }
-    write_output(to_json(document) if as_json else folded, output)
+    write_output(to_json(document) if as_json else folded)
     states = ", ".join(f"{many} {printable(word)}" for word, many in sorted(found.states.items()))
     tell = say if found.nodes else warn
     tell(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")

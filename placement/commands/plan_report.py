@@ -103,7 +103,6 @@ class PlanReport:
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
             switches=self._switches[0] if options.form == "switches" else 0,
-            contiguous=options.contiguous,
         )
 
     @cached_property
@@ -190,8 +189,6 @@ class PlanReport:
         for spec in absolute_specs(options.specs):
             words += ["-m", spec]
         words += ["-N", str(options.count), "--strategy", options.strategy]
-        if options.contiguous:
-            words.append("--contiguous")
         per_blade = options.per_blade if options.strategy.startswith("blades") else 0
         numbers = {"--per-blade": per_blade, "--seed": options.seed, "--ppn": options.ppn}
         for option, number in numbers.items():

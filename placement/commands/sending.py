@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from placement.commands.common import advanced
+
 __all__ = ["SENDING", "Bytes", "Param", "sending_options"]
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Bytes(Param):
 #: columns of the help.
 SENDING: dict[str, tuple[Any, str, str]] = {
     "bytes": (Bytes(), "B",
-        "Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:."),
+        "Payload of one message (64KiB); times what graph:, matrix:, training: say."),
     "algorithm": (str, "A",
         "A collective's: library (the default: as its MPI does), pairwise, bruck, openmpi …"),
     "background": (str, "FILE|slurm",
@@ -65,6 +67,6 @@ SENDING: dict[str, tuple[Any, str, str]] = {
 def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what a job sends; None where one is not given."""
     for word, (kind, metavar, text) in reversed(SENDING.items()):
-        option = click.option(f"--{word.replace('_', '-')}", type=kind, metavar=metavar, help=text)
-        command = option(command)
+        declare = click.option if word == "bytes" else advanced
+        command = declare(f"--{word}", type=kind, metavar=metavar, help=text)(command)
     return command

@@ -211,11 +211,14 @@ class TouchedGroups:
         self.weight = self.joins
         untouched = np.ones(ways.count, dtype=bool)
         untouched[units] = False
-        if len(thirds) and len(thirds) < untouched.sum():
-            linked = ways.joins[units][:, untouched].sum(axis=1)
+        sampled = len(thirds) < untouched.sum()
+        linked = ways.joins[units][:, untouched].sum(axis=1)
+        self.alike = len(thirds) > 0 and (sampled or ways.all_linked)
+        if self.alike:  # all third groups have the same bytes, and the mean of their gates
             rest = ways.gates[units].sum(axis=1) - to_all[:, :count].sum(axis=1)
             mean = rest / np.maximum(linked, 1.0)[:, None]
-            to_all[:, count:] = mean[:, None, :]
+            to_all = np.concatenate([to_all[:, :count], mean[:, None, :]], axis=1)
+        if len(thirds) and sampled:
             self.weight = self.joins.copy()
             self.weight[:, count:] = (linked / len(thirds))[:, None]
             self.times[:] = untouched.sum() / len(thirds)
@@ -229,7 +232,8 @@ class TouchedGroups:
         shape = groups.shape[ways.home[self.members]]
         self.ends = groups.local.ends(shape[:count], every)
         self.passing = groups.local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
-        self.here = slice(len(self.members), len(self.members) + routers.width)
+        self.gates = slice(0, to_all.shape[1])
+        self.here = slice(to_all.shape[1], to_all.shape[1] + routers.width)
 
     def load(self, total: Split, minimal: Split) -> Places:
         """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.
@@ -238,7 +242,8 @@ class TouchedGroups:
         ----------
         total, minimal : Split
         """
-        count, members, here = len(self.each), len(self.members), self.here
+        count, members = len(self.each), len(self.members)
+        gates, here = self.gates, self.here
         over = total.away - minimal.away
         crossing = over.sum(axis=1) * self.each
         away = self._to_thirds(over * self.each[:, None, :])
@@ -253,7 +258,8 @@ class TouchedGroups:
         kept = (total.inner - minimal.inner) * self.near
         sent = np.zeros((count, here.stop + 1, here.stop + 1))
         sent[:, :count, :count] = crossing
-        sent[:, here, :members], sent[:, :members, here] = away, home.swapaxes(1, 2)
+        sent[:, here, gates] = self._by_gates(away)
+        sent[:, gates, here] = self._by_gates(home).swapaxes(1, 2)
         sent[:, here, here] = minimal.inner - 2 * kept
         sent[:, here, -1], sent[:, -1, here] = kept.sum(axis=2), kept.sum(axis=1)
         local = self.ways.groups.local
@@ -262,6 +268,14 @@ class TouchedGroups:
             passing = np.broadcast_to(crossing, (members - count, count, count))
             inside = np.concatenate([inside, local.carry_between(self.passing, passing)])
         return Places(inside, out, back)
+
+    def _by_gates(self, table: Floats) -> Floats:
+        """Return what goes to each member by the gates that it goes to."""
+        if not self.alike:
+            return table
+        count = len(self.each)
+        rest = table[..., count:].sum(axis=-1, keepdims=True)
+        return np.concatenate([table[..., :count], rest], axis=-1)
 
     def _to_thirds(self, sent: Floats) -> Floats:
         """Return what is sent to far groups by the third groups on the way."""
@@ -290,9 +304,10 @@ class TouchedGroups:
     def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
         """Return what weights on channels make of minimal ways, and of the others."""
         count, members, here = len(self.each), len(self.members), self.here
+        gate = np.minimum(np.arange(members), self.gates.stop - 1)
         local, each = self.ways.groups.local, self.each
         cost = local.price_between(self.ends, weight.inside[:count])
-        away, home = cost[:, here, :members], cost[:, :members, here].swapaxes(1, 2)
+        away, home = cost[:, here][..., gate], cost[:, gate][..., here].swapaxes(1, 2)
         across = (weight.out[:, :count] + weight.back[:, :count].T) / 2
         direct = cost[:, here, here]
         minimal = Weights(away[:, :, :count], home[:, :, :count], across, direct)

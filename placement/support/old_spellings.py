@@ -61,11 +61,28 @@ GONE: dict[str, str] = {
     "predict --order-format": "--format names the format where the name of the file does not",
     "plan --format json": "--json",
     "order --format json": "--json",
+    "plan --contiguous": "a plan goes beside what Slurm does by itself",
+    "plan --baseline": "nidmap compare --baseline S sets plans beside another strategy",
+    "plan --mapping-limit": "nidmap order --mapping-limit N writes the order within another limit",
+    "ab --mapping-limit": "nidmap order --mapping-limit N -o FILE writes it for --order FILE",
+    "ab --higher-is-better": "--unit ns/day says that it is a rate",
+    "ab --seed": "the turns are drawn with one seed",
+    "calibrate --seed": "the nodes are drawn with one seed",
+    "web serve --streams": "256 viewers get changes as a stream, all others poll",
     "order --relax": "--strategy hierarchical:relax",
     "pattern show": "nidmap record show",
     "preload build": "nidmap record build",
     "nidmap.record": "nidmap record -- mpiexec -n 8 python app.py does it",
 }
+for _name in ("alltoall", "stencil", "sort", "isx", "fft", "contention"):
+    GONE[f"bench {_name} --seed"] = "data are drawn with one seed"
+    GONE[f"bench {_name} --warmup"] = "one repetition comes before those that count"
+for _name in (
+    "site list", "site show", "site check", "machine show", "machine check", "nodes fold",
+    "nodes expand", "nodes free", "nodes info", "predict", "score",
+):  # fmt: skip
+    for _option in ("-o", "--output"):
+        GONE[f"{_name} {_option}"] = "> FILE keeps what is printed"
 for _command in _PREDICTING:
     GONE[f"{_command} --grid"] = "--pattern stencil:GRID"
 for _command in ("plan", "run", "ab"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from placement.commands.common import (
+    AdvancedCommand,
     kind_option,
     say,
     to_json,
@@ -25,7 +26,7 @@ __all__ = ["compare"]
 SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html": "html"}
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @sent_options
 @click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
 @click.option(

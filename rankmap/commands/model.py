@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, machine_from, machine_option, say
+from placement.commands.common import advanced, among, machine_from, machine_option, say
 from placement.commands.sending import SENDING, sending_options
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import counted
@@ -154,7 +154,7 @@ def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
     """Return the option ``--launcher-order``, with a help text."""
     choices = click.Choice(["sorted", "given"])
     shown = default is not None
-    return click.option(
+    return advanced(
         "--launcher-order", type=choices, default=default, show_default=shown, help=text
     )
 

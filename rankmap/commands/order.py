@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, quiet_option, say, write_output
+from placement.commands.common import (
+    AdvancedCommand,
+    advanced,
+    among,
+    quiet_option,
+    say,
+    write_output,
+)
 from placement.errors import LaunchError, UsageError
 from rankmap.commands.model import JobArguments, job_options, launcher_order
 
@@ -36,7 +43,7 @@ _launcher_order_option = launcher_order(
     "How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does."
 )
 
-mapping_limit_option = click.option(
+mapping_limit_option = advanced(
     "--mapping-limit",
     metavar="N|none",
     help="Bytes at most to tell MPI the order; default: what its library can read.",
@@ -56,17 +63,16 @@ _LAUNCH = (
         metavar="FILE",
         help="Launch this order, of the format that the name says (see nidmap order).",
     ),
-    click.option("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
+    advanced("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
     _launcher_order_option,
-    mapping_limit_option,
-    click.option(
+    advanced(
         "--mpi",
         type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
         default="auto",
         show_default=True,
         help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
     ),
-    click.option(
+    advanced(
         "--order-dir",
         metavar="DIR",
         help="Keep the order file in DIR; default: here, until the job ends.",
@@ -87,10 +93,10 @@ def run_command(
     """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
     from rankmap.launch.run_command import RunCommand
 
-    return RunCommand(command, job, options)
+    return RunCommand(command, job, {"mapping_limit": None, **options})
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @job_options
 @click.option(
     "--strategy",
@@ -99,7 +105,7 @@ def run_command(
     shell_complete=among("order"),
     help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
-@click.option(
+@advanced(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
@@ -135,30 +141,30 @@ def order(
     Slots are numbered node by node, in the order of --nodes (default: those of
     the job that this runs in, else all free compute nodes). auto is the search
     of nidmap plan on exactly these nodes: by predicted time where the machine
-    states bandwidths (--bytes and --algorithm say more of the job), by J where it
-    does not or a graph has millions of edges; stderr says which. Other
-    strategies are what they are called. Formats, and the names of -o that ask for them:
+    states bandwidths, by J where it does not or a graph has millions of edges;
+    stderr says which. The name of -o says the format: .slots (line r is the
+    slot of rank r, the default), MPICH_RANK_ORDER, .hosts, .rankfile, .json …
 
+    \b
+    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 -o MPICH_RANK_ORDER
+    nidmap plan -m shaheen2 -N 2 | nidmap order -m shaheen2 --nodes - --ppn 32 --pattern fft:8x8
+    nidmap order -m polaris --nodes '#0-3' --ppn 4 --pattern stencil:4x4 --bind pals -o ranks.mpich
+    \f
     \b
     slots      .slots            line r is the slot of rank r (the default)
     mpich      MPICH_RANK_ORDER  the rank at every slot, in the launcher's order of the nodes
     slurm      .hosts .hostfile  host file for SLURM_HOSTFILE
     openmpi    .rankfile         rank file of Open MPI
     seq        .seq              host file for Open MPI's sequential mapper
-    hydra                        host file for Hydra's mpiexec -f
+    hydra      .hydra            host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
     deepspeed                    host slots=N, a line a node
-    json       .json             slots, nodes and what they are for
+    --json     .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each
     node: as the site states it, or hwloc's XML (-m node.xml). -o takes the order;
     stdout has the launcher's options, or nothing where a rankfile says it all.
-
-    \b
-    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 -o MPICH_RANK_ORDER
-    nidmap plan -m shaheen2 -N 2 | nidmap order -m shaheen2 --nodes - --ppn 32 --pattern fft:8x8
-    nidmap order -m polaris --nodes '#0-3' --ppn 4 --pattern stencil:4x4 --bind pals -o ranks.mpich
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
@@ -262,22 +268,24 @@ def _bind(
     say(f"nidmap: {found.remark}")
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=AdvancedCommand, context_settings={"allow_interspersed_args": False})
 @launch_options
+@mapping_limit_option
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
-@click.option(
+@advanced(
     "--patience",
     type=click.FloatRange(0),
     default=1.5,
     show_default=True,
     help="Seconds of processor time for planning; then the default order is used. 0: no limit.",
 )
-@click.option("--verify", is_flag=True, help="First ask the ranks where they are.")
+@advanced("--verify", is_flag=True, help="First ask the ranks where they are.")
 @click.option("--strict", is_flag=True, help="Refuse (125) if the order is unclear or wrong.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
 @quiet_option
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
-@click.option("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
+@advanced("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
+@advanced("--mpicc", default="", metavar="CC", help="With --inside: the program's compiler.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
     job: JobArguments,
@@ -287,51 +295,49 @@ def run(
     as_json: bool,
     inside: bool,
     world: bool,
+    mpicc: str,
     command: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Run a launcher (srun, aprun, mpiexec, flux run) with its ranks in order.
 
-    Nodes and ranks come from the allocation and the command. With a machine
-    whose bandwidths are known the order is the one with the least predicted
-    time (--bytes … as for nidmap predict), else by J; --order FILE
-    takes what nidmap order or plan --order-out wrote. One line says which
-    order was taken and what it is expected to win. Whatever is unclear, the
-    command starts as it is, in the default order, and one line on stderr says
-    why (--strict refuses instead). --dry-run prints the command for a shell, with
-    --order-dir the order file that it names is kept. --verify first runs a step
-    whose ranks only say where they are, and compares that with the plan. --bind also arranges ranks
-    inside the nodes, where a site or hwloc's XML (-m node.xml) says what is in
-    them, and gives each its cores, as nidmap order --bind does.
+    Nodes and ranks come from the allocation and the command. One line says
+    which order was taken and what it is expected to win. Whatever is unclear,
+    the command starts as it is, in the default order, and one line on stderr
+    says why (--strict refuses instead). --dry-run prints the command for a
+    shell.
+
+    \b
+    nidmap run --pattern stencil:24x24x16 -- srun -n 9216 ./app
+    nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
+    nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
+    \f
+    With a machine whose bandwidths are known the order is the one with the least
+    predicted time, else by J; --order FILE takes what nidmap order or plan
+    --order-out wrote. With --order-dir the order file that a dry run's command
+    names is kept. --verify first runs a step whose ranks only say where they are,
+    and compares that with the plan. --bind also arranges ranks inside the nodes,
+    where a site or hwloc's XML (-m node.xml) says what is in them, and gives
+    each its cores, as nidmap order --bind does.
 
     --inside leaves the launcher alone, whichever it is: a library before the
     unmodified program gives MPI_Cart_create and the graph topologies the order
     where the program lets MPI reorder them; their pattern is known from the
     call. With --world it is MPI_COMM_WORLD that has the order, from MPI_Init on.
-
-    \b
-    nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
-    nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
-    nidmap run --inside --world -m shaheen2 --pattern measured:app.npz -- jsrun -n 96 ./app
-    nidmap run -m shaheen2 --pattern stencil:4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
-    nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
-    nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
-    nidmap run -m perlmutter --pattern stencil:4x4x4 --bind -- srun -n 64 ./app
-    nidmap run -m bluewaters --nodes 12-15 --pattern fft:8x8 --dry-run -- aprun -n 64 -N 16 ./app
     """
     if as_json and not dry_run:
         raise UsageError("--json goes with --dry-run")
     if verify and dry_run:
         raise UsageError("--verify starts a step, --dry-run starts nothing")
-    if world and not inside:
-        raise UsageError("--world goes with --inside")
+    if (world or mpicc) and not inside:
+        raise UsageError(f"{'--world' if world else '--mpicc'} goes with --inside")
     if inside and options["bind"]:
         raise UsageError("--inside leaves the launcher alone: no --bind")
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
     one = run_command(command, job, options)
     if inside:
-        return one.start_inside(world, strict, dry_run)
+        return one.start_inside(world, strict, dry_run, mpicc)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import report_options, to_json, write_output
+from placement.commands.common import AdvancedCommand, advanced, json_option, to_json, write_output
 from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
@@ -27,27 +27,24 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @job_options
 @order_options
-@click.option(
-    "--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried."
-)
-@click.option(
+@advanced("--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried.")
+@advanced(
     "--times",
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
     help="With --against: how often the program has run since `minicray links --zero`.",
 )
-@report_options
+@json_option
 def predict(
     job: JobArguments,
     order: OrderArguments,
     against: str | None,
     times: float,
     as_json: bool,
-    output: str | None,
 ) -> None:
     """Predict what a pattern takes on a job's nodes, and say what binds.
 
@@ -57,12 +54,8 @@ def predict(
 
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
-    nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
-    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7
+    nidmap predict -m shaheen2,routing=minimal --nodes 12-43 --ppn 32 --pattern fft:32x32
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --pattern stencil:4x4x4
-    nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm doubling
-    nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
-    nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
@@ -84,11 +77,11 @@ def predict(
     if as_json:
         more = {"against": beside.document(found, against, times)} if beside else {}
         more |= {"inside": copies._asdict()} if copies else {}
-        write_output(to_json({**found.document(), **more}), output)
+        write_output(to_json({**found.document(), **more}))
     else:
         inside = f"note: {copies.sentence()}\n" if copies else ""
         more_words = "\n" + beside.words(found, against, times) if beside else ""
-        write_output(_words(found) + inside + more_words, output)
+        write_output(_words(found) + inside + more_words)
 
 
 def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | None:

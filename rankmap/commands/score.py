@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import report_options, say, to_json, write_output
+from placement.commands.common import (
+    AdvancedCommand,
+    json_option,
+    say,
+    to_json,
+    write_output,
+)
 from placement.errors import UsageError
 from rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
 
@@ -21,15 +27,14 @@ __all__ = ["score"]
 SCHEMA = "nidmap.score/1"
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @job_options
 @order_options
-@report_options
+@json_option
 def score(
     job: JobArguments,
     order: OrderArguments,
     as_json: bool,
-    output: str | None,
 ) -> int:
     """Score an order of ranks: anyone's file, or a strategy's.
 
@@ -65,13 +70,13 @@ def score(
         )
     except BrokenOrderError as error:
         if as_json:
-            write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}), output)
+            write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}))
         say(f"nidmap: no valid order: {error}")
         return 1
     if made.optimised:
         say(f"nidmap: {made.remark}")
     document = _document(made, fitted, slots)
-    write_output(to_json(document) if as_json else _words(document), output)
+    write_output(to_json(document) if as_json else _words(document))
     return 0
 
 

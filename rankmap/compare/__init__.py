@@ -358,7 +358,8 @@ def _candidate_rows(
             yield from _ordered_rows(model, chosen, orders, notes)
         return
     cost = cost_by(model, without_time(model.slots(default)))
-    budget = Budget(LIMITS.judgements, math.inf)
+    adapts = model.routing == "adaptive"
+    budget = Budget(LIMITS.judgements_of(wanted.count, adapts), math.inf)
     ranking = search(
         cost, Space(wanted, choices.items(), default, mapping=False, exact=True), budget
     )

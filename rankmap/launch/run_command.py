@@ -250,7 +250,7 @@ class RunCommand:
             return None  # names alone are enough for an order by J
         return machine if set(job.nodes) <= set(machine.names.tolist()) else None
 
-    def start_inside(self, world: bool, strict: bool, dry_run: bool) -> int:
+    def start_inside(self, world: bool, strict: bool, dry_run: bool, mpicc: str = "") -> int:
         """Become the launcher, with a library before its ranks that gives them their order.
 
         The ranks themselves say where they are.
@@ -290,7 +290,8 @@ class RunCommand:
                 raise UsageError(why)
             if specs:
                 load_machine(*specs)  # what is wrong with it is said before the ranks start
-            argv, more = preload(self.command, library_for(self.command, env), variables, env)
+            library = library_for(self.command, env, mpicc)
+            argv, more = preload(self.command, library, variables, env)
             launch = Launch(tuple(argv), more)
         except (NidmapError, OSError) as error:
             _tell({}, str(error), strict)

@@ -98,14 +98,15 @@ def describe(recording: Recording) -> str:
     4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
        100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
     """
-    sent = [phase.messages() for phase in recording.phases]
+    sent = [phase.messages().away() for phase in recording.phases]
     total = join_traffic(sent).by_pair(recording.ranks)
-    whole = int(total.bytes.sum())
+    whole, own = int(total.bytes.sum()), _bytes_to_themselves(recording)
     many = len(recording.phases)
     lines = [
         f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(whole)} in "
         f"{int(total.messages.sum()):,} messages between {len(total.source):,} pairs of ranks, "
         f"{many} phase{'s' * (many != 1)}"
+        + (f"; {size_text(own)} more from ranks to themselves" if own else "")
     ]
     sizes = [int(own.bytes.sum()) for own in sent]
     for phase, size in zip(recording.phases, sizes, strict=True):
@@ -123,6 +124,12 @@ def describe(recording: Recording) -> str:
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
     return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
+
+
+def _bytes_to_themselves(recording: Recording) -> int:
+    """Return the bytes that ranks send to themselves: they cost no network anything."""
+    sent = (phase.messages() for phase in recording.phases)
+    return sum(int(one.bytes[one.source == one.target].sum()) for one in sent)
 
 
 def phase_words(phase: Phase, ranks: int) -> str:
@@ -236,12 +243,13 @@ def _times(many: int) -> str:
 
 def document(recording: Recording) -> dict[str, Any]:
     """Return a recording's figures as JSON holds them (schema ``nidmap.pattern/1``)."""
-    sent = [phase.messages() for phase in recording.phases]
+    sent = [phase.messages().away() for phase in recording.phases]
     total = join_traffic(sent).by_pair(recording.ranks)
     return {
         "schema": "nidmap.pattern/1",
         "ranks": recording.ranks,
         "bytes": int(total.bytes.sum()),
+        "bytes_to_themselves": _bytes_to_themselves(recording),
         "messages": int(total.messages.sum()),
         "pairs": len(total.source),
         "seconds": recording.seconds,

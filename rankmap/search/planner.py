@@ -176,10 +176,10 @@ class _Answer:
     def choice(self) -> Choice:
         """Return the plan."""
 
-        def written(path: str, limit: str | None) -> tuple[str, str]:
+        def written(path: str) -> tuple[str, str]:
             """Return the order as text of the format of a file, and how its library is told it."""
             form = format_of(path)
-            fitted, how = fit_format(self.order, form, "sorted", limit, self.model.job)
+            fitted, how = fit_format(self.order, form, "sorted", None, self.model.job)
             return emit(fitted, form), how
 
         return Choice(

@@ -41,7 +41,7 @@ def cluster(request):
 def test_every_command_knows_where_it_is(inside, cluster, home):
     env = {**home, "SLURM_CONF": cluster.env["SLURM_CONF"]}
     switched = cluster.plugin != "none"
-    said = "its switches as scontrol show topology" if switched else "count as equally near"
+    said = "switches by scontrol show topology" if switched else "count as equally near"
     listed = "cn001,cn002,cn007,cn008"
     commands = (
         ("machine", "show"),
@@ -49,15 +49,15 @@ def test_every_command_knows_where_it_is(inside, cluster, home):
         ("nodes", "info", listed),
         ("nodes", "sort", listed),
         ("plan", "-N", "8"),
-        ("order", "--nodes", listed, "--grid", "2x2"),
-        ("score", "--nodes", listed, "--grid", "2x2", "--strategy", "row-major"),
+        ("order", "--nodes", listed, "--pattern", "stencil:2x2"),
+        ("score", "--nodes", listed, "--pattern", "stencil:2x2", "--strategy", "row-major"),
         ("predict", "--nodes", listed, "--pattern", "alltoall", "--bytes", "1MB"),
         ("compare", "-N", "8", "--pattern", "alltoall", "--strategies", "compact,spread"),
     )
     for command in commands:
         done = inside(*command, env=env)
         assert done.code == 0, (command, done.err)
-        assert done.err.count("nidmap: machine nidmaptest (48 nodes, tree), Slurm's cluster") == 1
+        assert done.err.count("nidmap: machine nidmaptest (48 nodes, tree) as Slurm says here") == 1
         assert said in done.err
     nodes = json.loads(inside("nodes", "sort", listed, "--json", env=env).out)["nodes"]
     sorted_nodes = ["cn001", "cn007", "cn002", "cn008"]

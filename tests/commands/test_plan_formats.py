@@ -40,7 +40,6 @@ def test_count_leaves_the_slack_out(tool):
     ("options", "words"),
     [
         ("--strategy random --seed 7", "--seed 7"),
-        ("--strategy slurm-none --contiguous", "--contiguous"),
         ("--include #3", "--include nid00003"),
         ("--exclude #5-6", "--exclude 'nid[00005-00006]'"),
         ("--strategy blades --per-blade 1", "--per-blade 1"),

@@ -127,7 +127,11 @@ def run(
 @name_option
 @json_option
 def status(name: str, as_json: bool) -> None:
-    """Say what stands and what runs in it."""
+    """Say what stands and what runs in it.
+
+    \b
+    nidmap minicray status --json
+    """
     about = client.ask(name, {"do": "status"})
     if as_json:
         click.echo(json.dumps(about))
@@ -164,7 +168,11 @@ def links(name: str, zero: bool, as_json: bool) -> None:
 @minicray.command()
 @name_option
 def down(name: str) -> None:
-    """Take a mini-Cray down; nothing of it is left."""
+    """Take a mini-Cray down; nothing of it is left.
+
+    \b
+    nidmap minicray down --name second
+    """
     client.down(name)
     say(f"mini-Cray {name} is down")
 

@@ -390,7 +390,9 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
 )
 def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
     spec += "" if "latency" in spec else ",latency=0"
-    found = predict(parse_spec(spec), **{"bytes": 1e6, **asked})
+    job = {"bytes": 1e6, **asked}
+    nodes = job.pop("nodes", None)
+    found = predict(parse_spec(spec), nodes, Job("alltoall", **job))
     assert found.binds == found.document()["binds"] == binds
     assert words in found.sentence
     spent = {term.name: term.seconds for term in found.terms}

@@ -84,10 +84,8 @@ def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes,
         same = plan(
             on.machine,
             len(on.rows),
-            job=Job(pattern, ppn=on.ppn),
+            job=Job(pattern, on.ppn, **job),
             candidates=free,
-            strategy="auto",
-            **job,
         )
         assert least <= same.facts["predicted"]["time_s"]
 
