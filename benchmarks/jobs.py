@@ -40,7 +40,7 @@ LOAD = 0.9
 def trace(machine: Machine, count: int, seed: int = 1) -> Iterator[JobRecord]:
     """Yield jobs as a scheduler without topology starts them, one after the other as nodes come.
 
-    Sizes are powers of 2 or near, small ones most (half of the jobs have one node), run times
+    Sizes are powers of 2 or near, small ones most (four of ten have one node), run times
     lognormal about 40 minutes; a job takes the first free nodes, and waits until there are enough.
     """
     rng = np.random.default_rng(seed)

@@ -10,7 +10,6 @@ import click
 from placement.commands.common import (
     machine_from,
     machine_option,
-    quiet_option,
     say,
     to_json,
     write_output,
@@ -52,7 +51,6 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".png": "png", ".s
     "--search", type=click.IntRange(0, 100), default=0, show_default=True,
     help="A full search for so many jobs, those that lost most.",
 )  # fmt: skip
-@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="All as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .html, .png or .svg.")
 def jobs(
