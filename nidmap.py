@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from placement.plan import plan
     from rankmap.compare import compare
     from rankmap.grid.dims import dims
-    from rankmap.predict import predict
+    from rankmap.predict import Job, predict
     from rankmap.runtime import cart_create, reorder
     from rankmap.search.by_strategy import order
 
 __all__ = [
+    "Job",
     "cart_create",
     "compare",
     "dims",
@@ -56,6 +57,7 @@ _API = {
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
     "order": ("rankmap.search.by_strategy", "order"),
+    "Job": ("rankmap.predict.job", "Job"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),
@@ -75,16 +77,15 @@ _ROOMS = {
 _COMMANDS = {
     "site": ("placement.commands.site:site", "List, show and check site configurations."),
     "machine": ("placement.commands.machine:machine", "Show, export and check a machine."),
-    "nodes": ("placement.commands.nodes:nodes", "Fold, expand and look up node lists."),
+    "nodes": ("placement.commands.nodes:nodes", "Fold, expand, sort and look up node lists."),
     "plan": ("placement.commands.plan:plan", "Choose the nodes that a job should sit on."),
     "order": ("rankmap.commands.order:order", "Order a job's ranks on its nodes."),
     "score": ("rankmap.commands.score:score", "Score an order of ranks, anyone's."),
     "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
-    "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
-    "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
-    "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
+    "jobs": ("rankmap.commands.jobs:jobs", "Show how jobs sat, and what they could have gained."),
+    "record": ("rankmap.commands.record:record", "Record a program's communication matrix."),
     "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
@@ -94,9 +95,12 @@ _COMMANDS = {
 }
 
 #: What else a later room brings to an earlier one, which may not import it.
+_NODES = {"sort": ("rankmap.commands.sort:sort", "Put nodes in the order of their switches.")}
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
+    "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
+    "job here": "rankmap.launch.allocation:job_here",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
     "slurm launch": "rankmap.commands.order:step_options",
@@ -173,6 +177,7 @@ def _open_rooms() -> str:
         return f"cannot be read: {error}"
     if hooks is not None:
         hooks.COMMANDS.update(_COMMANDS)
+        hooks.NODES.update(_NODES)
         hooks.STRATEGIES.update(_STRATEGIES)
         hooks.SERVICES.update(_SERVICES)
     return hidden

@@ -9,7 +9,7 @@ from benchmarks.timing import calibration
 
 ALL = (
     "cold", "readers", "planners", "lists", "orders", "mappers", "simgrid_check", "ranks", "sorts",
-    "isx", "ffts", "auto", "questions", "web", "page", "overhead",
+    "isx", "ffts", "auto", "questions", "jobs", "web", "page", "overhead",
 )  # fmt: skip
 
 

@@ -32,11 +32,14 @@ import numpy as np
 from benchmarks.simgrid_check import alltoall, ask_simgrid, interpreter, stencil
 from benchmarks.timing import calibration, process, table
 from nidmap import plan
-from placement.network import Demand, channels, loads
+from placement.network import Demand, channels, loads, routings
 from placement.network.model import injection_bandwidth
+from placement.options import with_figures
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from rankmap import orders
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job
 from rankmap.slots import Slots
 
 if TYPE_CHECKING:
@@ -74,15 +77,23 @@ ALL_ORDERS = 5
 BATCH = 2000
 
 
+def additive_routing(machine):
+    """Return a routing whose loads of several messages are the sums of those of each."""
+    found = routings(machine)
+    return "minimal" if "adaptive" in found else found[0]
+
+
 def routes(machine, free):
     """Return seconds a byte between any two of the free nodes on each link, (f, f, c)."""
     found = channels(machine)
     own = injection_bandwidth(machine)
+    routing = additive_routing(machine)
     out = np.zeros((len(free), len(free), len(found) + 2 * len(free)))
     for i, a in enumerate(free):
         for j, b in enumerate(free):
             if i != j:
-                load = loads(machine, Demand.pairs(machine, np.array([a]), np.array([b]), 1.0)).load
+                sent = Demand.of(machine, Traffic.of(np.array([a]), np.array([b]), 1.0))
+                load = loads(machine, sent, routing).load
                 out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
                 out[i, j, len(found) + i] = 1 / (own[a] * 1e9)
                 out[i, j, len(found) + len(free) + j] = 1 / (own[b] * 1e9)
@@ -173,12 +184,11 @@ def exhaustive(cases=60, seed=0, most=20):
         mask[free] = True
         began = time.perf_counter()
         found = plan(
-            machine,
+            with_figures(machine, latency=0, routing=additive_routing(machine)),
             count,
+            job=Job(pattern),
             strategy="auto",
             candidates=mask,
-            pattern=pattern,
-            latency=0,
             deadline=60,
         )
         took.append(time.perf_counter() - began)
@@ -234,9 +244,13 @@ def simgrid(cases=40, seed=0):
             free[rng.integers(len(free))] = True
         pattern = str(rng.choice(["alltoall", f"stencil:{'x'.join(map(str, dims))}"]))
         found = plan(
-            machine, count, strategy="auto", candidates=free, pattern=pattern, latency=0,
+            with_figures(machine, latency=0),
+            count,
+            job=Job(pattern),
+            strategy="auto",
+            candidates=free,
             deadline=60,
-        )  # fmt: skip
+        )
         default = plan(machine, count, strategy="slurm-none", candidates=free)
         auto = ran(python, job, found.rows[cast("Order", found.order).node], pattern, dims)
         base = ran(python, job, default.rows, pattern, dims)

@@ -31,7 +31,7 @@ import numpy as np
 
 from nidmap import load_machine
 from placement.nodelist import NodeList
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 from workloads.ab.statistics import FEWEST, interval
 
@@ -90,7 +90,9 @@ def predict_gains(asked, found):
         return Placed(rows, None if slots is None else np.array(slots))
 
     size = float(asked.bytes) if asked.bytes else None
-    gains = Gains(Predictor(machine, asked.pattern, 1, size), placement_of(found["given"]))
+    gains = Gains(
+        Predictor(machine, Job(asked.pattern, 1, size, algorithm="")), placement_of(found["given"])
+    )
     where = {name: placement_of("", path) for name, path in found["orders"].items()}
     where["nodes"] = placement_of(found["plan"])
     return {name: gains.of(where[name])[:3] for name in ARMS}

@@ -19,7 +19,7 @@ def main() -> None:
     for pattern in ("fft:1024x1024", "stencil:128x128x64"):
         times = interleave(
             {
-                name: partial(nidmap.order, machine, nodes, 32, pattern=pattern, strategy=name)
+                name: partial(nidmap.order, machine, nodes, nidmap.Job(pattern, 32), strategy=name)
                 for name in ("row-major", "morton", "hilbert")
             },
             rounds=3,

@@ -31,7 +31,8 @@ import numpy as np
 from benchmarks.exchanges import exchanges
 from benchmarks.timing import table
 from nidmap import load_machine, plan
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 from workloads.minicray import client
 from workloads.minicray.against import factor
@@ -73,10 +74,14 @@ def placements(machine, one, pattern, count, free, seed, routing):
     rng = np.random.default_rng([seed, 7])
     ranks = np.arange(count)
     own = plan(
-        machine, count, strategy="auto", candidates=free, seed=seed, pattern=pattern,
-        bytes=one.size, routing=routing, algorithm=one.algorithm, latency=0, process=math.inf,
+        with_figures(machine, routing=routing, latency=0, process=math.inf),
+        count,
+        job=Job(pattern, bytes=one.size, algorithm=one.algorithm),
+        strategy="auto",
+        candidates=free,
+        seed=seed,
         baseline="slurm-none",
-    )  # fmt: skip
+    )
     order = own.facts["predicted"]["order"]["slots"]
     other = OTHER[machine.topology.kind]
     chosen = rng.choice(np.flatnonzero(free), count, replace=False)
@@ -100,9 +105,9 @@ def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
             continue
         pattern = one.pattern if one.pattern != "matrix" else write_matrix(folder, one, count)
         asked = Predictor(
-            machine, pattern, 1, one.size, routing, algorithm=one.algorithm, latency=0,
-            process=math.inf,
-        )  # fmt: skip
+            with_figures(machine, routing=routing, latency=0, process=math.inf),
+            Job(pattern, 1, one.size, algorithm=one.algorithm),
+        )
         placed = placements(machine, one, pattern, count, free, seed, routing)
         gains = Gains(asked, Placed(*placed["slurm"]))
         for name, (rows, slots) in placed.items():
@@ -212,7 +217,7 @@ def main():
     parser.add_argument("-o", "--output", help="JSON of all cases")
     asked = parser.parse_args()
     spec, name = f"minicray:{asked.machine}", f"promises-{asked.machine}"
-    standing = build_minicray((spec,), name, no_slurm=True)
+    standing = build_minicray((spec,), name, topology="off")
     cases = []
     try:
         machine = load_machine(spec)

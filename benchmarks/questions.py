@@ -28,14 +28,14 @@ import numpy as np
 import nidmap
 from benchmarks.timing import table
 from placement.errors import NidmapError
+from placement.plan import request_for
 from placement.planners import PREDICTING, find, names
-from placement.request import Request
 from placement.scheduler.baseline import baseline_of
 from placement.site import site_names
 from rankmap import orders
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from rankmap.search.budget import LIMITS
+from rankmap.search.search import Enumeration
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -166,9 +166,14 @@ def divisors(number: int) -> list[int]:
 
 
 def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str, float]:
-    """Return the seconds of every planner with rank r on slot r, and with every order by name."""
+    """Return the seconds of every planner with rank r on slot r, and with every order by name.
+
+    inf where they are certainly no less than the least so far.
+    """
     machine = model.machine
-    request = Request(question.count, question.free)
+    request = request_for(
+        machine, question.count, candidates=question.free, baseline=baseline_of(machine, "")
+    )
     seconds: dict[str, float] = {}
     for name in names():
         if name in PREDICTING:
@@ -177,29 +182,30 @@ def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str
             rows = find(name)(machine, request)
         except NidmapError:
             continue  # does not apply
-        seconds[name] = model.time(rows)
+        plain = [value for key, value in seconds.items() if ", " not in key]
+        seconds[name] = model.time(rows, None, min(plain, default=math.inf))
         for order in BY_NAME if by_name else ():
             slots = model.slots(rows)
             try:
                 made = orders.find(order)(fit_pattern(model.pattern, slots), slots)
             except NidmapError:
                 continue
-            seconds[f"{name}, {order}"] = model.time(rows, made)
+            seconds[f"{name}, {order}"] = model.time(rows, made, min(seconds.values()))
     return seconds
 
 
 def answer(question: Question, steps: bool = True) -> tuple[dict[str, Any], float]:
     """Return what ``auto`` says to a question, and its processor seconds."""
     machine = nidmap.load_machine(question.machine)
-    stale, patience = LIMITS.stale, LIMITS.patience
+    take_steps = Enumeration.take_steps
     if not steps:
-        LIMITS.stale = LIMITS.patience = 0
+        Enumeration.take_steps = lambda self, cost: None  # type: ignore[method-assign]
     began = time.process_time()
     plan = nidmap.plan(
         machine, question.count, candidates=question.free, strategy="auto",
-        baseline=baseline_of(machine, ""), **question.job,
+        baseline=baseline_of(machine, ""), job=Job(**question.job),
     )  # fmt: skip
-    LIMITS.stale, LIMITS.patience = stale, patience
+    Enumeration.take_steps = take_steps  # type: ignore[method-assign]
     return dict(plan.facts["predicted"]), time.process_time() - began
 
 
@@ -215,7 +221,7 @@ def main() -> None:
     for number in range(int(seed), int(seed) + int(count)):
         question = draw(number, which)
         machine = nidmap.load_machine(question.machine)
-        model = Predictor(machine, **{"algorithm": "library", **question.job})
+        model = Predictor(machine, Job(**question.job))
         facts, took = answer(question)
         small = question.count <= 512
         row = {"plain": min(plain_times(model, question, False).values()) / facts["time_s"]}

@@ -17,12 +17,12 @@ RANKS = 4
 
 #: The least that each program can be asked for.
 PROGRAMS = {
-    "alltoall": "--bytes 8 --kind alltoall --warmup 0",
-    "stencil": "--bytes 8 --iterations 1 --warmup 0",
-    "sort": "--items 10 --warmup 0",
-    "isx": "--keys 64 --warmup 0",
-    "fft": "--shape 4 --warmup 0",
-    "contention": "--n 16 --m 1 --warmup 0",
+    "alltoall": "--bytes 8 --kind alltoall",
+    "stencil": "--bytes 8 --iterations 1",
+    "sort": "--items 10",
+    "isx": "--keys 64",
+    "fft": "--shape 4",
+    "contention": "--n 16 --m 1",
 }
 
 

@@ -33,6 +33,7 @@ from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +136,7 @@ def print_ratio(
 ) -> None:
     """Print one line: our time, and its ratio to SimGrid's."""
     machine = parse_spec(spec)
-    ours = loads(machine, Demand.pairs(machine, a, b, float(BYTES))).worst().seconds
+    ours = loads(machine, Demand.of(machine, Traffic.of(a, b, float(BYTES)))).worst().seconds
     own = injection_bandwidth(machine)
     gbs = np.concatenate([channels(machine, "single").bandwidth, own, own])
     message, channel = walk(machine, a, b, "single")
@@ -155,7 +156,7 @@ def print_ratio(
     routed = ask_simgrid(python, {"kind": "routes", "gbs": finite, "flows": flows})
     theirs = ask_simgrid(python, {**job, "flows": [[s, t, BYTES] for s, t in ends]})
     last = fair_ends(machine, a, b, float(BYTES)).max()
-    demand = Demand.pairs(machine, a, b, float(BYTES))
+    demand = Demand.of(machine, Traffic.of(a, b, float(BYTES)))
     if job["kind"] == "torus":
         likewise = loads(machine, demand).worst().seconds
     else:
@@ -181,8 +182,9 @@ def cases(count: int, size: int, dims: tuple[int, ...]):
 
 def print_race(python: str) -> None:
     """Print the time of both whole processes on the same all-to-all of 216 nodes."""
-    words = "-m torus:8x8x8,bw=4.68 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
-    words += " --latency 0"
+    words = (
+        "-m torus:8x8x8,bw=4.68,latency=0 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
+    )
     ours = [sys.executable, "-m", "nidmap", "predict", *words.split()]
     a, b = alltoall(np.arange(216))
     job = {"kind": "torus", "extents": (8, 8, 8), "gbs": 4.68}

@@ -13,10 +13,13 @@ TYPE_CHECKING = False  # importing typing would take longer than the rest
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["COMMANDS", "SERVICES", "STRATEGIES", "load"]
+__all__ = ["COMMANDS", "NODES", "SERVICES", "STRATEGIES", "load"]
 
 #: Command -> where it lives, and its one line of help; in the order in which a job meets them.
 COMMANDS: dict[str, tuple[str, str]] = {}
+
+#: The same of ``nidmap nodes``.
+NODES: dict[str, tuple[str, str]] = {}
 
 #: Strategies of ``nidmap plan`` that predict what a job's traffic takes -> where they live.
 STRATEGIES: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Links that are down or degraded: ``--links-down FILE``, ``links-down:FILE`` beside other specs.
+"""Links that are down or degraded: ``-m links-down:FILE`` beside other words.
 
 FILE has one cable a line, as the names of the routers at its ends (as
 ``nidmap machine export`` names them); of several cables between two routers

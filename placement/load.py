@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
+from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
 from placement.links_down import without_links
-from placement.options import WORD, Known, parse_known
+from placement.options import Figures, lay_figures, split_figures
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.topologies.source import SyntheticSite
 
@@ -37,21 +38,27 @@ class Sources:
         How xnames make dragonfly groups (``xname:…``).
     prefer : str
         ``last`` where the last dump counts of those that contradict one another.
-    known : Known
-        Routing and MPI (``known:…``).
+    figures : dict
+        What the words state behind their machines (`placement.options`).
     overlays : list of Overlay or HardwareFile
         Figures, and what is inside a node, to be laid over the machine's, the last one on top.
     links_down : list of str
         Files that say which links are down.
+    name : str
+        What the scheduler calls the machine, '' where none was asked.
+    why : str
+        Why it is taken for the one that this is, and how sure that is.
     """
 
     site: Source | None = None
     dumps: list[Dump] = field(default_factory=list)
     groups: Groups | None = None
     prefer: str = ""
-    known: Known = field(default_factory=Known)
+    figures: Figures = field(default_factory=dict)
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
     links_down: list[str] = field(default_factory=list)
+    name: str = ""
+    why: str = ""
 
 
 def load_machine(*specs: str) -> Machine:
@@ -62,14 +69,14 @@ def load_machine(*specs: str) -> Machine:
     *specs : str
         A site's name, a ``.toml`` file, a dump of any format (``.gz`` too;
         ``-`` is standard input), or a synthetic machine
-        (`placement.specs`). Several combine: names and states from one dump,
-        links from another, what is in the nodes from a site; at most one
-        site or synthetic machine. ``xname:group=half-cabinet`` says how
+        (`placement.specs`), each with figures of the machine behind commas:
+        ``shaheen2,routing=adaptive,process=2`` (`placement.options`). Several combine:
+        names and states from one dump, links from another, what is in the nodes from a
+        site; at most one site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
-        contradict one another the last one counts, and
-        ``known:routing=single,mpi=mpich`` what the machine really does
-        (`placement.options`), ``links-down:FILE`` which links are down
-        (`placement.links_down`). Figures without a
+        contradict one another the last one counts, ``links-down:FILE`` which links are down
+        (`placement.links_down`), ``here:`` the machine that this is (`placement.here`).
+        Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML says what is inside a node.
 
@@ -130,23 +137,31 @@ def build(sources: Sources) -> Machine:
         from placement.dumps.assemble import assemble
 
         dumps = dumps if dumps or site is None else [site.records()]
-        machine = assemble(dumps, site, groups=sources.groups, prefer=sources.prefer)
+        machine = assemble(dumps, site, sources.name, sources.groups, sources.prefer)
     if site is not None and site.hardware:
         machine = replace(machine, hardware=site.hardware)
     for overlay in sources.overlays:
         machine = overlay.over(machine)
+    if sources.name:
+        from placement.live import with_own_interfaces
+
+        machine = with_own_interfaces(machine)
     if sources.links_down:
         machine = without_links(machine, sources.links_down)
-    return sources.known.of(machine) if any(sources.known) else machine
+    return lay_figures(machine, sources.figures)
 
 
-def _open(found: Sources, spec: str) -> None:
+def _open(found: Sources, word: str) -> None:
+    spec, figures = word, Figures()
+    if not word.startswith(("xname:", LINKS_DOWN)):
+        spec, figures = split_figures(word, mixed=is_spec(word))
+    found.figures |= figures
     if is_spec(spec):
         _set_site(found, SyntheticSite(parse_spec(spec)))
+    elif is_live(spec):
+        _ask(found, spec)
     elif spec == "prefer:last":
         found.prefer = "last"
-    elif spec.startswith(WORD):
-        found.known = parse_known(spec)
     elif spec.startswith(LINKS_DOWN):
         found.links_down.append(spec.removeprefix(LINKS_DOWN))
     elif spec.startswith("xname:"):
@@ -164,6 +179,17 @@ def _open(found: Sources, spec: str) -> None:
             _set_site(found, said)
     else:
         _read(found, spec)
+
+
+def _ask(found: Sources, spec: str) -> None:
+    """Take what the scheduler says that runs here, or the site that it is."""
+    from placement.live import ask_scheduler
+
+    live = ask_scheduler(spec)
+    found.name, found.why = live.name, live.why
+    found.dumps += live.dumps
+    if live.site is not None:
+        _set_site(found, live.site)
 
 
 def _set_site(found: Sources, site: Source) -> None:
@@ -207,6 +233,8 @@ def _missing(spec: str) -> Exception:
     from placement.site import site_names
 
     kind = spec.partition(":")[0]
+    if kind == "known":
+        return UsageError("known: is gone", "say it behind the machine: -m MACHINE,routing=…,mpi=…")
     if ":" in spec and os.sep not in spec:
         near = get_close_matches(kind, KINDS, 1)
         if near or "=" in spec:

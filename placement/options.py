@@ -1,27 +1,46 @@
-"""Words of ``-m`` that have options: ``torus:8x8x8,nodes=2``, ``xname:group=rack``, ``known:…``.
+"""Words of ``-m`` that have options: ``torus:8x8x8,nodes=2``, ``shaheen2,process=2``.
 
-``known:routing=single,mpi=mpich`` says what is known of a machine beside its links: how
-packets are really routed, which MPI library programs have and what one rank can send, so
-that nothing that plans or predicts has to take it for unknown. The mini-Cray says all of
-itself: its links are so slow that no rank is slower.
+Every machine takes figures behind its name, a site, a file or a synthetic one:
+
+``routing``          how packets are really routed (`placement.network.routings`)
+``mpi``              the MPI library that programs have (`MPIS`)
+``process``          GB/s that one rank can send; ``inf``: no limit
+``memory``           GB/s inside a node; ``inf``: that costs nothing
+``payload``          share of the bandwidth between routers that carries a program's bytes
+``latency``          us of a short message; 0 switches off all that does not grow with the bytes
+``bias``             how many times as full as detours routers let minimal ways become
+``background-load``  GB/s that each node of another job sends
+
+They take the place of what the site states or what is assumed.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import os
+import re
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["MPIS", "WORD", "Known", "Options", "parse_known"]
+__all__ = ["FIGURES", "MPIS", "Options", "lay_figures", "split_figures", "with_figures"]
 
-#: How the word begins that says what is known.
-WORD = "known:"
+#: What may be stated of any machine behind its name.
+FIGURES = (
+    "routing", "mpi", "process", "memory", "payload", "latency", "bias", "background-load",
+)  # fmt: skip
+
+#: Figures as parameters of a topology.
+Figures = dict[str, Any]
+
+#: No latency in us and no bandwidth in GB/s is above this.
+MOST = 1e9
 
 #: The MPI libraries that may be named.
 MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
@@ -36,6 +55,8 @@ class Options:
         The whole word: what it is of, a colon, and ``key=value`` between commas.
     sizes : bool
         True where the first of them may be sizes alone.
+    rest : str or None
+        The part of the word that holds options; None: what is behind the colon.
 
     Attributes
     ----------
@@ -57,9 +78,10 @@ class Options:
     ('torus', (4, 4), 2)
     """
 
-    def __init__(self, text: str, sizes: bool = False) -> None:
+    def __init__(self, text: str, sizes: bool = False, rest: str | None = None) -> None:
         self.text, self.sizes, self.given = text.strip(), "", dict[str, str]()
-        self.kind, _, rest = self.text.partition(":")
+        self.kind, _, behind = self.text.partition(":")
+        rest = behind if rest is None else rest
         for place, word in enumerate(rest.split(",")):
             key, equals, value = (part.strip() for part in word.partition("="))
             if sizes and not equals and place == 0:
@@ -124,14 +146,15 @@ class Options:
     def figures(self, key: str, what: str, least: float) -> list[float]:
         """Return the finite numbers between ``:``, all at least `least`; none where not given."""
         texts = self.given[key].split(":") if key in self.given else []
-        return [self._figure(text, key, what, least) for text in texts]
+        return [self.figure(text, key, what, least) for text in texts]
 
-    def _figure(self, text: str, key: str, what: str, least: float) -> float:
+    def figure(self, text: str, key: str, what: str, least: float, most: float = MOST) -> float:
+        """Return a number from `least` to `most`."""
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not least <= value < math.inf:
+        if not least <= value <= most:
             raise self.wrong(f"{key}: {_quote_text(text)} is not a {what}")
         return value
 
@@ -144,7 +167,7 @@ class Options:
         what, above = "bandwidth in GB/s above 0", math.ulp(0.0)
         given = {key: self.given[key] for key in keys if key in self.given}
         return {
-            key: math.inf if text == "inf" else self._figure(text, key, what, above)
+            key: math.inf if text == "inf" else self.figure(text, key, what, above)
             for key, text in given.items()
         }
 
@@ -153,68 +176,110 @@ def _quote_text(text: str) -> str:
     return repr(printable(text.strip(), 40))
 
 
-class Known(NamedTuple):
-    """What is known.
+def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:
+    """Return a word of ``-m`` without the figures in it, and these.
 
-    Attributes
+    Parameters
     ----------
-    routing : str
-        As `placement.network.routings` calls it; '' where it is not known.
-    mpi : str
-        One of `MPIS`; '' where it is not known.
-    process : float
-        GB/s that one rank can send, inf where the links alone bind; 0 where it is not known.
-    """
-
-    routing: str = ""
-    mpi: str = ""
-    process: float = 0.0
-
-    def of(self, machine: Machine) -> Machine:
-        """Return the machine that knows it too.
-
-        Raises
-        ------
-        UsageError
-            A routing that does not apply to this network.
-
-        Examples
-        --------
-        >>> from placement.network import routings
-        >>> from placement.specs import parse_spec
-        >>> routings(Known(routing="single").of(parse_spec("torus:4x4")))
-        ('single', 'dimension-order')
-        """
-        if self.routing:
-            from placement.network import routings
-
-            possible = routings(machine)
-            if self.routing not in possible:
-                word, kind = printable(self.routing, 40), machine.topology.kind
-                text = f"{WORD}routing={word}: no such routing on a {kind}"
-                raise UsageError(text, f"there are {', '.join(possible)}")
-        stated = {name: word for name, word in self._asdict().items() if word}
-        stated |= {"process_mark": "known"} if self.process else {}
-        parameters = {**machine.topology.parameters, **stated}
-        topology = replace(machine.topology, parameters=parameters)
-        return replace(machine, topology=topology, _cache={})
-
-
-def parse_known(spec: str) -> Known:
-    """Return what a word of ``-m`` says is known.
+    word : str
+        A machine and, behind commas, ``key=value``; a file's own commas are its name's.
+    mixed : bool
+        True for a synthetic machine, whose own options stand among the figures.
 
     Raises
     ------
     UsageError
-        No field of `Known`, one of them twice, no such MPI, or no bandwidth.
+        Something else than ``key=value``, a key twice or unknown, a value that makes no sense.
 
     Examples
     --------
-    >>> parse_known("known:routing=single,mpi=mpich")
-    Known(routing='single', mpi='mpich', process=0.0)
+    >>> split_figures("shaheen2,routing=adaptive,process=2")
+    ('shaheen2', {'routing': 'adaptive', 'process': 2.0, 'process_mark': 'given'})
+    >>> split_figures("torus:4x4,latency=0,bw=1", mixed=True)
+    ('torus:4x4,bw=1', {'latency': 0.0})
     """
-    options = Options(spec)
-    options.only(*Known._fields)
-    routing, mpi = options.given.get("routing", ""), options.choice("mpi", MPIS)
-    every = options.given.get("process") == "inf"
-    return Known(routing, mpi, math.inf if every else options.speed("process", 0.0))
+    if "," not in word or (not mixed and os.path.exists(word)):
+        return word, {}
+    if mixed:
+        parts = word.split(",")
+        ours = [part.partition("=")[0].strip() in FIGURES for part in parts]
+        ours[0] = False
+        name = ",".join(itertools.compress(parts, (not our for our in ours)))
+        text = ",".join(itertools.compress(parts, ours))
+    else:
+        heads = [word[: comma.start()] for comma in re.finditer(",", word)]
+        name = next(filter(os.path.exists, reversed(heads)), heads[0])
+        text = word[len(name) + 1 :]
+    return name, _read_figures(Options(word, rest=text)) if text or not mixed else {}
+
+
+def with_figures(machine: Machine, **figures: str | float | None) -> Machine:
+    """Return a machine with figures in place of what it states, as ``-m`` takes them.
+
+    Parameters
+    ----------
+    machine : Machine
+    **figures
+        Those of `FIGURES`, ``_`` for ``-``; None and '' leave the machine's own.
+
+    Raises
+    ------
+    UsageError
+        A figure that is unknown or makes no sense, a routing that does not apply.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> slower = with_figures(nidmap.load_machine("shaheen2"), process=2, latency=5)
+    >>> slower.topology.parameters["process"], slower.topology.parameters["latency"]
+    (2.0, 5.0)
+    """
+    words = [f"{key.replace('_', '-')}={value}" for key, value in figures.items()
+             if value not in (None, "")]  # fmt: skip
+    if not words:
+        return machine
+    text = ",".join(words)
+    return lay_figures(machine, _read_figures(Options(f"{machine.name},{text}", rest=text)))
+
+
+def lay_figures(machine: Machine, figures: Figures) -> Machine:
+    """Return a machine with figures that `split_figures` has read.
+
+    Raises
+    ------
+    UsageError
+        A routing that does not apply to its network.
+    """
+    if not figures:
+        return machine
+    stated = dict(machine.topology.parameters)
+    if "routing" in figures:
+        from placement.network import check_routing
+
+        check_routing(machine, figures["routing"])
+        stated.pop("routings", None)
+    topology = replace(machine.topology, parameters={**stated, **figures})
+    return replace(machine, topology=topology)  # what was made of its links stays true
+
+
+def _read_figures(options: Options) -> Figures:
+    """Return figures as parameters of a topology, each checked here alone."""
+    options.only(*FIGURES)
+    read: Figures = {}
+    if "routing" in options.given:
+        read["routing"] = options.given["routing"]
+    if "mpi" in options.given:
+        read["mpi"] = options.choice("mpi", MPIS)
+    for key, value in options.speeds("memory", "process").items():
+        read |= {key: value, f"{key}_mark": "given"}
+    above = math.ulp(0.0)
+    for key, what, least, most in (
+        ("latency", "latency in us of 0 or more", 0.0, MOST),
+        ("payload", "share of the wire above 0, at most 1", above, 1.0),
+        ("bias", "ratio of 1 or more", 1.0, MOST),
+        ("background-load", "bandwidth in GB/s of 0 or more", 0.0, MOST),
+    ):
+        if key in options.given:
+            figure = options.figure(options.given[key], key, what, least, most)
+            read[key.replace("-", "_")] = figure
+    return read

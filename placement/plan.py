@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -33,18 +33,10 @@ def plan(
     count: int,
     *,
     strategy: str | None = None,
-    candidates: Mask | None = None,
-    include: Iterable[int] = (),
-    exclude: Iterable[int] = (),
-    per_blade: int = 4,
-    contiguous: bool = False,
-    weights: Ints | None = None,
-    seed: int = 0,
-    baseline: Baseline | str = "",
-    segment: int | None = None,
-    promised: Mask | None = None,
-    kind: str = "",
-    **job: Any,
+    job: Any = None,
+    deadline: float | None = None,
+    progress: Callable[[Any], bool | None] | None = None,
+    **nodes: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
 
@@ -57,34 +49,14 @@ def plan(
         A planner's name (`placement.planners.names`); None: ``auto`` where a
         pattern is given, else ``compact``. Where a topology.conf has several
         trees, any of them chooses inside the tree that Slurm would take.
-    candidates : bool (n,) or None
-        Rows that may be chosen; None takes the machine's free compute nodes.
-    include, exclude : iterable of int
-        Rows that must be, and must not be, part of the answer.
-    per_blade : int
-        Nodes to take of each blade, for the planner ``blades``.
-    contiguous : bool
-        Slurm's ``--contiguous``, for the ``slurm-…`` planners.
-    weights : int64 (n,) or None
-        Slurm's node weights.
-    seed : int
-        For planners that draw lots.
-    baseline : Baseline or str
-        What the plan is compared with, or a planner's name; '': what the
-        machine's scheduler does by itself (`placement.scheduler.baseline.baseline_of`).
-    segment : int or None
-        Nodes of a segment, none of which is split over blocks
-        (`placement.planners.segments`), for any strategy; 0, with a ``training:``
-        pattern: those of a replica (tp, ep and pp), where a block holds it.
-    promised : bool (n,) or None
-        Rows among the candidates that others wait for: the plan leaves them out, the
-        scheduler may take them.
-    kind : str
-        Of the kinds of nodes that the machine has (`placement.scheduler.kinds`), the one to
-        take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
-    **job
-        What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
-        ``bytes``, ``routing`` … (`rankmap.search.planner.auto`).
+    job : Job or None
+        What the job sends (`rankmap.predict.job.Job`), for strategy ``auto``.
+    deadline : float or None
+        Processor seconds that ``auto`` may search.
+    progress : callable or None
+        Is told how far the search has come, and ends it by returning True.
+    **nodes
+        Which nodes may be chosen, and how: the arguments of `request_for`.
 
     Returns
     -------
@@ -107,21 +79,16 @@ def plan(
     'nid[00000,00032,00064,00096,00001,00033,00065,00097]'
     """
     name = strategy or usual_strategy(job)
-    predicting = name in planners.PREDICTING
-    if job and not predicting:
+    predicting, segment = name in planners.PREDICTING, nodes.get("segment")
+    if job is not None and not predicting:
         raise UsageError(
-            f"{', '.join(job)} says what a job sends; strategy {name} predicts nothing",
+            f"a job says what is sent; strategy {name} predicts nothing",
             f"use it with {', '.join(planners.PREDICTING)}",
         )
     if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
-    request = request_for(
-        machine, count, candidates=candidates, include=include, exclude=exclude,
-        per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed,
-        baseline=baseline, segment=segment, any_tree=name in _KNOW_TREES, promised=promised,
-        kind=kind,
-    )  # fmt: skip
-    request = replace(request, job=job)
+    request = request_for(machine, count, any_tree=name in _KNOW_TREES, **nodes)
+    request = replace(request, job=job, deadline=deadline, progress=progress)
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
@@ -140,7 +107,6 @@ def request_for(
     include: Iterable[int] = (),
     exclude: Iterable[int] = (),
     per_blade: int = 4,
-    contiguous: bool = False,
     weights: Ints | None = None,
     seed: int = 0,
     baseline: Baseline | str = "",
@@ -149,12 +115,35 @@ def request_for(
     promised: Mask | None = None,
     kind: str = "",
 ) -> Request:
-    """Return what every planner is asked, of the same arguments as `plan`.
+    """Return what every planner is asked.
 
     Parameters
     ----------
+    candidates : bool (n,) or None
+        Rows that may be chosen; None takes the machine's free compute nodes.
+    include, exclude : iterable of int
+        Rows that must be, and must not be, part of the answer.
+    per_blade : int
+        Nodes to take of each blade, for the planner ``blades``.
+    weights : int64 (n,) or None
+        Slurm's node weights.
+    seed : int
+        For planners that draw lots.
+    baseline : Baseline or str
+        What the plan is compared with, or a planner's name; '': what the
+        machine's scheduler does by itself (`placement.scheduler.baseline.baseline_of`).
+    segment : int or None
+        Nodes of a segment, none of which is split over blocks
+        (`placement.planners.segments`), for any strategy; 0, with a ``training:``
+        pattern: those of a replica (tp, ep and pp), where a block holds it.
     any_tree : bool
         Whether the planner chooses the tree of a topology.conf itself.
+    promised : bool (n,) or None
+        Rows among the candidates that others wait for: the plan leaves them out, the
+        scheduler may take them.
+    kind : str
+        Of the kinds of nodes that the machine has (`placement.scheduler.kinds`), the one to
+        take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
 
     Raises
     ------
@@ -169,7 +158,7 @@ def request_for(
         _refuse_short(machine, free, count, 0)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(
-        count, free, must, per_blade, contiguous, weights, seed, baseline=own, segment=segment,
+        count, free, must, per_blade, weights, seed, baseline=own, segment=segment,
         notes=(note,) if note else (),
     )  # fmt: skip
     if promised is not None:
@@ -198,18 +187,18 @@ def _choose(machine: Machine, request: Request, name: str) -> Choice:
     return Choice(in_segments(machine, request, choose), warnings=warnings)
 
 
-def usual_strategy(job: Mapping[str, Any]) -> str:
-    """Return the strategy where none is named: ``auto`` where the pattern is known.
+def usual_strategy(job: object) -> str:
+    """Return the strategy where none is named: ``auto`` where the job's pattern is known.
 
     Without a pattern there is nothing to predict, and ``compact`` disturbs
     and is disturbed by the fewest other jobs.
 
     Examples
     --------
-    >>> usual_strategy({}), usual_strategy({"pattern": "fft:8x8"})
-    ('compact', 'auto')
+    >>> usual_strategy(None)
+    'compact'
     """
-    return "auto" if job.get("pattern") else "compact"
+    return "auto" if getattr(job, "pattern", "") else "compact"
 
 
 def _free(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints, Mask
 
-    Written = Callable[[str, str, str | None], tuple[str, str]]
+    Written = Callable[[str], tuple[str, str]]
 
 __all__ = ["Baseline", "Choice", "Plan", "Request"]
 
@@ -53,15 +53,17 @@ class Request:
         Rows that must be part of the answer.
     per_blade : int
         Nodes to take of each blade (planner ``blades``), 1 to 4.
-    contiguous : bool
-        Slurm's ``--contiguous``: one run of consecutive nodes.
     weights : int64 (n,) or None
         Slurm's node weights; None where all are equal.
     seed : int
         For planners that draw lots.
-    job : mapping of str to anything
-        What the job sends (pattern, ppn, bytes …), for strategies that
-        predict its time; empty where nothing says.
+    job : Job or None
+        What the job sends (`rankmap.predict.job.Job`), for strategies that
+        predict its time; None where nothing says.
+    deadline : float or None
+        Processor seconds that a search may take; None: as long as it usually does.
+    progress : callable or None
+        Is told how far a search has come, and ends it by returning True.
     baseline : Baseline
         What the plan is compared with.
     segment : int or None
@@ -78,10 +80,11 @@ class Request:
     free: Mask
     include: Ints = field(default_factory=lambda: _NO_ROWS)
     per_blade: int = 4
-    contiguous: bool = False
     weights: Ints | None = None
     seed: int = 0
-    job: Mapping[str, Any] = field(default_factory=dict)
+    job: Any = None
+    deadline: float | None = None
+    progress: Callable[[Any], bool | None] | None = None
     baseline: Baseline = field(default_factory=Baseline)
     segment: int | None = None
     notes: tuple[str, ...] = ()
@@ -119,9 +122,8 @@ class Choice:
     order : object
         The order of the ranks that was chosen with the nodes; None for none.
     written : callable or None
-        Returns that order as text of a format (see `nidmap order --format`),
-        or for '' of the one that the name of a file asks for, within a
-        ``--mapping-limit``; and what a person should know of that.
+        Returns that order as text of the format that the name of a file asks for, and
+        what a person should know of that.
     judged : callable or None
         Returns whether other nodes, rank r on slot r, are worth leaving the baseline for, and
         what they win in a sentence; None where the strategy predicts nothing.

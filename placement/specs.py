@@ -38,7 +38,8 @@ a direction:
 
 Where ``injection`` is not given it is assumed (`INJECTION`, fat trees: ``bw``); ``inf`` makes any
 link unlimited. All kinds take ``burst``: the bytes that an interface sends of a message before it
-turns to another one (`rankmap.predict.bursts`).
+turns to another one (`rankmap.predict.bursts`), and the figures of any machine: ``latency``,
+``routing`` … (`placement.options`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ import numpy as np
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
-from placement.options import Options
+from placement.options import FIGURES, Options, lay_figures, split_figures
 from placement.support.array_types import Ints32
 
 __all__ = ["MAX_NODES", "is_spec", "parse_spec"]
@@ -141,17 +142,18 @@ def parse_spec(text: str) -> Machine:
     >>> parse_spec("torus:8x8x8,nodes=2").coords[17].tolist()
     [0, 1, 0, 1]
     """
-    kind, colon, _ = text.strip().partition(":")
+    text, figures = split_figures(text.strip(), mixed=True)
+    kind, colon, _ = text.partition(":")
     if kind not in KINDS or not colon:
         raise UsageError(
             f"no synthetic machine {printable(kind)!r}", f"there are {', '.join(KINDS)}"
         )
-    return KINDS[kind](Options(text, sizes=kind in SIZED))
+    return lay_figures(KINDS[kind](Options(text, sizes=kind in SIZED)), figures)
 
 
 def _only(options: Options, known: str) -> None:
-    """Refuse a key that is none of the `known` words, nor ``burst``, which every kind takes."""
-    options.only(*known.split(), "burst")
+    """Refuse a key that is none of the `known` words, nor one that every kind takes."""
+    options.only(*known.split(), "burst", *FIGURES)
 
 
 def _dragonfly(options: Options) -> Machine:

@@ -58,7 +58,7 @@ def format_named(path: str) -> str:
         return SUFFIXES[suffix]
     raise UsageError(
         f"the name {printable(path, 60)} does not say the format of the order",
-        "slots and mpich files look alike: give --order-format slots or mpich",
+        "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
     )
 
 

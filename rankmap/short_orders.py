@@ -10,13 +10,12 @@ with another's; of those that fit, the best is taken.
 
 from __future__ import annotations
 
-import collections.abc
 import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,7 +34,8 @@ from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.units import units_of
 
-JobWords = collections.abc.Mapping[str, Any]
+if TYPE_CHECKING:
+    from rankmap.predict import Job
 
 __all__ = ["ShortOrder", "fit_format", "fit_order", "renumber_nodes", "shorten_order"]
 
@@ -57,7 +57,7 @@ def fit_order(
     order: Order,
     mapping: Mapping | None,
     limit: str | None,
-    job: JobWords | None = None,
+    job: Job | None = None,
 ) -> tuple[Order, str]:
     """Return an order that its library can be told, and what a person should know of that.
 
@@ -69,8 +69,8 @@ def fit_order(
         None where the library has no limit.
     limit : str or None
         As ``--mapping-limit`` gives it.
-    job : mapping or None
-        What else is said of the job (`rankmap.search.job.KEYS`): predicted time decides
+    job : Job or None
+        What it sends, of which predicted time decides
         where it is known, else J.
 
     Returns
@@ -90,14 +90,16 @@ def fit_order(
         return order, ""
     pattern = parse_pattern(order.pattern).on(order.on) if order.pattern else None
     told = mapping or PMI2
-    found = shorten_order(order, told, most, pattern, job or {})
+    from rankmap.predict import Job
+
+    found = shorten_order(order, told, most, pattern, job or Job())
     strategy = f"{order.strategy}, shortened" if found.lost and order.strategy else order.strategy
     words = found.words(told, most)
     return replace(order, slots=found.order.slots, strategy=strategy), words
 
 
 def fit_format(
-    order: Order, form: str, launcher_order: str, limit: str | None, job: JobWords | None = None
+    order: Order, form: str, launcher_order: str, limit: str | None, job: Job | None = None
 ) -> tuple[Order, str]:
     """Return an order that fits who reads a format of `rankmap.emit`; see `fit_order`.
 
@@ -108,7 +110,7 @@ def fit_format(
     form, launcher_order : str
         See `rankmap.emit.emit`.
     limit : str or None
-    job : mapping or None
+    job : Job or None
     """
     positions = order.on.sorting() if launcher_order == "sorted" else np.arange(len(order.on.names))
     laid = replace(order, slots=order.onto(positions).slots, on=order.on.take(positions))
@@ -148,14 +150,12 @@ class ShortOrder:
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
         """Return for a person how long the mapping is, and what its limit costs."""
-        told = f"{mapping.library} is told the order in {self.length:,} bytes"
+        told = f"the rank map uses {self.length:,} bytes"
         if limit is None:
-            return f"{told} (no limit is kept)"
-        told = f"{told} of {limit:,}"
+            return f"{told} ({mapping.library}, no limit)"
+        told = f"{told} of {mapping.library}'s {limit:,}"
         if not self.fits:
-            return (
-                f"{told}: it may not start ({mapping.source}); no order of these ranks is shorter"
-            )
+            return f"{told}: the job may not start ({mapping.source}); no order is shorter"
         if self.length == self.free_length:
             return told
         long = f"not {self.free_length:,}" if self.free_length else "not one that MPICH loses"
@@ -234,7 +234,7 @@ def shorten_order(
     mapping: Mapping,
     limit: int | None,
     pattern: Pattern | None = None,
-    job: JobWords | None = None,
+    job: Job | None = None,
 ) -> ShortOrder:
     """Return an order with a mapping within the limit: this one, if it can be.
 
@@ -247,7 +247,7 @@ def shorten_order(
         Bytes; None for no limit.
     pattern : Pattern or None
         Fitted to the slots: what J is of; None where none is known.
-    job : mapping or None
+    job : Job or None
         What else is said of the job, see `fit_order`; None: J decides.
     """
     free = len(mapping.text(order.node))
@@ -275,16 +275,17 @@ def shorten_order(
     return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 
 
-def _clock(order: Order, job: JobWords) -> Callable[[Order], float] | None:
+def _clock(order: Order, job: Job) -> Callable[[Order], float] | None:
     """Return what predicts the time of orders of the same ranks; None where nothing can."""
+    from rankmap.predict import Predictor
     from rankmap.search.cost import without_time
-    from rankmap.search.job import predictor
 
     on = order.on
-    if on.machine is None or on.rows is None or without_time(on, job.get("routing", "")):
+    if on.machine is None or on.rows is None or without_time(on):
         return None
-    rows, said = on.rows, {"pattern": order.pattern, "ppn": on.counts.tolist()}
-    asked, _ = predictor(on.machine, job if "predictor" in job else {**job, **said})
+    rows, counts = on.rows, on.counts.tolist()
+    known = job.on(counts) if job.pattern else replace(job, pattern=order.pattern, ppn=counts)
+    asked = Predictor(on.machine, known)
     return lambda one: asked.time(rows, one.slots)
 
 

@@ -11,7 +11,8 @@ set -u
 if [ "${1:-}" = venv ]; then
     packages="python3-venv"
 else
-    packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins libpmix2 iproute2 uidmap chromium"
+    packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins slurmdbd slurm-wlm-mysql-plugin
+        mariadb-server-core libpmix2 iproute2 uidmap chromium"
 fi
 
 present() {

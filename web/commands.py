@@ -38,7 +38,11 @@ def _path_of(value: str) -> str:
 
 @click.group()
 def web() -> None:
-    """See a machine, its jobs and a plan on a page."""
+    """See a machine, its jobs and a plan on a page.
+
+    \b
+    nidmap web serve -m shaheen2
+    """
 
 
 @web.command()
@@ -52,8 +56,10 @@ def web() -> None:
     "--prefix", default="/", metavar="/PATH/",
     help="The path under which a proxy (nginx, JupyterHub, Open OnDemand) serves it.",
 )  # fmt: skip
-@click.option("--token", "secret", metavar="FILE", help="File that keeps the token.")
-@click.option("--no-token", is_flag=True, help="Anyone who reaches the server may look.")
+@click.option(
+    "--token", "token_file", metavar="FILE|none",
+    help="File that keeps the token; none: anyone who reaches the server may look.",
+)  # fmt: skip
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Another name of this host.")
 @_users
 @_from
@@ -61,14 +67,9 @@ def web() -> None:
     "--refresh", "every", type=click.FloatRange(1), default=30.0, show_default=True,
     help="Seconds between two queries of Slurm, for all viewers together.",
 )  # fmt: skip
-@click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for each."
 )
-@click.option(
-    "--streams", type=click.IntRange(0, 1000), default=256, show_default=True,
-    help="Viewers that get changes as a stream; all others poll.",
-)  # fmt: skip
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 
@@ -84,9 +85,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     nidmap web serve -m shaheen2 --host login1.example.org --show-users
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
-    secret, sources = options["secret"], options["sources"]
-    if secret and options["no_token"]:
-        raise UsageError("--token and --no-token exclude one another")
+    kept, sources = options["token_file"], options["sources"]
     machine = _machine(specs)
     origins = _sources(machine, sources)
     from web.guard import Guard, own_names, token_in
@@ -95,9 +94,10 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 
     listening = bound_socket(path) if path else closing(bind_socket(host, port))
     with listening as sock:
-        own = token_in(secret) if secret else secrets.token_urlsafe(24)
+        named = kept and kept != "none"
+        own = token_in(kept) if named else secrets.token_urlsafe(24)
         guard = Guard(
-            token="" if options["no_token"] else own,
+            token="" if kept == "none" else own,
             names=own_names(host, options["allow_host"]),
             portals=frozenset(name.lower() for name in options["allow_host"]),
             addresses=host in _EVERYWHERE,
@@ -106,7 +106,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
         settings = Settings(
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
-            **{name: options[name] for name in ("users", "every", "plans", "seconds", "streams")},
+            **{name: options[name] for name in ("users", "every", "seconds")},
         )
         service = Service(machine, origins, guard, settings)
         _announce(service, sock, path, host)
@@ -127,7 +127,6 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     show_default=True, help="rank and hops (from the first of --nodes) need an .html.",
 )  # fmt: skip
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
-@click.option("--width", type=click.IntRange(200, 8000), default=1600, help="Pixels, for .png.")
 @click.option("--ppn", type=click.IntRange(1, 4096), default=1, help="For the sentence.")
 @click.option("--pattern", default="alltoall", metavar="P", help="For the sentence.")
 @_users

@@ -222,7 +222,7 @@ def png(made: Scene, width: int) -> bytes:
     height = max(1, round(made.height * width / made.width))
     more = 3 if width * height * 9 < 40_000_000 else 2
     if width * height * more * more > _MOST:
-        raise UsageError(f"a picture of {width} x {height} pixels is too large", "less --width")
+        raise UsageError(f"a picture of {width} x {height} pixels is too large", "view it as .svg")
     image = Image.new("RGB", (width * more, height * more), made.ground)
     brush = _Brush(image, width * more / made.width)
     for part in made.parts:

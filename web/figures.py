@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints, Mask
     from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Predictor
+    from rankmap.predict import Job, Predictor
     from rankmap.search.budget import Moment
     from rankmap.slots import Slots
     from web.snapshot import Offer
@@ -96,20 +95,19 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
 def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
     """Return the order that is asked for; None for the one that every launcher makes."""
     from rankmap.order import Order
-    from rankmap.predict.job_pattern import fit_pattern
 
     if wanted.slots:
         return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)
     if wanted.order in _AS_IS:
         return None
-    return _new_order(slots, fit_pattern(model.pattern, slots), wanted.order, {"predictor": model})
+    return _new_order(slots, model.job, wanted.order)
 
 
-def _new_order(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
+def _new_order(slots: Slots, job: Job, strategy: str) -> Order:
     """Return a new order, as ``nidmap order`` makes it."""
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, pattern, _order_name(strategy), job)
+    return order_by_strategy(slots, job, _order_name(strategy))
 
 
 def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
@@ -222,12 +220,9 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
 
-    strategy, pattern = _strategy(wanted), _pattern(wanted.pattern)
-    job: dict[str, Any] = {}
+    strategy, job = _strategy(wanted), None
     if strategy in PREDICTING:
-        _refuse_ranks(wanted.count, wanted.ppn)
-        job = {"pattern": pattern or "alltoall", "ppn": wanted.ppn, "bytes": wanted.bytes,
-               "progress": _report_search}  # fmt: skip
+        job = _job(wanted, wanted.count)
     chosen = choose(
         machine,
         wanted.count,
@@ -239,7 +234,8 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
         seed=wanted.seed,
         kind=wanted.kind,
         promised=offer.promised,
-        **{key: value for key, value in job.items() if value is not None},
+        job=job,
+        progress=_report_search,
     )
     said = plan_document(machine, chosen, wanted.seed)
     said["warnings"] += offer.notes
@@ -265,7 +261,7 @@ def _report_search(now: Moment) -> bool:
 def _strategy(wanted: requests.Plan) -> str:
     from placement.plan import usual_strategy
 
-    return wanted.strategy or usual_strategy({"pattern": wanted.pattern} if wanted.pattern else {})
+    return wanted.strategy or usual_strategy(wanted)
 
 
 def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, Any]:
@@ -277,6 +273,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
     from rankmap.emit.document import document
     from rankmap.order import Order
     from rankmap.pattern import parse_pattern
+    from rankmap.predict import Job
     from rankmap.slots import Slots, parse_counts
 
     del offer
@@ -287,7 +284,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
     if wanted.slots:
         found = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
     else:
-        found = _new_order(slots, pattern, wanted.strategy, {})
+        found = _new_order(slots, Job(wanted.pattern), wanted.strategy)
     return {
         "schema": "nidmap.page-order/1",
         "order": document(found),
@@ -303,8 +300,9 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
 def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
-    for a, b, _ in pattern.edges(1 << 18):
-        total += len(a)
+    for edges in pattern.edges(1 << 18):
+        a, b = edges.source, edges.target
+        total += len(edges)
         if total > _MOST_EDGES:
             return None
         blocks += [np.stack([a, b]), np.stack([b, a])]
@@ -351,11 +349,15 @@ def _predictor(
 ) -> Predictor:
     from rankmap.predict import Predictor
 
+    return Predictor(machine, _job(wanted, nodes))
+
+
+def _job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
+    """Return the job that is asked about, where a page may ask about so many ranks."""
+    from rankmap.predict import Job
+
     _refuse_ranks(nodes, wanted.ppn)
-    pattern = _pattern(wanted.pattern)
-    return Predictor(
-        machine, pattern, wanted.ppn, wanted.bytes, wanted.routing, algorithm="library"
-    )
+    return Job(_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:

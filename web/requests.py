@@ -88,7 +88,6 @@ class Describe(Struct, forbid_unknown_fields=True):
     ppn: Ppn = 1
     pattern: Word = "alltoall"
     bytes: Size | None = None
-    routing: Word = ""
     order: Word = ""
     slots: Slots = []
     links: Links = 200
@@ -101,7 +100,6 @@ class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     ppn: Ppn = 1
     pattern: Word = "alltoall"
     bytes: Size | None = None
-    routing: Word = ""
     strategies: Words = []
     orders: Words = []
     from_: Text = ""

@@ -1,34 +1,26 @@
 """How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
 
-A job is held to the best placement of as many nodes among those free now and
-its own. What it really sends is not known: an all-to-all with one rank a node
-stands for it.
+A job is held to the best placement of as many nodes among those free now and its own, by the
+function that ``nidmap jobs`` judges past jobs with (`rankmap.past_jobs.judging`).
 """
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import NidmapError
 from web.workers import report
 
 if TYPE_CHECKING:
+    from placement.accounting.seats import Seats
     from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
-    from rankmap.predict import Predictor
-    from web.snapshot import Job, Snapshot
+    from placement.support.array_types import Mask
+    from rankmap.past_jobs.judging import Verdict
+    from web.snapshot import Snapshot
 
 
 __all__ = ["metrics", "slowdowns"]
-
-#: Strategies of which the best one counts; others take longer or are hardly ever better.
-_STRATEGIES = ("compact", "level-spread")
-
-#: Nodes of a job among which links are counted.
-_SAMPLE = 48
 
 
 def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
@@ -36,63 +28,50 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
 
     Where there is no time for all jobs, the smallest have no figures (None).
     """
-    from rankmap.predict import Predictor
+    from placement.accounting.seats import free_at_starts
+    from rankmap.past_jobs.applications import UNKNOWN
+    from rankmap.past_jobs.judging import Judge
 
-    free = now.free(machine)
     inside = {name: now.offer(machine, name).free for name in now.partitions}
-    model = Predictor(machine, "alltoall", algorithm="library")
+    judge, seats = Judge(machine), _seat(now)
+    largest = np.argsort(-seats.counts, kind="stable")
     said, late = [], False
-    for job in sorted(now.jobs, key=lambda job: -len(job.rows)):
+    for job, free in free_at_starts(seats, now.free(machine), largest):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
-        said.append(_judge_job(model, inside.get(job.partition, free), job, late))
+        open_ = free & inside.get(now.jobs[job].partition, free)
+        verdict = None if late else judge.verdict(seats, job, open_)
+        said.append(now.jobs[job].document() | _figures(verdict))
     return {
-        "schema": "nidmap.slowdowns/1",
-        "pattern": "alltoall",
+        "schema": "nidmap.slowdowns/2",
+        "patterns": list(UNKNOWN.patterns),
         **now.standing,
         "jobs": sorted(said, key=lambda job: -(job["slowdown"] or 0)),
     }
 
 
-def _judge_job(model: Predictor, free: Mask, job: Job, late: bool) -> dict[str, Any]:
-    """Return one job's figures; without times where it is too late for them."""
-    from placement.plan import plan, spans
-    from placement.scheduler.kinds import ANY, offered
+def _seat(now: Snapshot) -> Seats:
+    """Return the running jobs on their rows: all have had their nodes ever since."""
+    from placement.accounting.record import JobRecord
+    from placement.accounting.seats import Seats
+    from placement.nodelist import NodeList
 
-    said: dict[str, Any] = job.document() | {
-        "touches": spans(model.machine, job.rows), "hops": _mean_hops(model.machine, job.rows),
-        "time_s": None, "best_s": None, "slowdown": None,
+    jobs = tuple(JobRecord(job.id, NodeList(), job.name) for job in now.jobs)
+    rows = [job.rows for job in now.jobs]
+    first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+    return Seats(jobs, every, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
+
+
+def _figures(verdict: Verdict | None) -> dict[str, Any]:
+    """Return one job's figures; None where it was too late for them."""
+    if verdict is None:
+        nothing = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high")
+        return {"touches": {}, **dict.fromkeys(nothing)}
+    low, likely, high = (round(value, 4) for value in verdict.slowdown)
+    return {
+        "touches": verdict.touches, "spread": verdict.spread, "best": verdict.best,
+        "slowdown": likely, "slowdown_low": low, "slowdown_high": high,
     }  # fmt: skip
-    usable = offered(model.machine, free, job.rows)
-    with contextlib.suppress(NidmapError):
-        if late:
-            return said
-        time = best = model.time(job.rows)
-        for strategy in _STRATEGIES:
-            with contextlib.suppress(NidmapError):  # not for this network
-                found = plan(
-                    model.machine, len(job.rows), strategy=strategy, candidates=usable, kind=ANY
-                )
-                best = min(best, model.time(found.rows))
-        said |= {"time_s": time, "best_s": best, "slowdown": time / best if best else 1.0}
-    return said
-
-
-def _mean_hops(machine: Machine, rows: Ints) -> float | None:
-    """Return the links between two nodes of a job in the mean, by minimal paths of a sample."""
-    from placement.network import hops
-    from placement.network.rails import rails_of
-
-    some = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(np.int64)]
-    if (machine.router[some, 0] < 0).any() or len(some) < 2:
-        return None
-    with contextlib.suppress(NidmapError):
-        one, other = rails_of(machine).first_ends(*(x.ravel() for x in np.meshgrid(some, some)))
-        apart = one != other
-        if not apart.any():
-            return 0.0
-        found = hops(machine, one[apart], other[apart], "minimal").sum()
-        return round(float(found) / (len(some) * (len(some) - 1)), 2)
-    return None
 
 
 def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[int], float]:
@@ -117,7 +96,7 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     >>> from placement.specs import parse_spec
     >>> from web.snapshot import of_dump
     >>> torus = parse_spec("torus:2x2")
-    >>> job = {"id": '7"', "count": 8, "touches": {"group": 2, "blade": 2}, "hops": 1.5,
+    >>> job = {"id": '7"', "count": 8, "touches": {"group": 2, "blade": 2}, "spread": 0.5,
     ...        "slowdown": 1.2}
     >>> for line in metrics(torus, of_dump(torus), [job]).splitlines():
     ...     if line[0] != "#":
@@ -126,7 +105,7 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     nidmap_free_nodes{level="x",unit="1"} 2
     nidmap_free_fragmentation_ratio 0.0
     nidmap_job_nodes{job="7\""} 8
-    nidmap_job_hops{job="7\""} 1.5
+    nidmap_job_spread_ratio{job="7\""} 0.5
     nidmap_job_slowdown_ratio{job="7\""} 1.2
     nidmap_job_touches{job="7\"",level="group"} 2
     nidmap_job_touches{job="7\"",level="blade"} 2
@@ -141,9 +120,9 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
         *_family("free_fragmentation_ratio", "0: free nodes stand together; 1: far apart.",
                  [({}, fragmentation)]),
         *_family("job_nodes", "Nodes of a job.", (({"job": j["id"]}, j["count"]) for j in jobs)),
-        *_family("job_hops", "Links between two nodes of a job in the mean.",
-                 (({"job": j["id"]}, j["hops"]) for j in jobs)),
-        *_family("job_slowdown_ratio", "Predicted time against that of the best placement.",
+        *_family("job_spread_ratio", "Pairs of a job's nodes in different outermost units.",
+                 (({"job": j["id"]}, j["spread"]) for j in jobs)),
+        *_family("job_slowdown_ratio", "Communication against the best placement's.",
                  (({"job": j["id"]}, j["slowdown"]) for j in jobs)),
         *_family("job_touches", "Units of each level of the network that a job touches.",
                  (({"job": job, "level": level}, number) for job, level, number in touches)),

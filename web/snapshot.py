@@ -17,7 +17,7 @@ import numpy as np
 from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import find_rows
 from placement.machine import FREE_STATES, Machine
-from placement.scheduler.availability import counts_of, promised_rows
+from placement.scheduler.availability import counts_of, is_down, promised_rows
 from placement.support.reading import read_at_most, read_bytes
 from web.columns import code_column, folded_rows
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.accounting.record import JobRecord
     from placement.nodelist import NodeList
-    from placement.slurm.jobs import RunningJob
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
 
@@ -41,11 +41,6 @@ SLURM = "slurm"
 #: What a node is to a viewer, in the order of the codes.
 _KINDS = ("free", "busy", "held", "down", "service")
 _FREE, _BUSY, _HELD, _DOWN, _SERVICE = range(5)
-
-#: How the words begin of nodes that are out of order.
-_DOWN_WORDS = (
-    "down", "fail", "off", "admindown", "unknown", "noresp", "disabled", "halt", "unavail",
-)  # fmt: skip
 
 #: Longest text of a job that is shown.
 _LONGEST = 200
@@ -226,7 +221,7 @@ def _kind_of(word: str) -> int:
     plain = word.rstrip("*~#!%$@^+-")
     if word in FREE_STATES:
         return _FREE
-    if plain.startswith(_DOWN_WORDS):
+    if is_down(word):
         return _DOWN
     return _BUSY if plain.startswith(("alloc", "mix", "comp")) else _HELD
 
@@ -276,7 +271,7 @@ def _with_partitions(
 
 
 def _with_jobs(
-    machine: Machine, bare: Snapshot, jobs: Sequence[RunningJob], users: bool
+    machine: Machine, bare: Snapshot, jobs: Sequence[JobRecord], users: bool
 ) -> Snapshot:
     """Return a snapshot with these jobs in it, users' names kept or left out."""
     hidden = [] if users else [job.user for job in jobs]

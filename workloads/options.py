@@ -2,7 +2,7 @@
 
 `bench_callback` turns a function into the callback of a click command that
 
-- has ``-n --repeat --warmup --seed --time-limit --json -o``;
+- has ``-n --repeat --time-limit --json -o``;
 - outside a launch becomes ``mpiexec -n N`` with the same words;
 - inside one runs as a rank, behind `workloads.world.run_guarded`.
 """
@@ -208,17 +208,15 @@ class Common:
             write_output(to_json(document) if self.as_json else text, None)
 
 
-def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
+def _options(repeat: int) -> list[Callable[..., Any]]:
     """Return the shared options, as decorators."""
-    natural, count = click.IntRange(min=0), click.IntRange(min=1)
+    count = click.IntRange(min=1)
     ranks = "Ranks to start with mpiexec; inside a launch, the size it must have."
     limit = "Stop in time and keep what is finished: 90, 10m, 2h, 1:30:00."
     keep = "Keep the raw samples: .csv, .parquet, .jsonl or .json."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),
         setting("--repeat", count, repeat, "Timed repetitions."),
-        setting("--warmup", natural, warmup, "Repetitions before them that do not count."),
-        setting("--seed", natural, 0, "For data."),
         click.option("--time-limit", type=Duration(), help=limit),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
         click.option("-o", "--output", metavar="FILE", help=keep),
@@ -229,7 +227,6 @@ def bench_callback(
     function: Callable[..., int | None] | None = None,
     *,
     repeat: int = 10,
-    warmup: int = 1,
     outside: Callable[..., int | None] | None = None,
 ) -> Callable[..., Any]:
     """Make a function the callback of a program's click command.
@@ -239,8 +236,8 @@ def bench_callback(
     function : callable
         Called on every rank as ``function(common, **own_options)`` with a
         `Common`; returns the exit code, None for 0.
-    repeat, warmup : int
-        Defaults of the options.
+    repeat : int
+        Default of the option.
     outside : callable or None
         Called first where this is not a rank of a launch, with the same
         arguments; the exit code, or None to go on.
@@ -253,15 +250,16 @@ def bench_callback(
     ... def hello(common, name):
     ...     common.show({"hello": name}, f"hello {name}\\n")
     >>> sorted(option.name for option in hello.params)
-    ['as_json', 'name', 'output', 'ranks', 'repeat', 'seed', 'time_limit', 'warmup']
+    ['as_json', 'name', 'output', 'ranks', 'repeat', 'time_limit']
     """
     if function is None:
-        return functools.partial(bench_callback, repeat=repeat, warmup=warmup, outside=outside)
+        return functools.partial(bench_callback, repeat=repeat, outside=outside)
     main = function
 
     @functools.wraps(main)
     def callback(**options: Any) -> None:
-        common = Common(**{name: options.pop(name) for name in Common.__slots__})
+        shared = options.keys() & set(Common.__slots__)
+        common = Common(**{name: options.pop(name) for name in shared})
         if current_launch() is None:
             code = outside(common, **options) if outside else None
             if code is not None:
@@ -279,7 +277,7 @@ def bench_callback(
         except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours
             return leaving.exit_code
 
-    shared = reversed(_options(repeat, warmup))
+    shared = reversed(_options(repeat))
     return functools.reduce(lambda decorated, option: option(decorated), shared, callback)
 
 

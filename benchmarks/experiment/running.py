@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.options import with_figures
 from placement.plan import plan
 from rankmap.orders import arrange
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from workloads.minicray.against import Side, expected_bytes, factor, total_demand
 
@@ -113,9 +114,13 @@ def _plan_with_auto(
 ) -> Arm:
     """Return what `nidmap plan --strategy auto` chooses among some nodes."""
     found = plan(
-        machine, case.nodes, strategy="auto", candidates=may, seed=seed, pattern=case.pattern,
-        ppn=case.ppn, bytes=case.size, routing="single", latency=0,
-    )  # fmt: skip
+        with_figures(machine, routing="single", latency=0),
+        case.nodes,
+        job=Job(case.pattern, ppn=case.ppn, bytes=case.size),
+        strategy="auto",
+        candidates=may,
+        seed=seed,
+    )
     order = found.facts["predicted"]["order"]["slots"]
     slots = np.arange(case.nodes * case.ppn) if order is None else np.array(order, dtype=np.int64)
     return Arm(name, np.asarray(found.rows, dtype=np.int64), slots)
@@ -205,7 +210,10 @@ def _idle_seconds() -> float:
 
 
 def _predictor(case: Case, machine: Machine) -> Predictor:
-    return Predictor(machine, case.pattern, case.ppn, case.size, "single", latency=0)
+    return Predictor(
+        with_figures(machine, routing="single", latency=0),
+        Job(case.pattern, case.ppn, case.size, algorithm=""),
+    )
 
 
 def _figures(

@@ -14,6 +14,7 @@ from benchmarks.study.result import Check, Part, Table, Term, three
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import Line, lines, predictor
 from benchmarks.study.verdict import inside, over
+from placement.options import with_figures
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.predict.constants import constants
@@ -94,7 +95,7 @@ def _exchange(
         order = arrange(slots(machine, rows, DASH.PPN), parse_pattern(f"stencil:{GRID}"), strategy)
     (line,) = lines(asked, rows, order)
     leaving = sum(phase.a_node for phase in asked.phases(places, order))
-    known = constants(machine, process=setting.process)
+    known = constants(with_figures(machine, process=setting.process))
     message = Line(known.mpi_us / 1e6, 1e-9 / (setting.process or np.inf))
     return Puts(line, leaving / DASH.PPN, message)
 

@@ -65,7 +65,7 @@ def _sensitive(found: tuple[Table, Table]) -> Part:
         " much traffic of others the direct set, which crosses groups where the default stays"
         " near, loses by it.",
         "`minimal` was chosen because it is the predictor's default, and 1 GB/s because it is the"
-        " default of `--background-load`; neither was chosen for the winner.",
+        " default of `background-load`; neither was chosen for the winner.",
         "The reason has to be taken with care: Aries detours inside a chassis, and of the model's"
         " routings `adaptive` alone does. Under it the model saves"
         f" {adaptive} at 36 nodes, and with green links twice as fast, which stands for such"

@@ -14,7 +14,8 @@ from benchmarks.study.scaling import full_nodes
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import lines, predictor
 from benchmarks.study.verdict import falling, inside, near, over
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -43,7 +44,10 @@ def whole(machine: Machine, payload: float, routing: str = "minimal") -> float:
     One rank a node: with all nodes in it every group pair carries the same.
     """
     rows = np.flatnonzero(machine.free)
-    asked = Predictor(machine, "alltoall", 1, 1.0, routing, latency=0, payload=payload)
+    asked = Predictor(
+        with_figures(machine, routing=routing, latency=0, payload=payload),
+        Job("alltoall", 1, 1.0, algorithm=""),
+    )
     slots = asked.slots(rows)
     (phase,) = asked.phases(slots)
     loads = asked.loads(phase.total, asked.left(slots))

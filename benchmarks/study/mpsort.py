@@ -11,8 +11,9 @@ from benchmarks.study.result import Check, Part, Table, Term, ratio_words, three
 from benchmarks.study.setting import COMMON, contact_s
 from benchmarks.study.timing import Exchange
 from benchmarks.study.verdict import near, under
+from placement.options import with_figures
 from placement.topologies import router_coords
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.terms import histogram_s
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def items_constants(machine: Machine) -> Any:
     """Return the machine's latency constants."""
     from rankmap.predict.constants import constants
 
-    return constants(machine, process=COMMON.process)
+    return constants(with_figures(machine, process=COMMON.process))
 
 
 def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
@@ -83,7 +84,7 @@ def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
     >>> [round(ratio, 2) for ratio in bisection(machine, np.arange(128))]
     [1.98, 1.59]
     """
-    asked = Predictor(machine, "alltoall", 1, 1.0, latency=0)
+    asked = Predictor(with_figures(machine, latency=0), Job("alltoall", 1, 1.0, algorithm=""))
     slots = asked.slots(rows)
     (phase,) = asked.phases(slots)
     loads = asked.loads(phase.total, None)

@@ -15,7 +15,7 @@ from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import POINT, Stepped, greener, predictor, rewire
 from benchmarks.study.verdict import inside, near, over
 from placement.plan import plan
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.background import shared_channels
 from rankmap.predict.gain import Gains, Placed
 
@@ -175,7 +175,7 @@ def ranges(machine: Machine) -> dict[int, Gain]:
     """Return the promised range of each size's gain over Slurm's choice of an empty machine."""
     found = {}
     for nodes in FFT.PLACEMENT:
-        asked = Predictor(machine, f"fft:{nodes // BLADES}x{BLADES}", algorithm="library")
+        asked = Predictor(machine, Job(f"fft:{nodes // BLADES}x{BLADES}", algorithm="library"))
         base = plan(machine, nodes, strategy="slurm-none").rows
         chosen = direct(machine, nodes // BLADES)
         found[nodes] = Gains(asked, Placed(base)).of(Placed(chosen))

@@ -127,7 +127,7 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     yield (
         "what other jobs send",
         f"{one.load:g} GB/s a node, alike to all their own nodes",
-        "assumed: the default of `--background-load`; 0 to 4 is varied",
+        "assumed: the default of `background-load`; 0 to 4 is varied",
     )
     yield (
         "latency, hop, message, interface",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from benchmarks.study.setting import COMMON, contact_s
 from benchmarks.study.timing import lines
 from benchmarks.study.verdict import falling, near, rising, under
 from placement.lookup import rows_of
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -31,14 +32,15 @@ BOTH_WAYS = 2.0
 ON_DEMAND = 64
 
 
-def alltoallv(machine: Machine, nodes: int, size: float, **model: Any) -> float:
+def alltoallv(machine: Machine, nodes: int, size: float, **figures: float) -> float:
     """Return the seconds of an alltoallv of `size` bytes a pair, 8 ranks on each of n37, n38 ….
 
     On one node the ranks themselves limit it: 2 GB/s each.
     """
     rows = rows_of(machine, LEAVES, "")[:nodes]
     usual = {"process": COMMON.process, "memory": math.inf}
-    asked = Predictor(machine, "alltoall", TARA.PPN, 1.0, **{**usual, **model})
+    stated = with_figures(machine, **{**usual, **figures})
+    asked = Predictor(stated, Job("alltoall", TARA.PPN, 1.0, algorithm=""))
     (line,) = lines(asked, rows)
     return line.seconds(size)
 

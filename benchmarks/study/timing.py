@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.study.setting import COMMON, Setting, algorithm
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
+from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,17 +60,21 @@ def predictor(
     """
     shortest = "minimal" if machine.topology.kind.startswith("dragonfly") else ""
     return Predictor(
-        machine,
-        pattern,
-        ppn,
-        size,
-        setting.routing or shortest,
-        algorithm=how,
-        latency=setting.latency,
-        memory=math.inf,
-        background=[replace(one, load=setting.load) for one in others] if setting.load else (),
-        process=setting.process,
-        payload=setting.payload,
+        with_figures(
+            machine,
+            routing=setting.routing or shortest,
+            latency=setting.latency,
+            memory=math.inf,
+            process=setting.process,
+            payload=setting.payload,
+        ),
+        Job(
+            pattern,
+            ppn,
+            size,
+            algorithm=how,
+            background=[replace(one, load=setting.load) for one in others] if setting.load else (),
+        ),
     )
 
 
@@ -227,11 +233,11 @@ class Stepped:
             self.phases.append(
                 [
                     _step(
-                        asked.loads(phase.job.demand(one), None),
+                        asked.loads(phase.job.demand(step), None),
                         times,
-                        one.message(ranks),
+                        message_of(step, ranks),
                     )
-                    for one, times in phase.steps()
+                    for step, times in phase.steps()
                 ]
             )
 

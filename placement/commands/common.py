@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import re
@@ -14,9 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import click
 
-from placement.errors import OutputError
+from placement.errors import OutputError, printable
 from placement.hooks import SERVICES, load
-from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,15 +22,18 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
 __all__ = [
+    "AdvancedCommand",
     "LazyGroup",
     "absolute_specs",
+    "advanced",
     "among",
+    "json_option",
     "kind_option",
     "machine_from",
     "machine_option",
     "machine_specs",
+    "named_specs",
     "quiet_option",
-    "report_options",
     "say",
     "silence_stdout",
     "slurm_options",
@@ -108,94 +109,126 @@ quiet_option = click.option(
 )
 
 
-def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``-m/--machine`` (default ``$NIDMAP_MACHINE``), ``--prefer``, ``--links-down``."""
-    machine = click.option(
-        "-m",
-        "--machine",
-        "specs",
-        multiple=True,
-        metavar="SPEC",
-        callback=_with_preference,
-        shell_complete=among("machine"),
-        help="Site name, TOML, dump file, '-' or e.g. torus:8x8x8; may repeat.",
-    )
-    prefer = click.option(
-        "--prefer",
-        type=click.Choice(["last"]),
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(prefer=value),
-        help="Where dumps contradict one another, take the last one; otherwise they are refused.",
-    )
-    down = click.option(
-        "--links-down",
-        metavar="FILE",
-        multiple=True,
-        is_eager=True,
-        expose_value=False,
-        callback=lambda context, _, value: context.meta.update(links_down=value),
-        help="Links that are down, one per line, or today's list of links (rtr, ibnetdiscover).",
-    )
-    return machine(prefer(down(command)))
+#: ``-m/--machine``; where it is not given, the machine is where one is (`placement.here`).
+machine_option = click.option(
+    "-m",
+    "--machine",
+    "specs",
+    multiple=True,
+    metavar="SPEC",
+    shell_complete=among("machine"),
+    help="Site, dump file or torus:8x8x8, with figures: ,process=2; repeats. Default: this one.",
+)
 
 
-def _with_preference(
-    context: click.Context, _: click.Parameter, specs: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the ``-m`` options with what ``--prefer`` and ``--links-down`` say."""
-    down = context.meta.get("links_down", ())
-    words = [f"prefer:{context.meta['prefer']}"] if context.meta.get("prefer") else []
-    words += [f"links-down:{source}" for source in down]
-    if not words:
-        return specs
-    given = machine_specs(specs, needed=bool(down))
-    return (*given, *words) if given else specs
+#: ``--json`` of a command that prints text or JSON; either goes to a file by ``> FILE``.
+json_option = click.option("--json", "as_json", is_flag=True, help="All as JSON.")
+
+
+class AdvancedOption(click.Option):
+    """An option for rare cases: ``--help-all`` lists it, ``--help`` does not."""
+
+
+def advanced(*flags: str, **attributes: Any) -> Callable[..., Any]:
+    """Return `click.option` of an option that ``--help-all`` lists; of an `AdvancedCommand`."""
+    return click.option(*flags, cls=AdvancedOption, **attributes)
+
+
+class AdvancedCommand(click.Command):
+    """A command whose ``--help`` fits a screen; ``--help-all`` says the rest.
+
+    The rest are the options of `advanced`, and the part of the text behind a form feed.
+    """
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all``."""
+        show = click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
+            callback=self._show_all, help="Show advanced options too, and exit.",
+        )  # fmt: skip
+        return [*super().get_params(ctx), show]
+
+    def _show_all(self, ctx: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta["help-all"] = True
+            click.echo(self.get_help(ctx), color=ctx.color)
+            ctx.exit()
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text: all of it for ``--help-all``."""
+        short = self.help
+        if ctx.meta.get("help-all"):
+            self.help = (short or "").replace("\f\n", "")
+        super().format_help_text(ctx, formatter)
+        self.help = short
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options: the advanced ones behind the others, for ``--help-all`` alone."""
+        rare: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                rare[isinstance(param, AdvancedOption)].append(record)
+        with formatter.section("Options"):
+            formatter.write_dl(rare[False])
+        if ctx.meta.get("help-all") and rare[True]:
+            with formatter.section("Advanced"):
+                formatter.write_dl(rare[True])
 
 
 #: What several commands say of a job that gets nodes which are alike.
-kind_option = click.option(
+kind_option = advanced(
     "--kind", default="", metavar="K|any", help="Nodes of this kind, as gpus=8; any: mixed."
 )
 
 
 def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which of Slurm's nodes count."""
-    for flags, text in (
-        (("--reservation",), "Only nodes of this Slurm reservation (--from idle)."),
-        (("--constraint", "-C"), "Only nodes with these Slurm features, as gpu&a100."),
-        (("--partition", "-p"), "Only what Slurm has in this partition (--from idle)."),
+    for option, flags, text in (
+        (advanced, ("--reservation",), "Only nodes of this Slurm reservation (--from idle)."),
+        (advanced, ("--constraint", "-C"), "Only nodes with these Slurm features, as gpu&a100."),
+        (click.option, ("--partition", "-p"), "Only what Slurm has there (--from idle)."),
     ):
-        command = click.option(*flags, help=text)(command)
+        command = option(*flags, help=text)(command)
     return command
 
 
-def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--json`` and ``-o`` to a command that writes text or JSON; ``-o x.json`` means both."""
-
-    @functools.wraps(command)
-    def run_command(*args: Any, as_json: bool, output: str | None, **options: Any) -> Any:
-        if output is not None:
-            as_json |= format_of_name(output, {".json": "json"}, "text") == "json"
-        return command(*args, as_json=as_json, output=output, **options)
-
-    output = click.option("-o", "--output", metavar="FILE", help="Write to FILE, as text or .json.")
-    return click.option("--json", "as_json", is_flag=True, help="All as JSON.")(output(run_command))
-
-
 def machine_from(specs: tuple[str, ...]) -> Machine:
-    """Load the machine that the ``-m`` options (or ``$NIDMAP_MACHINE``) name."""
+    """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
     from placement.load import load_machine
 
-    return load_machine(*machine_specs(specs))
+    named = named_specs(specs)
+    if named:
+        return load_machine(*named)
+    from placement.load import build, open_sources
+
+    sources = open_sources(*machine_specs(specs))
+    machine = build(sources)
+    from placement.support.quantities import counted
+
+    kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
+    taken = f"{printable(machine.name)} ({kind}) {sources.why}"
+    click.get_current_context().meta["machine_taken"] = taken
+    say(f"nidmap: machine {taken}; -m names another")
+    return machine
 
 
-def machine_specs(specs: tuple[str, ...], needed: bool = True) -> tuple[str, ...]:
-    """Return the ``-m`` options, or those that ``$NIDMAP_MACHINE`` names, separated by blanks."""
-    given = specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
-    if needed and not given:
-        raise click.UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE")
-    return given
+def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
+    from placement.here import configured
+
+    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured()
+
+
+def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the same, and where nothing is named the word for the machine that this is."""
+    named = named_specs(specs)
+    if named:
+        return named
+    context = click.get_current_context(silent=True)
+    partition = context.params.get("partition") if context is not None else None
+    partition = partition or os.environ.get("SLURM_JOB_PARTITION", "")
+    return (f"here:{partition.partition(',')[0]}",)
 
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:
@@ -224,7 +257,7 @@ def to_json(value: Any) -> str:
     return json.dumps(value, indent=2, default=methodcaller("tolist")) + "\n"
 
 
-def write_output(data: str | bytes, path: str | None) -> None:
+def write_output(data: str | bytes, path: str | None = None) -> None:
     """Write the result to `path`, or to stdout where it is None or ``-``.
 
     A file is written whole or not at all: into a temporary file beside it,

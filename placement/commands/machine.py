@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import (
+    json_option,
     machine_from,
     machine_option,
     machine_specs,
-    report_options,
     say,
     to_json,
     write_output,
@@ -53,8 +53,8 @@ def machine() -> None:
 
 @machine.command()
 @machine_option
-@report_options
-def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
+@json_option
+def show(specs: tuple[str, ...], as_json: bool) -> None:
     """Say what a machine is: its network, nodes, holes, links and the wiring used.
 
     \b
@@ -65,15 +65,16 @@ def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     from placement.views.summary import summarise
 
     summary = summarise(machine_from(specs))
+    summary["taken"] = click.get_current_context().meta.get("machine_taken", "")
     if as_json:
-        write_output(to_json(summary), output)
+        write_output(to_json(summary))
         return
     from placement.commands.tables import align_columns
 
     facts = _facts(summary)
     width = max(len(word) for word, _ in facts)
     lines = "".join(f"{word:<{width}}  {text}\n" for word, text in facts)
-    write_output(f"{lines}\n{align_columns(_link_rows(summary))}", output)
+    write_output(f"{lines}\n{align_columns(_link_rows(summary))}")
 
 
 def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -106,6 +107,8 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["scheduler"]:
         rows.append(("scheduler", summary["scheduler"]))
     rows.append(("from", ", ".join(summary["sources"])))
+    if summary["taken"]:
+        rows.append(("taken", summary["taken"]))
     rows += [("note", note) for note in summary["notes"]]
     return [(word, printable(text, 500)) for word, text in rows]
 
@@ -200,9 +203,9 @@ def _machine_text(found: Machine, name: str) -> str | bytes:
 
 @machine.command()
 @machine_option
-@report_options
+@json_option
 @click.pass_context
-def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
+def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
     """List what is inconsistent in a machine's dumps; exit code 1 where something is.
 
     Faults contradict something: HEX that is not the NID, a NID or cname twice,
@@ -221,9 +224,9 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool, output: str
     found, findings = check_sources(sources)
     report = _report(sources, found, findings)
     if as_json:
-        write_output(to_json(report), output)
+        write_output(to_json(report))
     else:
-        write_output("".join(f"{line}\n" for line in [*map(str, findings), _last(report)]), output)
+        write_output("".join(f"{line}\n" for line in [*map(str, findings), _last(report)]))
     ctx.exit(1 if report["faults"] else 0)
 
 

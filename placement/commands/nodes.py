@@ -1,8 +1,12 @@
-"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free."""
+"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free.
+
+``nidmap nodes sort`` needs distances and comes from a later room (`placement.hooks.NODES`).
+"""
 
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,10 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from placement.commands.common import (
+    AdvancedCommand,
+    LazyGroup,
+    json_option,
     machine_from,
     machine_option,
-    machine_specs,
-    report_options,
+    named_specs,
     say,
     slurm_options,
     to_json,
@@ -21,6 +27,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import ParseError, UsageError, printable
+from placement.hooks import NODES
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints
 
-__all__ = ["nodes", "nodes_document"]
+__all__ = ["nodes", "nodes_document", "piped_text"]
 
 _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
@@ -38,13 +45,20 @@ _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 _OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
-@click.group()
+class _Nodes(LazyGroup):
+    """The commands below, and what later rooms bring."""
+
+    lazy = NODES
+
+
+@click.group(cls=_Nodes)
 def nodes() -> None:
-    """Fold, expand and look up node lists.
+    """Fold, expand, sort and look up node lists.
 
     A LIST is a folded list, names, NIDs, or what squeue, sinfo, scontrol, PBS
     or a host file says; '-' is standard input, @FILE or the path of a file is
-    read. A word that is also the name of a file here means the file.
+    read. A word that is also the name of a file here means the file. Without a
+    LIST, and with nothing on standard input, the nodes are those of the job here.
 
     \b
     nidmap nodes fold nid00045 nid00012 nid00013
@@ -62,19 +76,19 @@ def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
 
     def write_names(
         lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool,
-        as_json: bool, output: str | None, **options: Any,
+        as_json: bool, **options: Any,
     ) -> None:  # fmt: skip
         machine = machine_from(specs) if specs else None
         names = _read_lists(lists, machine)
         names = names.unique if unique else names
         names = names.sorted() if in_order else names
         text = to_json(_document(names)) if as_json else text_of(names, machine, **options)
-        write_output(text, output)
+        write_output(text)
 
     by_number = click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value.")
     once = click.option("--unique", is_flag=True, help="Each node once.")
     shared = functools.update_wrapper(write_names, text_of)
-    return _lists(machine_option(by_number(once(report_options(shared)))))
+    return _lists(machine_option(by_number(once(json_option(shared)))))
 
 
 @nodes.command()
@@ -161,12 +175,40 @@ def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     """Fetch the texts that the arguments mean; several direct ones are one list."""
     from placement.lists.pasted import read_list
 
-    if not lists and sys.stdin is not None and sys.stdin.isatty():
-        raise click.UsageError("no node list given: name one, or '-' for standard input")
-    fetched = [read_list(argument) for argument in lists or ("-",)]
+    fetched = [read_list(argument) for argument in lists] or [_piped_or_allocated()]
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
     return fetched
+
+
+def piped_text() -> tuple[str, str]:
+    """Return what stands on standard input, and its name; nothing where a person would type it.
+
+    Raises
+    ------
+    UsageError
+        Nothing is there, and this runs in no job whose nodes could be meant.
+    """
+    from placement.hooks import SERVICES, load
+    from placement.lists.pasted import read_list
+
+    typed = sys.stdin is not None and sys.stdin.isatty()
+    text, source = ("", "-") if typed else read_list("-")
+    if typed and load(SERVICES["job here"])(os.environ) is None:
+        raise click.UsageError("no node list given: name one, or '-' for standard input")
+    return text, source
+
+
+def _piped_or_allocated() -> tuple[str, str]:
+    """Return what stands on standard input, else the nodes of the job that this runs in."""
+    from placement.hooks import SERVICES, load
+
+    text, source = piped_text()
+    job = None if text.strip() else load(SERVICES["job here"])(os.environ)
+    if job is None:
+        return text, source
+    say(f"nidmap: the {counted(len(job.nodes), 'node')} of this job")
+    return ",".join(job.nodes), ""
 
 
 def _without_machine(text: str, source: str) -> NodeList:
@@ -206,8 +248,8 @@ def _document(names: NodeList) -> dict[str, Any]:
 @nodes.command()
 @machine_option
 @_lists
-@report_options
-def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: str | None) -> None:
+@json_option
+def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
     """Say where nodes sit and what they are.
 
     One row a node, in the order given and each once, then how many groups,
@@ -226,7 +268,7 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: 
     every = np.concatenate(parts)
     rows = every[np.sort(np.unique(every, return_index=True)[1])]
     text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)
-    write_output(text, output)
+    write_output(text)
 
 
 def _columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
@@ -293,16 +335,14 @@ class _Free(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@nodes.command()
+@nodes.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
     "--from", "source", metavar="idle|FILE|-", help="Ask Slurm, or read a dump or a list."
 )
 @slurm_options
-@report_options
-def free(
-    specs: tuple[str, ...], source: str | None, as_json: bool, output: str | None, **slurm: Any
-) -> None:
+@json_option
+def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any) -> None:
     """List the nodes that Slurm or a dump says are free.
 
     The folded list goes to stdout, how many nodes are in which state to
@@ -321,7 +361,7 @@ def free(
     pbsnodes -a -F json | nidmap nodes free --from -
     squeue | nidmap nodes free -m shaheen2 --from -
     """
-    given = machine_specs(specs, needed=False)
+    given = named_specs(specs)
     if source == "-" and "-" in given:
         raise UsageError("standard input can be read only once")
     machine = machine_from(given) if given else None
@@ -345,7 +385,7 @@ def free(
         "states": found.states,
         "notes": list(found.notes),
     }
-    write_output(to_json(document) if as_json else folded, output)
+    write_output(to_json(document) if as_json else folded)
     states = ", ".join(f"{many} {printable(word)}" for word, many in sorted(found.states.items()))
     tell = say if found.nodes else warn
     tell(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import (
+    AdvancedCommand,
+    advanced,
     among,
     kind_option,
     machine_from,
@@ -23,7 +26,10 @@ from placement.commands.common import (
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
 from placement.emit import FORMATS
+from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
+from placement.hooks import SERVICES, load
+from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
@@ -36,6 +42,9 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 __all__ = ["bar"]
+
+#: Characters of a line that a terminal is shown whole.
+SHOWN = 400
 
 #: What the name of -o asks for.
 SUFFIXES = {
@@ -65,9 +74,11 @@ def _segment(text: str) -> int:
     return int(text)
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @machine_option
-@click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
+@click.option(
+    "-N", "--count", "count", type=int, help="Nodes wanted; default: those of the job here."
+)
 @click.option(
     "--strategy",
     shell_complete=among("planner"),
@@ -75,50 +86,52 @@ def _segment(text: str) -> int:
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
 @click.option("--exclude", metavar="LIST|FILE", help="Never take these nodes, blades, cabinets.")
-@click.option("--include", metavar="LIST|FILE", help="Always take these nodes.")
+@advanced("--include", metavar="LIST|FILE", help="Always take these nodes.")
 @slurm_options
 @kind_option
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
-@click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
-@click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
-@click.option("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
-@click.option("--slack", type=click.IntRange(0), default=0, help="Extra nodes to plan on.")
-@click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
+@advanced("--per-blade", type=click.IntRange(1, 4), default=4, help="Nodes of each blade; 4.")
+@advanced("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
+@advanced("--slack", type=click.IntRange(0), default=0, help="Extra nodes to plan on.")
+@advanced("--seed", type=int, default=0, help="For random and auto; default 0.")
 @click.option(
     "--pattern",
     metavar="P",
     shell_complete=among("pattern"),
     help="What the job sends: alltoall, fft:64x64 …",
 )
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @sending_options
-@click.option(
-    "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 8 of CPU."
-)
+@advanced("--deadline", type=float, metavar="S", help="Processor seconds for auto; default 10.")
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
-@click.option("--order-format", metavar="F", help="Its format, as in nidmap order.")
-@click.option("--mapping-limit", metavar="N|none", help="Bytes at most to tell MPI the order.")
-@click.option("--baseline", metavar="S", help="Compare with this strategy's choice.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([f for f in FORMATS if f != "json"]),
+    metavar="F",
+    help=f"{', '.join(f for f in FORMATS if f != 'json')}.",
+)
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE; its name says the format.")
 @quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> int:
     """Choose the nodes that a job should sit on.
 
     The list goes to stdout in the planner's order; stderr says in words what
-    was chosen. Strategies: auto, blades, blades-linked, compact, hilbert,
-    hilbert-groups, level-spread, morton, morton-groups, nid-order, random,
-    spread, and Slurm's own choice: slurm-none, slurm-tree, slurm-dragonfly,
-    slurm-block.
+    was chosen. auto takes the nodes, and the order of the ranks, that --pattern
+    is predicted fastest with, and says what that wins against what the
+    scheduler does by itself, as a range over all that is not known of the
+    machine. Its order of the ranks goes to --order-out, in the format that the
+    file's name says (MPICH_RANK_ORDER, .slots, .hosts …).
 
-    auto takes the nodes, and the order of the ranks, that --pattern and the
-    options after it are predicted fastest with, and says what that wins
-    against what the scheduler does by itself, as a range over all that is not
-    known of the machine (--baseline names something else). Its order of the
-    ranks goes to --order-out, in the format that the file's name says
-    (MPICH_RANK_ORDER, .slots, .hosts …) or --order-format.
+    \b
+    nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
+    nidmap plan -m shaheen2 -N 216 --strategy blades --format sbatch
+    nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
+    \f
+    Strategies: auto, blades, blades-linked, compact, hilbert, hilbert-groups,
+    level-spread, morton, morton-groups, nid-order, random, spread, and Slurm's
+    own choice: slurm-none, slurm-tree, slurm-dragonfly, slurm-block.
 
     With --segment S the nodes come in segments of S, and none is split over
     blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
@@ -135,16 +148,6 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     would choose now; where a strategy that predicts sees no gain in those,
     nothing is excluded. With --slack they start the program on -N of the nodes
     that the job gets, chosen inside it.
-
-    \b
-    nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
-    nidmap plan -m shaheen2 -N 216 --strategy blades --per-blade 1
-    nidmap plan -m daint.xtprocadmin -N 512 --strategy hilbert --format sbatch --ppn 36
-    nidmap plan -m tree:18x8 -N 64 --ppn 4 --pattern training:tp=4,pp=8,dp=8 --segment auto
-    nidmap plan -m shaheen2 -N 96 --segment 32 --strategy spread
-    nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
-    squeue -h -j 4711 -o %N | nidmap plan -m shaheen2 -N 60 --from -
-    scontrol show nodes | nidmap plan -m shaheen2 -N 60 --from -
     """
     report = report_of(form, as_json, strategy, **given)
     options, chosen = report.options, report.plan
@@ -155,30 +158,79 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         check = check_plan(report.job, simulated)  # asked by the very header of the job
-    outputs, told = [(report.text(check), options.output)], ""
+    text, told = report.text(check), ""
+    seen = options.output in (None, "-") and sys.stdout.isatty()
+    if seen:  # a person wants the sentence first, and no wall of names
+        report.say(check)
+        text = _shorten_lines(text)
+    outputs = [(text, options.output)]
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
-        wanted = options.order_format or "", options.order_out, options.mapping_limit
-        order, told = chosen.written(*wanted)
+        order, told = chosen.written(options.order_out)
         outputs.insert(0, (order, options.order_out))
     write_outputs(*outputs)
-    report.say(check)
+    if not seen:
+        report.say(check)
     if told:
         say(f"nidmap: {told}")
     return int(check is not None and check.pinned.never)
 
 
+def _shorten_lines(text: str) -> str:
+    """Return a text whose lines a terminal shows: long node lists by their beginning and end.
+
+    Examples
+    --------
+    >>> _shorten_lines("nid[00000-00003]\\n") == "nid[00000-00003]\\n"
+    True
+    """
+    return "".join(map(_shorten_line, text.splitlines(keepends=True)))
+
+
+def _shorten_line(line: str) -> str:
+    if len(line) <= SHOWN:
+        return line
+    half = SHOWN // 2
+    head, tail = line[:half].rpartition(",")[0], line[-half:].partition(",")[2]
+    left_out = len(line) - len(head) - len(tail)
+    return f"{head},… {left_out} characters, whole in a pipe or with -o FILE …,{tail}"
+
+
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for."""
-    from placement.plan import usual_strategy
-
+    if given["count"] is None:
+        given |= _of_job(given)
     options = PlanOptions(
         form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or usual_strategy({"pattern": given["pattern"] or given["grid"]}),
+        strategy=strategy or ("auto" if given["pattern"] else "compact"),
         **given,
     )
     _refuse_contradictions(options)
     return _choose(machine_from(options.specs), options)
+
+
+def _of_job(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the nodes of the job that this runs in: how many, which, and the ranks on each.
+
+    Raises
+    ------
+    UsageError
+        Outside of a job.
+    """
+    from placement.hooks import SERVICES, load
+
+    job = load(SERVICES["job here"])(os.environ)
+    if job is None:
+        raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")
+    listed = map(os.environ.get, JOB_NODES.values())  # by these words a job's own nodes are known
+    counts = job.stated_counts()
+    alike = counts is not None and int(counts.min()) == int(counts.max())
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; -N and --from name others")
+    return {
+        "count": len(job.nodes) - (given["slack"] or 0),
+        "source": given["source"] or next(filter(None, listed), ",".join(job.nodes)),
+        "ppn": given["ppn"] or (int(counts[0]) if alike and counts is not None else None),
+    }
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:
@@ -190,8 +242,6 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         raise UsageError(
             "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
         )
-    if options.contiguous and not options.strategy.startswith("slurm-"):
-        raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
     if options.slack and options.segment is not None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):
@@ -211,8 +261,6 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
                 f"--slack and --strategy {options.strategy} exclude each other",
                 "plan on more nodes with compact, and let auto choose inside the job",
             )
-        if options.order_format is not None and options.order_out is None:
-            raise UsageError("--order-format goes with --order-out")
         if options.order_out is not None and options.form in SOFT:
             raise UsageError(
                 f"--order-out and --format {options.form} exclude each other",
@@ -223,9 +271,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         return
     if options.segment == 0:
         raise UsageError("--segment auto needs --pattern training:…")
-    names = ("order_out", "order_format", "mapping_limit")
-    orders = {name: getattr(options, name) for name in names}
-    useless = [*options.traffic, *(name for name, value in orders.items() if value is not None)]
+    useless = [*options.traffic, *(["order_out"] if options.order_out is not None else [])]
     if useless:
         raise UsageError(
             f"--{useless[0].replace('_', '-')} goes with a strategy that predicts",
@@ -252,10 +298,11 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
         )
     with bar() as show:
-        traffic = {}
+        job = None
         if options.strategy in PREDICTING:
-            progress = None if show is None else lambda now: show(now.share, now.text)
-            traffic = {**options.traffic, "ppn": options.ppn, "progress": progress}
+            said = {name: word for name, word in options.traffic.items() if name != "deadline"}
+            job = load(SERVICES["job"])(ppn=options.ppn, **said)
+        progress = None if show is None else lambda now: show(now.share, now.text)
         chosen = choose(
             machine,
             count,
@@ -264,14 +311,15 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             include=offered.include,
             exclude=offered.exclude,
             per_blade=options.per_blade,
-            contiguous=options.contiguous,
             segment=options.segment,
             kind=offered.kind(options.kind),
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
-            baseline=options.baseline or own,
+            baseline=own,
             promised=offered.promised,
-            **traffic,
+            job=job,
+            deadline=options.deadline,
+            progress=progress,
         )
     return PlanReport(machine, chosen, options, offered, own)
 

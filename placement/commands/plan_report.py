@@ -36,7 +36,7 @@ class PlanOptions(SimpleNamespace):
     @property
     def traffic(self) -> dict[str, Any]:
         """What is said of the job's traffic, by the option's name."""
-        names = ("pattern", "grid", *SENDING, "deadline")
+        names = ("pattern", *SENDING, "deadline")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
@@ -102,7 +102,6 @@ class PlanReport:
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
             switches=self._switches[0] if options.form == "switches" else 0,
-            contiguous=options.contiguous,
         )
 
     @cached_property
@@ -189,8 +188,6 @@ class PlanReport:
         for spec in absolute_specs(options.specs):
             words += ["-m", spec]
         words += ["-N", str(options.count), "--strategy", options.strategy]
-        if options.contiguous:
-            words.append("--contiguous")
         per_blade = options.per_blade if options.strategy.startswith("blades") else 0
         numbers = {"--per-blade": per_blade, "--seed": options.seed, "--ppn": options.ppn}
         for option, number in numbers.items():
@@ -226,9 +223,9 @@ class PlanReport:
             (warn if check.pinned.never else say)(check.sentence())
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
-                "pinned: the job waits for exactly these nodes, and nothing keeps them for it "
-                "until it is submitted; --check asks Slurm when, --slack or --format exclude "
-                "pin less"
+                "pinned: the job waits for exactly these nodes, which may not stay free until it "
+                "is submitted; --check asks Slurm when it would start, --slack and "
+                "--format exclude pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
             from placement.emit.formats import inside_job
@@ -268,15 +265,15 @@ class PlanReport:
             without = "a higher J"
         else:
             ratio = order["sorted_time_s"] / predicted["time_s"]
-            without = f"{ratio:.2f} x the time" if ratio >= 1.005 else "hardly more time"
+            without = f"predicted {ratio:.2f}x slower" if ratio >= 1.005 else "hardly slower"
         path = self.options.order_out
         if path is None:
             say(
-                f"nidmap: needs its order of the ranks ({without} without): "
+                f"nidmap: this plan needs its order of the ranks (without it: {without}); "
                 "--order-out FILE writes it"
             )
         else:
-            say(f"nidmap: the order of the ranks is in {path} ({without} without it)")
+            say(f"nidmap: the order of the ranks is in {path} (without this file: {without})")
 
 
 def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -> dict[str, Any]:

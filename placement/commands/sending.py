@@ -1,4 +1,4 @@
-"""What a job sends and over what, as the options of several commands say it."""
+"""What a job sends, as the options of several commands say it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from placement.commands.common import advanced
 
 __all__ = ["SENDING", "Bytes", "Param", "sending_options"]
 
@@ -50,34 +52,21 @@ class Bytes(Param):
         return int(found) if self.whole else found
 
 
-#: The options, each as a job calls it (`rankmap.search.job.KEYS`): kind of value, and both
+#: The options, each as a `Job` calls it: kind of value, and both
 #: columns of the help.
 SENDING: dict[str, tuple[Any, str, str]] = {
     "bytes": (Bytes(), "B",
-        "Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:."),
-    "routing": (str, "R", "minimal, adaptive … as it applies."),
+        "Payload of one message (64KiB); times what graph:, matrix:, training: say."),
     "algorithm": (str, "A",
         "A collective's: library (the default: as its MPI does), pairwise, bruck, openmpi …"),
-    "latency": (float, "US",
-        "Of a short message; 0 switches off all that does not grow with the bytes."),
-    "memory": (float, "GBS",
-        "GB/s inside a node; else as the site states, or 20; inf: it costs nothing."),
-    "process": (float, "GBS",
-        "GB/s that one rank can send; else as the site states, inf for no limit."),
-    "payload": (float, "SHARE",
-        "Share of the bandwidth between routers that is payload; else the site's, or 1."),
-    "first_contact": (float, "S",
-        "Seconds that connecting to each other rank takes; default 0: all are connected."),
     "background": (str, "FILE|slurm",
         "Other jobs: a node list a line, or what Slurm runs now."),
-    "background_load": (float, "GBS",
-        "GB/s that each of their nodes sends to the others; default 1, an assumption."),
 }  # fmt: skip
 
 
 def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what a job sends; None where one is not given."""
     for word, (kind, metavar, text) in reversed(SENDING.items()):
-        option = click.option(f"--{word.replace('_', '-')}", type=kind, metavar=metavar, help=text)
-        command = option(command)
+        declare = click.option if word == "bytes" else advanced
+        command = declare(f"--{word}", type=kind, metavar=metavar, help=text)(command)
     return command

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import report_options, say, to_json, write_output
+from placement.commands.common import json_option, say, to_json, write_output
 from placement.commands.tables import align_columns
 from placement.errors import SiteError
 from placement.sites.overlay import Overlay
@@ -31,8 +31,8 @@ def site() -> None:
 
 
 @site.command("list")
-@report_options
-def list_sites(as_json: bool, output: str | None) -> None:
+@json_option
+def list_sites(as_json: bool) -> None:
     """List the sites that there are.
 
     \b
@@ -43,11 +43,11 @@ def list_sites(as_json: bool, output: str | None) -> None:
 
     rows = [row for name in site_names() if (row := _list_entry(name)) is not None]
     if as_json:
-        write_output(to_json(rows), output)
+        write_output(to_json(rows))
         return
     head = ("name", "system", "kind", "nodes", "scheduler")
     table = [head, *([row[key] for key in head] for row in rows)]
-    write_output(align_columns(table, left=range(len(head))), output)
+    write_output(align_columns(table, left=range(len(head))))
 
 
 def _list_entry(name: str) -> dict[str, Any] | None:
@@ -73,8 +73,8 @@ def _list_entry(name: str) -> dict[str, Any] | None:
 
 @site.command("show")
 @click.argument("name")
-@report_options
-def show(name: str, as_json: bool, output: str | None) -> None:
+@json_option
+def show(name: str, as_json: bool) -> None:
     """Show every figure of a site with its mark and its source.
 
     NAME is a site's name or a .toml file, one of `nidmap calibrate` too.
@@ -87,7 +87,7 @@ def show(name: str, as_json: bool, output: str | None) -> None:
 
     found = load_configuration(name)
     text = to_json(_site_document(found)) if as_json else f"{_about(found)}\n\n{_table(found)}"
-    write_output(text, output)
+    write_output(text)
 
 
 def _site_document(found: Site | Overlay) -> dict[str, Any]:
@@ -158,8 +158,8 @@ def _value(value: Any) -> str:
 
 @site.command("check")
 @click.argument("name")
-@report_options
-def check(name: str, as_json: bool, output: str | None) -> None:
+@json_option
+def check(name: str, as_json: bool) -> None:
     """Check a site's file.
 
     NAME is a .toml file (one of `nidmap calibrate` too) or a site's name. A
@@ -174,7 +174,7 @@ def check(name: str, as_json: bool, output: str | None) -> None:
 
     found = load_configuration(name)
     verdict = {"name": found.name, "file": found.source, "holds": True}
-    write_output(to_json(verdict) if as_json else _sentence(found), output)
+    write_output(to_json(verdict) if as_json else _sentence(found))
 
 
 def _sentence(found: Site | Overlay) -> str:

@@ -53,7 +53,7 @@ class Contradiction(NamedTuple):
     def error(self, others: int = 0) -> ParseError:
         """Return the error that refuses the dumps, counting the `others` with it."""
         more = f", and {others} more" if others else ""
-        hint = "nidmap machine check names them all; --prefer last takes what the last dump says"
+        hint = "nidmap machine check names them all; -m prefer:last takes what the last dump says"
         return ParseError(self.source, self.line, self.text + more, hint)
 
 

@@ -64,8 +64,6 @@ class Job:
         Nodes that it must not have.
     switches : int
         At most so many leaf switches, for five minutes' wait; 0: any number.
-    contiguous : bool
-        One run of consecutive nodes.
     segment : int
         Nodes of each segment, under topology/block; 0: no segments.
     """
@@ -79,7 +77,6 @@ class Job:
     nodelist: NodeList = _NO_NODES
     exclude: NodeList = _NO_NODES
     switches: int = 0
-    contiguous: bool = False
     segment: int = 0
 
     @property
@@ -109,7 +106,7 @@ def slurm_options(job: Job) -> list[str]:
     }
     given = {name: str(value) for name, value in values.items() if value is not None}
     options = [f"--{name}={_quote_word(value)}" for name, value in given.items()]
-    return [*options, "--exclusive", *(["--contiguous"] if job.contiguous else [])]
+    return [*options, "--exclusive"]
 
 
 def _quote_word(value: str) -> str:

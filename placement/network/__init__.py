@@ -44,6 +44,7 @@ __all__ = [
     "Loads",
     "Worst",
     "channels",
+    "check_routing",
     "hops",
     "largest_bias",
     "loads",
@@ -87,7 +88,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
     """Return the names of the routings that apply to a machine, the default first.
 
     The default is the one that the machine is known to have: as its site or
-    ``known:routing=…`` states it, as `nidmap calibrate` measured it, or as its fabric has.
+    ``-m …,routing=…`` states it, as `nidmap calibrate` measured it, or as its fabric has.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def largest_bias(machine: Machine) -> float:
     return max(BIASES.get(machine.topology.fabric, BIAS)[1], usual_bias(machine))
 
 
-def _routing(machine: Machine, routing: str) -> str:
+def check_routing(machine: Machine, routing: str) -> str:
     """Return `routing`, or the default for ''.
 
     Raises
@@ -151,7 +152,7 @@ def _routing(machine: Machine, routing: str) -> str:
     known = routings(machine)
     old, instead = GONE.get(machine.topology.kind.removesuffix("+"), ("", ""))
     if routing == old and old not in known and old:
-        raise UsageError(f"there is no routing {old} any more", f"use --routing {instead}")
+        raise UsageError(f"there is no routing {old} any more", f"use routing={instead}")
     if routing and routing not in known:
         raise UsageError(
             f"no routing {printable(routing)!r} on a {machine.topology.kind}",
@@ -194,7 +195,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> len(channels(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=4")))
     32
     """
-    routing = _routing(machine, routing)
+    routing = check_routing(machine, routing)
     found: Channels = _module(machine, routing).channels(machine, routing)
     return found
 
@@ -233,15 +234,16 @@ def loads(
     --------
     >>> import numpy as np
     >>> from placement.specs import parse_spec
+    >>> from placement.traffic import Traffic
     >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
-    >>> found = loads(m, Demand.complete(m, np.arange(8), np.ones(8), 1.0), "minimal")
+    >>> found = loads(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1.0)), "minimal")
     >>> by_name = dict(zip(found.channels.names().tolist(), found.load.tolist()))
     >>> by_name["g0c0b0->g1c0b0 blue"]
     8.0
     """
     from placement.topologies import wiring_text
 
-    routing = _routing(machine, routing)
+    routing = check_routing(machine, routing)
     demand.refuse_other(machine)
     module = _module(machine, routing)
     found = module.channels(machine, routing)
@@ -293,7 +295,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     >>> hops(m, np.array([0, 0]), np.array([1, 2]), "minimal").tolist()
     [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
     """
-    routing = _routing(machine, routing)
+    routing = check_routing(machine, routing)
     found: Floats = _module(machine, routing).hops(machine, source, target, routing)
     return found
 
@@ -330,7 +332,7 @@ def next_channel(
     >>> next_channel(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1")).tolist()
     [[-1, 0], [1, -1]]
     """
-    routing = _routing(machine, routing)
+    routing = check_routing(machine, routing)
     if routing not in SINGLE_PATH:
         raise UsageError(f"routing {routing} has several paths", "take single")
     goals = np.arange(len(machine)) if nodes is None else nodes

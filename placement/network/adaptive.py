@@ -21,6 +21,7 @@ share. The cost follows the groups that the demand touches.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +37,7 @@ from placement.support.arrays import summed
 __all__ = ["Division", "channels", "divide", "hops", "loads", "notes"]
 
 #: Powers by which ways are weighed for the best division, one a step; steps of any other.
-POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 6
+POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 4
 
 #: Router pairs that are divided one by one, at most.
 FEW = 1024
@@ -47,6 +48,9 @@ FIRST, LONGER, SHORTER, LONGEST, MOST, SURE = 2.0, 1.5, 0.5, 8.0, 4.0, 12.0
 
 #: Weights below this are none.
 TINY = 1e-300
+
+#: Sets of routers whose tables are kept.
+KEPT = 8
 
 #: Third groups that stand for all that a demand does not touch.
 THIRDS = 2
@@ -74,18 +78,58 @@ class Division:
     minimal_share: float
 
 
+class Touched(NamedTuple):
+    """What is the same for all demands of the same routers.
+
+    Attributes
+    ----------
+    routers : TouchedRouters
+    sought, every : TouchedGroups
+        With a few third groups, and with all.
+    second : Places
+        Seconds of a byte on the channels of `sought`.
+    """
+
+    routers: TouchedRouters
+    sought: TouchedGroups
+    every: TouchedGroups
+    second: Places
+
+
 class Network:
     """What is kept of a machine: seconds of a byte in the tables of `TouchedGroups`."""
 
     def __init__(self, ways: GroupWays) -> None:
         groups = ways.groups
         self.ways = ways
+        self.known: dict[bytes, Touched] = {}
         scale = 1 / (groups.channels.bandwidth * GB)
-        self.inside: Floats = np.zeros((groups.count, groups.width, groups.width))
-        self.inside.reshape(-1)[groups.spot] = groups.ways * scale[groups.inside]
+        self.inside: Floats = np.zeros(groups.lanes)
+        self.inside.reshape(-1)[groups.lane] = groups.ways * scale[groups.inside]
         self.between: Floats = np.zeros((ways.count, ways.count))
         each = ways.share * scale[ways.channel]
         np.maximum.at(self.between.reshape(-1), ways.between, each)
+
+    def touched(self, demand: Demand) -> Touched:
+        """Return the tables of the routers of a demand; those of the last few are kept."""
+        used = demand.routers_used()
+        key = used.tobytes()
+        found = self.known.get(key)
+        if found is None:
+            routers = TouchedRouters(self.ways, used)
+            others = np.setdiff1d(np.arange(self.ways.count), routers.units)
+            seen = others
+            if len(others) > THIRDS:
+                seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
+            sought = TouchedGroups(self.ways, routers, seen)
+            every = sought
+            if len(seen) < len(others):
+                every = TouchedGroups(self.ways, routers, others)
+            found = Touched(routers, sought, every, self.of(sought, routers.units))
+            while len(self.known) >= KEPT:
+                self.known.pop(next(iter(self.known), b""), None)
+            self.known[key] = found
+        return found
 
     def of(self, touched: TouchedGroups, units: Ints) -> Places:
         """Return the seconds of a byte on every channel that is looked at."""
@@ -202,7 +246,9 @@ def loads(machine: Machine, demand: Demand, bias: float) -> tuple[Floats, str]:
     return found.load, f"adaptive: {share} of the bytes between routers on minimal paths"
 
 
-def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
+def divide(
+    machine: Machine, demand: Demand, bias: float = 1.0, steps: int | None = None
+) -> Division:
     """Divide a demand between minimal ways and detours.
 
     Parameters
@@ -212,6 +258,8 @@ def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
     demand : Demand
     bias : float
         How many times as full as detours minimal ways may be, at least 1.
+    steps : int or None
+        How often bytes are shifted; None: as often as is worth it.
 
     Returns
     -------
@@ -231,16 +279,17 @@ def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
 
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
-    >>> d = Demand.pairs(m, np.array([0]), np.array([1]), 3e9)
+    >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
     >>> found = divide(m, d)
     >>> round(found.minimal_share, 1), round(divide(m, d, 2.0).minimal_share, 1)
     (0.3, 0.7)
     """
     ways = group_ways_of(machine)
     network = machine.once("network.adaptive", lambda: Network(ways))
-    routers = TouchedRouters(ways, demand)
+    routers, sought, every, second = network.touched(demand)
     units = routers.units
     total = routers.split(demand)
     lost = ~(ways.linked | ways.valiant | ways.one)
@@ -249,21 +298,13 @@ def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
     if (total.away.sum(axis=1)[apart] > 0).any():
         load = ways.far_loads(demand, lost)
         total = total.between(~apart)
-    others = np.setdiff1d(np.arange(ways.count), units)
-    seen = others
-    if len(others) > THIRDS:
-        seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
-    touched = TouchedGroups(ways, routers, seen)
     many = len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum()) > FEW
     variables = Between(total) if many else Pairs(routers, routers.listed(demand), ~apart)
-    shares = _Shares(touched, total, variables)
-    minimal = _fill(touched, network.of(touched, units), shares, bias)
-    if len(seen) < len(others):
-        touched = TouchedGroups(ways, routers, others)
-    load += network.channel_loads(touched, touched.load(total, minimal))
-    everything = float(total.away.sum() + total.inner.sum())
+    minimal = _fill(sought, second, _Shares(sought, total, variables), bias, steps)
+    load += network.channel_loads(every, every.load(total, minimal))
+    whole = float(total.away.sum() + total.inner.sum())
     kept = float(minimal.away.sum() + minimal.inner.sum())
-    return Division(load, kept / everything if everything else 1.0)
+    return Division(load, kept / whole if whole else 1.0)
 
 
 class _Shares:
@@ -300,12 +341,14 @@ class _Shares:
         return found
 
 
-def _fill(touched: TouchedGroups, second: Places, shares: _Shares, bias: float) -> Split:
+def _fill(
+    touched: TouchedGroups, second: Places, shares: _Shares, bias: float, steps: int | None
+) -> Split:
     """Return the bytes that take minimal ways: pairs shift others until both kinds are as full."""
     logit, before = np.zeros(len(shares.free)), np.zeros(len(shares.free))
     length = np.full(len(logit), FIRST)
     minimal = shares.take(_share(logit))
-    for power in POWERS if bias == 1 else (1,) * STEPS:
+    for power in (POWERS if bias == 1 else (1,) * STEPS)[:steps]:
         if not shares.free.any():
             break
         weight = touched.load(shares.total, minimal).times(second).powers(power)

@@ -32,15 +32,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
-from placement.network.lines import Lines
 from placement.network.model import GB, injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 
-__all__ = ["Bound", "best_bound", "bound_demand"]
+__all__ = ["Bound", "Partition", "best_bound", "bound_demand", "families"]
 
 #: On axes longer than this only some thicknesses of slabs are looked at …
 ALL_SLABS = 64
@@ -126,13 +126,14 @@ def bound_demand(machine: Machine, demand: Demand) -> Bound:
     --------
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
-    >>> bound_demand(m, Demand.complete(m, np.arange(8), 1, 1e9))
+    >>> bound_demand(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
     Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
     """
     found = [NOTHING, *_own_links(machine, demand)]
-    for family in _families(machine):
+    for family in families(machine):
         folded = _fold_demand(demand, family.unit)
         found += [_cut(machine, folded, family.unit, parts) for parts in family.partitions]
     return max(found, key=lambda one: one.seconds)
@@ -188,7 +189,7 @@ def best_bound(
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
         raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
     found = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
-    chosen = ((f, p) for f in _families(machine) for p in f.partitions if not p.shifted)
+    chosen = ((f, p) for f in families(machine) for p in f.partitions if not p.shifted)
     for family, parts in chosen:
         room = _room(machine, parts.label[family.unit], len(parts.out), eligible)
         if room is not None:
@@ -229,8 +230,8 @@ def _fold_demand(demand: Demand, unit: Ints) -> Demand:
         unit[demand.source], unit[demand.target], demand.amount, count
     )
     lines = demand.within
-    entries = sum_by_pair(lines.line, unit[lines.router], lines.weight, count)
-    within = Lines(*entries, lines.scale)
+    entries = sum_by_pair(lines.line, unit[lines.end], lines.weight, count)
+    within = AllToAlls(*entries, lines.scale)
     return replace(
         demand, routers=count, source=source, target=target, amount=amount, within=within
     )
@@ -268,8 +269,16 @@ def _part_name(machine: Machine, name: str, inside: Ints) -> str:
     return f"a {name} of {len(inside)} routers"
 
 
-def _families(machine: Machine) -> list[Family]:
-    """Return the partitions of a machine, made once."""
+def families(machine: Machine) -> list[Family]:
+    """Return the partitions of a machine, made once: of routers, and from the outside in.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
+    >>> [part.name for part in families(m)[0].partitions]
+    ['router', 'group', 'chassis', 'blade']
+    """
     return machine.once("network cuts", lambda: list(_make_families(machine)))
 
 

@@ -1,7 +1,7 @@
 """Who sends how many bytes to whom, node by node: what a network has to carry.
 
 A demand is a sum of listed pairs (a stencil, a graph, a measured matrix) and
-of all-to-alls in product form (`placement.network.lines`), so that an
+of all-to-alls in product form (`placement.all_to_alls`), so that an
 all-to-all of 100,000 nodes needs no table of all pairs. Nodes count by their
 rows of the machine; what a node sends to itself never leaves it and is not
 part of a demand.
@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import combinations
 
 import numpy as np
 
+from placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
-from placement.network.lines import NO_LINES, Lines
 from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 from placement.topologies import router_count
+from placement.traffic import NO_TRAFFIC, Traffic
 
 Pairs = tuple[Ints, Ints, Floats]
 
@@ -40,61 +40,10 @@ BY_NODE = ("fattree", "tree")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Messages:
-    """Bytes from nodes `a` to nodes `b`, a != b; rows of the machine (m,).
-
-    Attributes
-    ----------
-    a, b : int64 (m,)
-    amount : float64 (m,)
-    """
-
-    a: Ints
-    b: Ints
-    amount: Floats
-
-    def times(self, factor: float) -> Messages:
-        """Return the messages with `factor` times the bytes."""
-        return replace(self, amount=self.amount * factor)
-
-    def reversed(self) -> Messages:
-        """Return the messages sent the other way."""
-        return replace(self, a=self.b, b=self.a)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Everyone:
-    """All-to-alls, one a line: every rank to every rank of the line on another node.
-
-    Attributes
-    ----------
-    line, row : int64 (e,)
-        Line and node of each entry, each pair once, sorted by line.
-    ranks : float64 (e,)
-        Ranks of the line on the node.
-    amount : float
-        Bytes from each rank to each other.
-    """
-
-    line: Ints
-    row: Ints
-    ranks: Floats
-    amount: float
-
-    def times(self, factor: float) -> Everyone:
-        """Return the all-to-alls with `factor` times the bytes."""
-        return replace(self, amount=self.amount * factor)
-
-    def reversed(self) -> Everyone:
-        """Return the same: an all-to-all is symmetric."""
-        return self
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Demand:
     """Bytes between the nodes of a machine.
 
-    Made by `pairs`, `complete` and `lines`; demands of one machine add, and
+    Made of `Traffic` by `of`; demands of one machine add, and
     a number times a demand is a demand.
 
     Attributes
@@ -108,9 +57,9 @@ class Demand:
     amount : float64 (m,)
         Their bytes. What an all-to-all counts too much between two switches
         of one node is subtracted here, so a sum alone means something.
-    within : Lines
+    within : AllToAlls
         The all-to-alls.
-    nodewise : tuple of Messages and Everyone
+    nodewise : Traffic
         The same node by node, on machines whose routing looks at the
         destination node (fat trees); else empty.
     """
@@ -121,21 +70,18 @@ class Demand:
     source: Ints
     target: Ints
     amount: Floats
-    within: Lines = NO_LINES
-    nodewise: tuple[Messages | Everyone, ...] = ()
+    within: AllToAlls = NO_ALL_TO_ALLS
+    nodewise: Traffic = NO_TRAFFIC
 
     @classmethod
-    def pairs(cls, machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Demand:
-        """Return the demand of messages from nodes `a` to nodes `b`.
+    def of(cls, machine: Machine, traffic: Traffic) -> Demand:
+        """Return what traffic between nodes asks of the network.
 
         Parameters
         ----------
         machine : Machine
-        a, b : int (m,)
-            Rows of the machine; a pair may come more than once, and is
-            dropped where a == b.
-        amount : float64 (m,) or float
-            Bytes of each.
+        traffic : Traffic
+            Ends are rows of the machine; what a node sends to itself is left out.
 
         Returns
         -------
@@ -151,105 +97,30 @@ class Demand:
         >>> import numpy as np
         >>> from placement.specs import parse_spec
         >>> m = parse_spec("torus:4,nodes=2")
-        >>> found = Demand.pairs(m, np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0)
-        >>> found.out.tolist(), found.source.tolist(), found.target.tolist()
+        >>> d = Demand.of(m, Traffic.of(np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0))
+        >>> d.out.tolist(), d.source.tolist(), d.target.tolist()
         ([20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0], [1])
-        """
-        a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
-        each = np.broadcast_to(np.asarray(amount, dtype=np.float64), a.shape)
-        if (a == b).any():
-            apart = a != b
-            a, b, each = a[apart], b[apart], each[apart]
-        out, into = (summed(end, each, len(machine)) for end in (a, b))
-        _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
-        listed = [(s, t, each[kept] * share) for s, t, kept, share in _ends(machine, a, b)]
-        routers = router_count(machine)
-        by_node = machine.topology.kind in BY_NODE and len(a)
-        nodewise = (Messages(a, b, each),) if by_node else ()
-        return cls(routers, out, into, *_between_routers(routers, listed), nodewise=nodewise)
-
-    @classmethod
-    def complete(cls, machine: Machine, rows: Ints, ranks: Ints | int, amount: float) -> Demand:
-        """Return the demand of an all-to-all: every ordered pair of ranks on different nodes.
-
-        Parameters
-        ----------
-        machine : Machine
-        rows : int (k,)
-            Rows of the machine, each once.
-        ranks : int (k,) or int
-            Ranks on each.
-        amount : float
-            Bytes from each rank to each other.
-
-        Returns
-        -------
-        Demand
-
-        Raises
-        ------
-        NidmapError
-            Where a node is attached to no router that the machine knows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from placement.specs import parse_spec
-        >>> m = parse_spec("torus:4,nodes=2")
-        >>> found = Demand.complete(m, np.array([0, 1, 2]), np.array([1, 1, 2]), 1.0)
-        >>> found.out.tolist()[:4], found.total
+        >>> d = Demand.of(m, Traffic.everyone(np.array([0, 1, 2]), np.array([1, 1, 2]), 1.0))
+        >>> d.out.tolist()[:4], d.total
         ([3.0, 3.0, 4.0, 0.0], 10.0)
         """
-        return cls.lines(machine, np.zeros(len(rows), dtype=np.int64), rows, ranks, amount)
-
-    @classmethod
-    def lines(
-        cls, machine: Machine, line: Ints, row: Ints, ranks: Ints | int, amount: float
-    ) -> Demand:
-        """Return the demand of one all-to-all a line, as an FFT's rows and columns have.
-
-        Parameters
-        ----------
-        machine : Machine
-        line : int (e,)
-            Line of each entry, any numbers.
-        row : int (e,)
-            Row of the machine; a (line, row) that comes twice counts as one
-            entry with the ranks of both.
-        ranks : int (e,) or int
-            Ranks of that line on that node.
-        amount : float
-            Bytes from each rank of a line to each other.
-
-        Returns
-        -------
-        Demand
-
-        Raises
-        ------
-        NidmapError
-            Where a node is attached to no router that the machine knows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from placement.specs import parse_spec
-        >>> m = parse_spec("torus:4,nodes=2")
-        >>> found = Demand.lines(m, np.array([0, 0, 1, 1]), np.array([0, 2, 4, 5]), 1, 8.0)
-        >>> [(s.tolist(), t.tolist(), x.tolist()) for s, t, x in found.blocks()]
-        [([0, 1], [1, 0], [8.0, 8.0])]
-        """
-        count = np.broadcast_to(np.asarray(ranks, dtype=np.float64), np.shape(row))
-        line, row, count = _once(np.asarray(line), np.asarray(row), count, len(machine))
-        _require_routers(machine, row)
-        total = summed(line, count)
-        sent = amount * count * (total[line] - count)
-        out = summed(row, sent, len(machine))
-        within, twice = _on_routers(machine, line, row, count, float(amount))
-        routers = router_count(machine)
-        by_node = machine.topology.kind in BY_NODE and len(row)
-        nodewise = (Everyone(line, row, count, float(amount)),) if by_node else ()
-        return cls(routers, out, out, *_between_routers(routers, twice), within, nodewise)
+        traffic, nodes = traffic.away(), len(machine)
+        ends = traffic.source, traffic.target
+        out, into = (summed(end, traffic.bytes, nodes) for end in ends)
+        if len(traffic.all_to_alls):
+            both = traffic.all_to_alls.sent(nodes)
+            out, into = out + both, into + both
+        _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
+        size = traffic.bytes
+        listed = [
+            (s, t, size[kept] * share)
+            for s, t, kept, share in _ends(machine, *ends)
+            if len(traffic)
+        ]
+        within, twice = _on_routers(machine, traffic.all_to_alls)
+        between = _between_routers(router_count(machine), [*listed, *twice])
+        nodewise = traffic if machine.topology.kind in BY_NODE else NO_TRAFFIC
+        return cls(router_count(machine), out, into, *between, within, nodewise)
 
     @property
     def total(self) -> float:
@@ -276,8 +147,8 @@ class Demand:
             out=self.out * factor,
             into=self.into * factor,
             amount=self.amount * factor,
-            within=replace(self.within, scale=self.within.scale * factor),
-            nodewise=tuple(part.times(factor) for part in self.nodewise),
+            within=self.within * factor,
+            nodewise=self.nodewise.sized(factor),
         )
 
     __rmul__ = __mul__
@@ -287,18 +158,20 @@ class Demand:
         if len(machine) != len(self.out) or router_count(machine) != self.routers:
             raise UsageError("the demand is that of another machine")
 
+    def routers_used(self) -> Ints:
+        """Return the routers that send or get anything, ascending."""
+        used = np.zeros(self.routers, dtype=bool)
+        for routers in (self.source, self.target, self.within.end):
+            used[routers] = True
+        return np.flatnonzero(used)
+
     def key(self) -> int:
         """Return a number that tells this demand from others of the machine."""
-        lines = self.within
+        nodes = self.nodewise
         columns = [self.source, self.target, self.amount, self.out, self.into]
-        columns += [lines.line, lines.router, lines.weight, lines.scale]
-        for part in self.nodewise:
-            ends = (
-                (part.a, part.b)
-                if isinstance(part, Messages)
-                else (part.line, part.row, part.ranks)
-            )
-            columns += [*ends, np.asarray(part.amount)]
+        columns += [nodes.source, nodes.target, nodes.bytes]
+        for lines in (self.within, nodes.all_to_alls):
+            columns += [lines.line, lines.end, lines.weight, lines.scale]
         return hash(tuple(column.tobytes() for column in columns))
 
     def blocks(self) -> Iterator[Pairs]:
@@ -368,7 +241,8 @@ class Demand:
         >>> import numpy as np
         >>> from placement.specs import parse_spec
         >>> m = parse_spec("torus:4")
-        >>> Demand.complete(m, np.arange(4), 1, 1.0).folded(np.array([0, 0, 1, 1]), 2).tolist()
+        >>> every = Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))
+        >>> every.folded(np.array([0, 0, 1, 1]), 2).tolist()
         [[1.0, 2.0], [1.0, 2.0], [2.0, 1.0], [2.0, 1.0]]
         """
         high = self.routers if high is None else high
@@ -401,7 +275,8 @@ class Demand:
         >>> from placement.specs import parse_spec
         >>> m = parse_spec("torus:4")
         >>> parts = np.array([0, 0, 1, 1])
-        >>> [x.tolist() for x in Demand.complete(m, np.arange(3), 1, 1.0).leaving(parts, 2)]
+        >>> every = Demand.of(m, Traffic.everyone(np.arange(3), 1, 1.0))
+        >>> [x.tolist() for x in every.leaving(parts, 2)]
         [[2.0, 2.0], [2.0, 2.0]]
         """
         a, b = label[self.source], label[self.target]
@@ -416,7 +291,7 @@ class Demand:
     def reversed(self) -> Demand:
         """Return the demand with every message sent the other way."""
         turned = _between_routers(self.routers, [(self.target, self.source, self.amount)])
-        back = tuple(part.reversed() for part in self.nodewise)
+        back = self.nodewise.reversed()
         return Demand(self.routers, self.into, self.out, *turned, self.within, back)
 
 
@@ -460,37 +335,27 @@ def _between_routers(
     return sum_by_pair(source, target, amount, routers)
 
 
-def _once(line: Ints, row: Ints, count: Floats, nodes: int) -> tuple[Ints, Ints, Floats]:
-    """Return each (line, row) once, sorted, the lines numbered from 0."""
-    line, row = line.astype(np.int64), row.astype(np.int64)
-    if line.min(initial=0) < 0 or line.max(initial=0) >= 4 * len(line):
-        _, line = np.unique(line, return_inverse=True)
-    kept = count > 0
-    line, row, count = sum_by_pair(line[kept], row[kept], count[kept], nodes)
-    present = np.bincount(line) > 0
-    return (np.cumsum(present) - 1)[line], row, count
-
-
 def _on_routers(
-    machine: Machine, line: Ints, row: Ints, count: Floats, amount: float
-) -> tuple[Lines, list[tuple[Ints, Ints, Floats]]]:
+    machine: Machine, lines: AllToAlls
+) -> tuple[AllToAlls, list[tuple[Ints, Ints, Floats]]]:
     """Return the lines over routers, and what they count too much between a node's own switches."""
-    lines, routers = int(line[-1]) + 1 if len(line) else 0, router_count(machine)
+    if not len(lines):
+        return NO_ALL_TO_ALLS, []
+    line, row, ranks, routers = lines.line, lines.end, lines.weight, router_count(machine)
     columns = [column[row].astype(np.int64) for column in machine.router.T]
     if len(columns) == 1:
-        entries = sum_by_pair(line, columns[0], count, routers)
-        return Lines(*entries, np.full(lines, amount)).merged(), []
+        return AllToAlls(*sum_by_pair(line, columns[0], ranks, routers), lines.scale).merged(), []
     rails = rails_of(machine)
     part, alike = rails.part[row], rails.alike[row]
-    pieces = []
+    within = NO_ALL_TO_ALLS
     for kinds, where, share in _shared_parts(rails, line, row):
         entry, k = np.nonzero((part == where) & np.isin(rails.kind[row], kinds)[:, None])
-        _, at = np.unique(line[entry], return_inverse=True)
-        weight = count[entry] / alike[entry, k]
+        used, at = np.unique(line[entry], return_inverse=True)
+        weight = ranks[entry] / alike[entry, k]
         piece = sum_by_pair(at, machine.router[row[entry], k].astype(np.int64), weight, routers)
-        pieces.append(Lines(*piece, np.full(int(at.max(initial=-1)) + 1, amount * share)))
-    within = reduce(Lines.joined, pieces, NO_LINES).merged()
-    own = amount * count * count / rails.count[row]
+        within = within.joined(AllToAlls(*piece, lines.scale[used] * share))
+    within = within.merged()
+    own = lines.scale[line] * ranks * ranks / rails.count[row]
     twice = [
         (s[both], t[both], -(own / alike[:, i])[both])
         for i, s in enumerate(columns)

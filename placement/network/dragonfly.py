@@ -108,12 +108,13 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     --------
     >>> import numpy as np
     >>> from placement.network import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1")
-    >>> loads(m, Demand.pairs(m, np.array([0]), np.array([3]), 8.0), "minimal").tolist()
+    >>> loads(m, Demand.of(m, Traffic.of(np.array([0]), np.array([3]), 8.0)), "minimal").tolist()
     [4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1")
-    >>> load = loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 1.0), "valiant")
+    >>> load = loads(m, Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 1.0)), "valiant")
     >>> {str(n): float(x) for n, x in zip(channels(m).names(), load) if x}
     {'g0c0b0->g2c0b0 blue': 0.5, 'g0c0b0->g3c0b0 blue': 0.5, 'g2c0b0->g1c0b0 blue': 0.5, \
 'g3c0b0->g1c0b0 blue': 0.5}

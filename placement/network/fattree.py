@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.machine import Machine
 from placement.network import switches
-from placement.network.demand import Demand, Everyone, Messages
-from placement.network.lines import product_over_lines
+from placement.network.demand import Demand
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
@@ -99,9 +99,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "d-mod-k") -> Floats:
     --------
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=2,leaves=2,spines=2")
-    >>> one = Demand.pairs(m, np.array([0, 1]), np.array([3, 3]), 5.0)
+    >>> one = Demand.of(m, Traffic.of(np.array([0, 1]), np.array([3, 3]), 5.0))
     >>> found = channels(m)
     >>> [(n, x) for n, x in zip(found.names().tolist(), loads(m, one).tolist()) if x]
     [('leaf0->spine1 up1', 10.0), ('spine1->leaf1 down1', 10.0)]
@@ -218,9 +219,10 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     --------
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:down=2x2,up=2x2")
-    >>> [x.tolist() for x in ports(m, Demand.complete(m, np.arange(4), 1, 1.0))]
+    >>> [x.tolist() for x in ports(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
     [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
     """
     regular = regular_tree(machine)
@@ -241,39 +243,32 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
     """
     subtree, ways = regular.subtree(level), regular.ways(level)
     residue, size = regular.index % ways, (regular.shape.trees(level), ways)
-    up, down = np.zeros((2, *size))
-    for part in demand.nodewise:
-        add = _messages if isinstance(part, Messages) else _all_to_alls
-        more = add(part, subtree, residue, size)  # type: ignore[arg-type]  # chosen by its type
-        up += more[0]
-        down += more[1]
+    traffic = demand.nodewise
+    a, b = subtree[traffic.source], subtree[traffic.target]
+    apart = np.flatnonzero(a != b)
+    port, amount = residue[traffic.target[apart]], traffic.bytes[apart]
+    spots, count = (end[apart] * ways + port for end in (a, b)), size[0] * ways
+    up, down = (summed(spot, amount, count).reshape(size) for spot in spots)
+    if len(traffic.all_to_alls):
+        more = _all_to_alls(traffic.all_to_alls, subtree, residue, size)
+        up, down = up + more[0], down + more[1]
     return up, down
 
 
-def _messages(
-    part: Messages, subtree: Ints, residue: Ints, size: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    a, b = subtree[part.a], subtree[part.b]
-    apart = np.flatnonzero(a != b)
-    port, amount = residue[part.b[apart]], part.amount[apart]
-    up, down = (summed(end[apart] * size[1] + port, amount, size[0] * size[1]) for end in (a, b))
-    return up.reshape(size), down.reshape(size)
-
-
 def _all_to_alls(
-    part: Everyone, subtree: Ints, residue: Ints, size: tuple[int, int]
+    lines: AllToAlls, subtree: Ints, residue: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     """Return the same of all-to-alls: what a subtree sends to a residue, less what stays in it."""
-    line, ranks, tree, port = part.line, part.ranks, subtree[part.row], residue[part.row]
-    total = summed(line, ranks)
+    line, ranks, tree, port = lines.line, lines.weight, subtree[lines.end], residue[lines.end]
+    total, sent = summed(line, ranks), lines.scale[line] * ranks
     _, place = np.unique(line * size[0] + tree, return_inverse=True)
     inside = summed(place, ranks)[place]
     spot, count = tree * size[1] + port, size[0] * size[1]
     sides = (line, tree, ranks), (line, port, ranks)
-    up = product_over_lines(*sides, np.ones(len(total)), *size)
-    up -= summed(spot, ranks * inside, count).reshape(size)
-    down = summed(spot, ranks * (total[line] - inside), count).reshape(size)
-    return part.amount * np.maximum(up, 0.0), part.amount * down
+    up = product_over_lines(*sides, lines.scale, *size)
+    up -= summed(spot, sent * inside, count).reshape(size)
+    down = summed(spot, sent * (total[line] - inside), count).reshape(size)
+    return np.maximum(up, 0.0), down
 
 
 def _by_link(whole: Shape, level: int, load: Floats) -> Floats:

@@ -45,10 +45,11 @@ def loads(ways: GroupWays, demand: Demand) -> Floats | None:
     Examples
     --------
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.network.group_ways import group_ways_of
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=9,chassis=1,blades=9,nodes=1,global=1")
-    >>> one = Demand.pairs(m, np.array([3]), np.array([9]), 8.0)
+    >>> one = Demand.of(m, Traffic.of(np.array([3]), np.array([9]), 8.0))
     >>> found = loads(group_ways_of(m), one)
     >>> found[found > 0].tolist()
     [8.0, 8.0]
@@ -65,8 +66,8 @@ def loads(ways: GroupWays, demand: Demand) -> Floats | None:
     pair, channel, share = links
     out = summed(channel, share * demand.amount[pair], len(groups.channels))
     pair, start, end, share = stretches
-    _, spot, sent = groups.spots(start, end, share * demand.amount[pair])
-    out[groups.inside] = groups.inner(summed(spot, sent, tables))
+    _, lane, sent = groups.spots(start, end, share * demand.amount[pair])
+    out[groups.inside] = groups.inner(summed(lane, sent, int(np.prod(groups.lanes))))
     return out
 
 

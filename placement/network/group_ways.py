@@ -25,7 +25,7 @@ from placement.machine import Machine
 from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.groups import Groups, groups_of
-from placement.network.inside_groups import UNREACHED, lines_of_grid, lines_of_product
+from placement.network.inside_groups import UNREACHED
 from placement.network.model import has_spines
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
@@ -271,39 +271,17 @@ class GroupWays:
 
     def _inside(self, away: Floats, home: Floats, inner: Floats | None) -> Floats:
         """Return the bytes on the channels inside groups: to gates, from gates and others."""
-        groups = self.groups
-        if self.on_lines is not None:
-            return groups.ways * self._along(away, home, inner).reshape(-1)[self.on_lines]
-        flow = product(away, self.gates) + product(np.swapaxes(self.gates, 1, 2), home)
-        if self.count != groups.count:
-            apart, flow = flow, np.zeros((groups.count, *flow.shape[1:]))
-            np.add.at(flow, self.home, apart)
-        return groups.inner(
-            groups.local.carry(groups.shape, flow if inner is None else flow + inner)
-        )
-
-    def _along(self, away: Floats, home: Floats, inner: Floats | None) -> Floats:
-        """Return the bytes along the rows and columns of groups that are all one full grid."""
-        sides = self.groups.local.grids[0]
-        assert sides is not None
+        groups, local = self.groups, self.groups.local
         left = np.concatenate([away, np.swapaxes(self.gates, 1, 2)], axis=2)
-        along = lines_of_product(sides, left, np.concatenate([self.gates, home], axis=1))
+        right = np.concatenate([self.gates, home], axis=1)
+        lanes = local.carry_product(groups.shape[self.home], left, right)
+        if self.count != groups.count:
+            apart, lanes = lanes, np.zeros(groups.lanes)
+            np.add.at(lanes, self.home, apart)
         if inner is not None:
             some = inner.any(axis=(1, 2))
-            along[some] += lines_of_grid(sides, inner[some])
-        return along
-
-    @cached_property
-    def on_lines(self) -> Ints | None:
-        """Where each channel inside groups stands in `_along`; None where not all are one grid."""
-        groups, grids = self.groups, self.groups.local.grids
-        if len(grids) > 1 or grids[0] is None or self.count != groups.count:
-            return None
-        chassis, blades = grids[0]
-        position, to = np.divmod(groups.spot, groups.width)
-        row, blade = np.divmod(to, blades)
-        same = position % groups.width // blades == row
-        return position * (blades + chassis) + np.where(same, blade, blades + row)
+            lanes[some] += local.carry(groups.shape[some], inner[some])
+        return groups.inner(lanes)
 
     def inside_price(self, price: Floats) -> Floats:
         """Return the price of ways inside groups, (machine's groups, positions, positions)."""
@@ -486,7 +464,7 @@ def inner_demand(groups: Groups, demand: Demand) -> Floats:
     out = summed(key, demand.amount[inner], count * width * width).reshape(count, width, width)
     lines = demand.within
     if len(lines) > FEW_LINES:
-        group = groups.group[lines.router]
+        group = groups.group[lines.end]
         for g in range(count):
             out[g] += lines.among(group == g, groups.place, width)
     else:
@@ -501,6 +479,6 @@ def line_weights(groups: Groups, demand: Demand) -> list[tuple[float, Floats]]:
     found = []
     for k, scale in enumerate(lines.scale.tolist()):
         some = slice(*np.searchsorted(lines.line, [k, k + 1]))
-        each = summed(lines.router[some], lines.weight[some], groups.routers)
+        each = summed(lines.end[some], lines.weight[some], groups.routers)
         found.append((scale, groups.spread(each)))
     return found

@@ -76,8 +76,8 @@ class Groups:
     local : InsideGroups
     inside : int64 (c,)
         Channels inside groups.
-    spot : int64 (c,)
-        Where each of them stands in tables (groups, positions, positions), flat.
+    lane : int64 (c,)
+        Where each of them stands in tables (groups, positions, lanes), flat.
     ways : float64 (c,)
         Paths over each of them: 1, but for parallel blue links inside a group and for cables
         of a DragonFly+.
@@ -95,7 +95,7 @@ class Groups:
     shape: Ints
     local: InsideGroups
     inside: Ints
-    spot: Ints
+    lane: Ints
     ways: Floats
     bundles: Bundles
     part: Ints
@@ -121,10 +121,15 @@ class Groups:
         out[self.slot] = of_routers
         return out.reshape(self.count, self.width)
 
-    def inner(self, flow: Floats) -> Floats:
-        """Return what each channel of `inside` finds in tables (groups, positions, positions)."""
-        found: Floats = self.ways * flow.reshape(-1)[self.spot]
+    def inner(self, lanes: Floats) -> Floats:
+        """Return what each channel of `inside` finds in tables (groups, positions, lanes)."""
+        found: Floats = self.ways * lanes.reshape(-1)[self.lane]
         return found
+
+    @property
+    def lanes(self) -> tuple[int, int, int]:
+        """The shape of tables of all channels inside groups."""
+        return self.count, self.width, self.local.lanes
 
     def spots(self, source: Ints, target: Ints, amount: Floats) -> tuple[Ints, Ints, Floats]:
         """Return what pairs of routers of one group put on its channels, one by one.
@@ -138,18 +143,20 @@ class Groups:
 
         Returns
         -------
-        pair, spot : int64 (n,)
+        pair, lane : int64 (n,)
             Place of the pair, and where a channel stands in tables.
         amount : float64 (n,)
         """
         group, places = self.group[source], (self.place[source], self.place[target])
         pair, u, v, sent = self.local.few(self.shape[group], *places, amount)
-        return pair, (group[pair] * self.width + u) * self.width + v, sent
+        group = group[pair]
+        lane = self.local.lane[self.shape[group], u, v]
+        return pair, (group * self.width + u) * self.local.lanes + lane, sent
 
     def table(self, of_channels: Floats) -> Floats:
-        """Return what is known of all channels as tables (groups, positions, positions)."""
-        each = summed(self.spot, self.ways * of_channels[self.inside], self.count * self.width**2)
-        return each.reshape(self.count, self.width, self.width)
+        """Return what is known of all channels as tables (groups, positions, lanes)."""
+        size = int(np.prod(self.lanes))
+        return summed(self.lane, self.ways * of_channels[self.inside], size).reshape(self.lanes)
 
 
 def groups_of(machine: Machine) -> Groups:
@@ -188,6 +195,8 @@ def _make_groups(machine: Machine) -> Groups:
     source, target = channels.source[inside], channels.target[inside]
     spot = (group[source] * width + place[source]) * width + place[target]
     shape, local = _wirings(channels, inside, spot, count, width)
+    at, to = np.divmod(spot, width)
+    lane = at * local.lanes + local.lane[shape[at // width], at % width, to]
     exists = np.arange(width) < sizes[:, None]
     return Groups(
         channels=channels,
@@ -198,7 +207,7 @@ def _make_groups(machine: Machine) -> Groups:
         shape=shape,
         local=local,
         inside=inside,
-        spot=spot,
+        lane=lane,
         ways=_ways(channels, inside),
         bundles=_bundles(channels, ~same, group, place),
         part=_parts(local, shape, exists),

@@ -3,24 +3,52 @@
 Groups that are wired alike (all of a full machine) are looked at once. The
 tables are padded to the largest group: a position that a group does not have
 is joined to nothing.
+
+What is known of channels stands in lanes: table (groups, positions, lanes), a lane of a
+position for each other one that it may be joined to. In the grid of an Aries these are the
+blades of its row and the chassis of its column, 22 and not 96; elsewhere all positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, ragged_ranges, summed
 
-__all__ = ["UNREACHED", "InsideGroups", "lines_of_grid", "lines_of_product"]
+__all__ = ["UNREACHED", "Ends", "InsideGroups", "lines_of_grid", "lines_of_product"]
 
 #: Positions up to which the turns of all paths are listed.
 MOST_LISTED = 256
 
 #: The length of a path that there is not; twice this still is an int16.
 UNREACHED = 16383
+
+
+class Ends(NamedTuple):
+    """Sets of positions of groups of one wiring, as beginnings and ends of ways inside them.
+
+    Attributes
+    ----------
+    wiring : int
+    groups : bool (g,) or slice
+        Which of the groups have it.
+    shape : int64 (m,)
+        Wiring of each of these.
+    share : float64 (m, k, q)
+        Share of each position in each set.
+    lines : float64 (m, k, lanes)
+        The same of each row and column of a grid; empty where there is none.
+    """
+
+    wiring: int
+    groups: Mask | slice
+    shape: Ints
+    share: Floats
+    lines: Floats
 
 
 class InsideGroups:
@@ -46,6 +74,12 @@ class InsideGroups:
         Whether `few` can be asked: no path has three hops.
     grids : list of (int, int) or None
         Chassis and blades of each wiring that is the full grid of an Aries.
+    lanes : int
+        Lanes of a position.
+    goal : int64 (k, q, lanes) or None
+        Position that each lane leads to, or its own one; None where lane v leads to v.
+    lane : int64 (k, q, q)
+        Lane of u that leads to v; without meaning where no channel does.
 
     Examples
     --------
@@ -73,6 +107,13 @@ class InsideGroups:
         self.listed = self.most <= 2 and joined.shape[1] <= MOST_LISTED
         self._turns = [_turns(one) for one in joined] if self.listed else []
         self.grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
+        self.goal = _lane_goals(joined, self.grids)
+        size = joined.shape[1]
+        self.lanes = size if self.goal is None else self.goal.shape[2]
+        self.lane: Ints = np.broadcast_to(np.arange(size), joined.shape)
+        if self.goal is not None:
+            self.lane = np.zeros(joined.shape, dtype=np.int64)
+            np.put_along_axis(self.lane, self.goal, np.arange(self.lanes)[None, None], axis=2)
 
     def few(self, shape: Ints, u: Ints, v: Ints, amount: Floats) -> tuple[Ints, Ints, Ints, Floats]:
         """Return what pairs of positions send over one channel each: (pair, from, to, bytes).
@@ -117,13 +158,22 @@ class InsideGroups:
 
         Returns
         -------
-        float64 (g, q, q)
-            Bytes on one channel from u to v; without meaning where there is
-            none.
+        float64 (g, q, lanes)
+            Without meaning where there is no channel.
         """
         if self.most == 1:
             return demand * self.alone[shape]
-        return self._by_wiring(shape, demand, self._carried, _carried_on_grid)
+        out = np.empty((*demand.shape[:2], self.lanes))
+        for wiring, sides, some in self._wirings(shape):
+            sent = demand[some]
+            if sides is not None:
+                out[some] = self._padded(lines_of_grid(sides, sent))
+                continue
+            load = self._carried(wiring, sent)
+            if self.goal is not None:
+                load = np.take_along_axis(load, self.goal[wiring][None], axis=2)
+            out[some] = load
+        return out
 
     def priced(self, shape: Ints, price: Floats) -> Floats:
         """Return the mean price of the shortest paths, each channel having one: `carry` turned.
@@ -132,8 +182,8 @@ class InsideGroups:
         ----------
         shape : int64 (g,)
             Wiring of each group.
-        price : float64 (g, q, q)
-            Of the channel from position to position; 0 where there is none.
+        price : float64 (g, q, lanes)
+            Of each channel; 0 where there is none.
 
         Returns
         -------
@@ -142,55 +192,116 @@ class InsideGroups:
         """
         if self.most == 1:
             return price * (self.alone[shape] > 0)
-        return self._by_wiring(shape, price, self._priced, _priced_on_grid)
+        size = self.joined.shape[1]
+        out = np.empty((len(price), size, size))
+        for wiring, sides, some in self._wirings(shape):
+            table = price[some]
+            if sides is not None:
+                out[some] = _priced_on_grid(sides, table)
+                continue
+            if self.goal is not None:
+                lanes, table = table, np.zeros((len(table), size, size))
+                np.put_along_axis(table, self.goal[wiring][None], lanes, axis=2)
+            out[some] = self._priced(wiring, table)
+        return out
 
-    def priced_ends(
-        self, shape: Ints, price: Floats, slots: tuple[Ints, Ints], gates: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return mean prices of the shortest paths from, to and between some positions.
+    def carry_product(self, shape: Ints, left: Floats, right: Floats) -> Floats:
+        """Return `carry` of the demand ``left @ right``, which on a grid is never made.
+
+        Parameters
+        ----------
+        shape : int64 (g,)
+        left : float64 (g, q, k)
+        right : float64 (g, k, q)
+        """
+        sides = self.grids[0]
+        if sides is None or len(self.grids) > 1:
+            return self.carry(shape, product(left, right))
+        return lines_of_product(sides, left, right)
+
+    def ends(self, shape: Ints, share: Floats) -> tuple[Ends, ...]:
+        """Return sets of positions between which bytes go, wiring by wiring.
 
         Parameters
         ----------
         shape : int64 (g,)
             Wiring of each group.
-        price : float64 (g, q, q)
-            As for `priced`; 0 where there is no channel.
-        slots : int64 (n, 1), int64 (n, w)
-            Some of the groups, and positions of each.
-        gates : float64 (g, k, q)
-            Sets of positions, with the share of each.
+        share : float64 (g, k, q)
+        """
+        parts = []
+        for wiring, sides, some in self._wirings(shape):
+            table, lines = share[some], np.zeros(0)
+            if sides is not None:
+                grid = table.reshape(*table.shape[:2], *sides)
+                lines = self._padded(np.concatenate([grid.sum(axis=2), grid.sum(axis=3)], axis=2))
+            parts.append(Ends(wiring, some, shape[some], table, lines))
+        return tuple(parts)
+
+    def carry_between(self, ends: tuple[Ends, ...], sent: Floats) -> Floats:
+        """Return `carry` of bytes from set to set of positions.
+
+        Parameters
+        ----------
+        ends : tuple of Ends
+        sent : float64 (g, k, k)
 
         Returns
         -------
-        leaving, entering : float64 (n, w, q)
-            From each of these positions to every one, and back.
-        passing : float64 (g, k, k)
-            From set to set.
+        float64 (g, q, lanes)
         """
-        sides = self.grids[int(shape[0])]
-        if sides is not None and (shape == shape[0]).all():
-            return _priced_ends_on_grid(sides, price, slots, gates)
-        every = self.priced(shape, price)
-        passing = product(product(gates, every), gates.transpose(0, 2, 1))
-        return every[slots], every.transpose(0, 2, 1)[slots], passing
-
-    def _by_wiring(
-        self,
-        shape: Ints,
-        table: Floats,
-        over_paths: Callable[[int, Floats], Floats],
-        on_grid: Callable[[tuple[int, int], Floats], Floats],
-    ) -> Floats:
-        """Return what the groups of each wiring make of their tables."""
-        out = np.empty_like(table)
-        for wiring, sides in enumerate(self.grids):
-            own = shape == wiring
-            some = table if len(self.grids) == 1 else table[own]
-            found = over_paths(wiring, some) if sides is None else on_grid(sides, some)
-            if some is table:
-                return found
-            out[own] = found
+        out = np.empty((len(sent), self.joined.shape[1], self.lanes))
+        for wiring, some, shape, share, lines in ends:
+            sides, table, turned = self.grids[wiring], sent[some], share.swapaxes(1, 2)
+            if sides is None:
+                out[some] = self.carry(shape, product(turned, product(table, share)))
+                continue
+            leaving = product(turned, product(table, lines))
+            leaving += _turned_lanes(sides, product(turned, product(table.swapaxes(1, 2), lines)))
+            np.multiply(leaving, 0.5, out=leaving)
+            out[some] = leaving
         return out
+
+    def price_between(self, ends: tuple[Ends, ...], price: Floats) -> Floats:
+        """Return `priced` between sets of positions, added up: `carry_between` turned.
+
+        Parameters
+        ----------
+        ends : tuple of Ends
+        price : float64 (g, q, lanes)
+            0 where there is no channel.
+
+        Returns
+        -------
+        float64 (g, k, k)
+        """
+        count = ends[0].share.shape[1] if ends else 0
+        out = np.empty((len(price), count, count))
+        for wiring, some, shape, share, lines in ends:
+            sides, table = self.grids[wiring], price[some]
+            if sides is None:
+                every = product(share, self.priced(shape, table))
+                out[some] = product(every, share.swapaxes(1, 2))
+                continue
+            turned = lines.swapaxes(1, 2)
+            leaving = product(product(share, table), turned)
+            entering = product(product(share, _turned_lanes(sides, table)), turned)
+            out[some] = (leaving + entering.swapaxes(1, 2)) / 2
+        return out
+
+    def _wirings(self, shape: Ints) -> Iterator[tuple[int, tuple[int, int] | None, Mask | slice]]:
+        """Yield each wiring of some groups: its number, its sides on a grid, and which have it."""
+        if self.most == 1 or len(self.grids) == 1:
+            yield 0, self.grids[0], slice(None)
+            return
+        for wiring, sides in enumerate(self.grids):
+            some = shape == wiring
+            if some.any():
+                yield wiring, sides, slice(None) if some.all() else some
+
+    def _padded(self, lanes: Floats) -> Floats:
+        """Return lanes of a grid, with those that other wirings have beside them."""
+        more = self.lanes - lanes.shape[2]
+        return np.pad(lanes, ((0, 0), (0, 0), (0, more))) if more else lanes
 
     def _carried(self, wiring: int, demand: Floats) -> Floats:
         """Return `carry` of groups of one wiring.
@@ -273,15 +384,43 @@ def _grid_sides(joined: Floats) -> tuple[int, int] | None:
     return None
 
 
-def _carried_on_grid(sides: tuple[int, int], demand: Floats) -> Floats:
-    """Return `InsideGroups.carry` on grids."""
+def _lane_goals(joined: Floats, grids: list[tuple[int, int] | None]) -> Ints | None:
+    """Return the position that each lane leads to; None where no wiring is a grid."""
+    if not any(grids):
+        return None
+    size = joined.shape[1]
+    most = max(int((joined > 0).sum(axis=2).max()), *(sum(sides) for sides in grids if sides))
+    goal = np.broadcast_to(np.arange(size)[:, None], (len(joined), size, most)).copy()
+    for wiring, sides in enumerate(grids):
+        if sides is None:
+            u, v = np.nonzero(joined[wiring])
+            first = np.searchsorted(u, np.arange(size))
+            goal[wiring, u, np.arange(len(u)) - first[u]] = v
+            continue
+        chassis, blades = sides
+        c, b = np.divmod(np.arange(size)[:, None], blades)
+        goal[wiring, :, :blades] = c * blades + np.arange(blades)
+        goal[wiring, :, blades : blades + chassis] = np.arange(chassis) * blades + b
+    return goal
+
+
+def _turned_lanes(sides: tuple[int, int], lanes: Floats) -> Floats:
+    """Return lanes of a grid turned: what comes in over each where what goes out stood.
+
+    Examples
+    --------
+    >>> lanes = np.zeros((1, 6, 5))
+    >>> lanes[0, 0, 2] = 7  # from the first blade of a row to the third
+    >>> float(_turned_lanes((2, 3), lanes)[0, 2, 0])
+    7.0
+    """
     chassis, blades = sides
-    along = lines_of_grid(sides, demand).reshape(-1, chassis, blades, blades + chassis)
-    flow = np.zeros((len(demand), chassis, blades, chassis, blades))
-    c, b = np.arange(chassis), np.arange(blades)
-    flow[:, c, :, c, :] = np.moveaxis(along[..., :blades], 1, 0)
-    flow[:, :, b, :, b] = np.moveaxis(along[..., blades:], 2, 0)
-    return flow.reshape(demand.shape)
+    grid = lanes.reshape(len(lanes), chassis, blades, lanes.shape[2])
+    out = np.zeros_like(grid)
+    out[..., :blades] = grid[..., :blades].swapaxes(2, 3)
+    both = slice(blades, blades + chassis)
+    out[..., both] = grid[..., both].swapaxes(1, 3)
+    return out.reshape(lanes.shape)
 
 
 def lines_of_grid(sides: tuple[int, int], demand: Floats) -> Floats:
@@ -355,38 +494,9 @@ def _turn_half(
 def _priced_on_grid(sides: tuple[int, int], price: Floats) -> Floats:
     """Return `InsideGroups.priced` on grids: the mean of both ways round, one way along a line."""
     chassis, blades = sides
-    pairs = price.reshape(-1, chassis, blades, chassis, blades)
-    row, column = np.einsum("gcbcd->gcbd", pairs), np.einsum("gcbdb->gcbd", pairs)
-    own_row, own_column = np.arange(blades), np.arange(chassis)
-    row[:, :, own_row, own_row] = 0
-    column[:, own_column, :, own_column] = 0
+    grid = price.reshape(-1, chassis, blades, price.shape[2])
+    row, column = grid[..., :blades], grid[..., blades : blades + chassis]
     along = row[:, :, :, None, :] + row.transpose(0, 2, 1, 3)[:, None, :, :, :]
     across = column[:, :, :, :, None] + column.transpose(0, 1, 3, 2)[:, :, None, :, :]
-    return np.asarray((along + across) / 2).reshape(price.shape)
-
-
-def _priced_ends_on_grid(
-    sides: tuple[int, int], price: Floats, slots: tuple[Ints, Ints], gates: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Return `InsideGroups.priced_ends` on grids: half a path along the row first, half last."""
-    chassis, blades = sides
-    pairs = price.reshape(-1, chassis, blades, chassis, blades)
-    row, column = np.einsum("gcbcd->gcbd", pairs), np.einsum("gcbdb->gcbd", pairs)
-    g, (c, b) = slots[0], np.divmod(slots[1], blades)
-    leaving = row[g, c, b][:, :, None, :] + column[g, c].swapaxes(2, 3)
-    leaving += column[g, c, b][:, :, :, None] + row[g, :, b]
-    entering = row[g, c, :, b][:, :, None, :] + column[g, :, :, c]
-    entering += column[g, :, b, c][:, :, :, None] + row[g, :, :, b]
-    shape = *slots[1].shape, chassis * blades
-    ways = gates.reshape(*gates.shape[:2], chassis, blades)
     size = chassis * blades
-    to_blades = product(gates, row.reshape(-1, size, blades))
-    to_chassis = product(gates, column.reshape(-1, size, chassis))
-    turned = ways.swapaxes(2, 3).reshape(gates.shape).swapaxes(1, 2)
-    from_chassis = product(column.reshape(-1, chassis, size), turned)
-    along = row.swapaxes(1, 2).reshape(-1, blades, size)
-    from_blades = product(along, gates.swapaxes(1, 2))
-    passing = product(to_blades, ways.sum(axis=2).swapaxes(1, 2))
-    passing += product(to_chassis, ways.sum(axis=3).swapaxes(1, 2))
-    passing += product(ways.sum(axis=3), from_chassis) + product(ways.sum(axis=2), from_blades)
-    return leaving.reshape(shape) / 2, entering.reshape(shape) / 2, passing / 2
+    return np.asarray((along + across) / 2).reshape(-1, size, size)

@@ -271,9 +271,11 @@ class Loads:
         --------
         >>> import numpy as np
         >>> from placement.network import Demand, loads
+        >>> from placement.traffic import Traffic
         >>> from placement.specs import parse_spec
         >>> m = parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1,injection=10")
-        >>> loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 1e9)).by_class()["injection"]
+        >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 1e9))
+        >>> loads(m, demand).by_class()["injection"]
         0.1
         """
         seconds, kinds = self.seconds(), self.channels.kinds

@@ -165,17 +165,19 @@ def _ends(grid: Grid, axis: int, position: Ints) -> tuple[Ints, Ints]:
 
 
 def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:
-    """Return the cost by (ring, start, end), flat."""
+    """Return the cost by (ring, start, end), flat; most rings have no price at all."""
     spots, extent = grid.spots(axis), grid.extents[axis]
-    sums = np.zeros((2, len(spots), 2 * extent + 1))
+    out = np.zeros((len(spots), extent, extent))
+    priced = np.flatnonzero(price[:, spots].any(axis=(0, 2)))
+    sums = np.zeros((2, len(priced), 2 * extent + 1))
     for way in (0, 1):
-        np.cumsum(np.tile(price[way][spots], 2), axis=1, out=sums[way, :, 1:])
+        np.cumsum(np.tile(price[way][spots[priced]], 2), axis=1, out=sums[way, :, 1:])
     start, end = np.indices((extent, extent))
     plus, minus = rings.steps(start, end, extent)
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     up = sums[0][:, start + plus] - sums[0][:, start]
-    found: Floats = up + sums[1][:, last] - sums[1][:, last - minus]
-    return found.ravel()
+    out[priced] = up + sums[1][:, last] - sums[1][:, last - minus]
+    return out.ravel()
 
 
 def _on_fattree(machine: Machine, price: Floats) -> PathCosts | None:

@@ -15,10 +15,10 @@ from itertools import product
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.machine import Machine
 from placement.network import shortest_paths
-from placement.network.demand import Demand, Everyone, Messages
-from placement.network.lines import product_over_lines
+from placement.network.demand import Demand
 from placement.network.model import Channels, from_links
 from placement.network.rails import no_path, rails_of
 from placement.network.shortest_paths import Graph
@@ -26,6 +26,7 @@ from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import components, summed
 from placement.topologies import links, router_coords
 from placement.topologies.bundles import refuse_many
+from placement.traffic import Traffic
 
 __all__ = ["channels", "graph", "hops", "loads", "next_channel", "stop_at_switches"]
 
@@ -112,9 +113,10 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     Examples
     --------
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=1,leaves=3,spines=2")
-    >>> one = Demand.pairs(m, np.array([0]), np.array([2]), 8.0)
+    >>> one = Demand.of(m, Traffic.of(np.array([0]), np.array([2]), 8.0))
     >>> for routing in ("shortest", "single"):
     ...     load = loads(m, one, routing)
     ...     [(n, x) for n, x in zip(channels(m).names().tolist(), load.tolist()) if x]
@@ -160,43 +162,41 @@ def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Flo
     column = np.full(len(machine), -1, dtype=np.int64)
     column[nodes] = np.arange(len(nodes))
     out = np.zeros((routers, len(nodes)))
-    for part in demand.nodewise:
-        if isinstance(part, Messages):
-            _add_messages(machine, part, column, out)
-        else:
-            _add_all_to_alls(machine, part, column, out)
+    _add_flows(machine, demand.nodewise, column, out)
+    if len(demand.nodewise.all_to_alls):
+        _add_all_to_alls(machine, demand.nodewise.all_to_alls, column, out)
     return out
 
 
-def _add_messages(machine: Machine, part: Messages, column: Ints, out: Floats) -> None:
-    """Add what messages send from the switches of a node to the nodes of some columns."""
-    rows = np.flatnonzero(column[part.b] >= 0)
-    a, b, amount = part.a[rows], part.b[rows], part.amount[rows]
-    for i, _, share in rails_of(machine).shares(a, b):
+def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) -> None:
+    """Add what listed flows send from the switches of a node to the nodes of some columns."""
+    flows = traffic.some(column[traffic.target] >= 0)
+    for i, _, share in rails_of(machine).shares(flows.source, flows.target):
         sent = np.flatnonzero(share)
-        key = machine.router[a[sent], i].astype(np.int64) * out.shape[1] + column[b[sent]]
-        out += summed(key, (amount * share)[sent], out.size).reshape(out.shape)
+        place = machine.router[flows.source[sent], i].astype(np.int64)
+        key = place * out.shape[1] + column[flows.target[sent]]
+        out += summed(key, (flows.bytes * share)[sent], out.size).reshape(out.shape)
 
 
-def _add_all_to_alls(machine: Machine, part: Everyone, column: Ints, out: Floats) -> None:
+def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:
     """Add the same of all-to-alls; a node sends nothing to itself."""
-    rails = rails_of(machine)
-    entry, k = np.nonzero(rails.part[part.row] >= 0)
-    place = machine.router[part.row[entry], k].astype(np.int64)
-    each = part.ranks[entry] / rails.alike[part.row[entry], k]
-    kind, to = rails.kind[part.row], column[part.row]
-    where = rails.part[part.row[entry], k]
+    rails, row = rails_of(machine), lines.end
+    entry, k = np.nonzero(rails.part[row] >= 0)
+    place = machine.router[row[entry], k].astype(np.int64)
+    each = lines.weight[entry] / rails.alike[row[entry], k]
+    kind, to = rails.kind[row], column[row]
+    where = rails.part[row[entry], k]
     for a, b in product(np.unique(kind).tolist(), repeat=2):
         takes = np.flatnonzero((to >= 0) & (kind == b))
-        right = part.line[takes], to[takes], part.ranks[takes]
+        right = lines.line[takes], to[takes], lines.weight[takes]
         for shared, share in rails.between(a, b).items():
             sends = np.flatnonzero((where == shared) & (kind[entry] == a))
-            left = part.line[entry[sends]], place[sends], each[sends]
-            scale = np.full(int(part.line[-1]) + 1, part.amount * share)
-            out += product_over_lines(left, right, scale, *out.shape)
+            left = lines.line[entry[sends]], place[sends], each[sends]
+            out += product_over_lines(left, right, lines.scale * share, *out.shape)
     both = np.flatnonzero(to[entry] >= 0)
-    row, key = entry[both], place[both] * out.shape[1] + to[entry[both]]
-    own = part.amount * part.ranks[row] ** 2 / rails.count[part.row[row]]
+    own_entry, key = entry[both], place[both] * out.shape[1] + to[entry[both]]
+    ranks, size = lines.weight[own_entry], lines.scale[lines.line[own_entry]]
+    own = size * ranks**2 / rails.count[row[own_entry]]
     out -= summed(key, own, out.size).reshape(out.shape)
     np.maximum(out, 0.0, out=out)
 

@@ -24,10 +24,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from placement.all_to_alls import match_lines
 from placement.machine import Machine
 from placement.network import rings, shortest_paths
 from placement.network.demand import Demand
-from placement.network.lines import match_lines
 from placement.network.model import Channels
 from placement.network.shortest_paths import Graph, graph_of
 from placement.network.torus_grid import Grid, grid_of
@@ -110,9 +110,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     --------
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:4")
-    >>> loads(m, Demand.complete(m, np.arange(4), 1, 1.0)).tolist()
+    >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
     [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
     """
     grid = grid_of(machine)
@@ -271,7 +272,7 @@ def _wide(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
     for line in np.flatnonzero(~narrow).tolist():
         rows = slice(start[line], start[line + 1])
         weight = np.zeros(grid.size)
-        weight[grid.position[lines.router[rows]]] = lines.weight[rows]
+        weight[grid.position[lines.end[rows]]] = lines.weight[rows]
         yield weight, float(lines.scale[line])
 
 
@@ -285,7 +286,7 @@ def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floa
     for entry, target in match_lines(lines.line[chosen], start):
         source = chosen[entry]
         amount = lines.scale[lines.line[source]] * lines.weight[source] * lines.weight[target]
-        yield lines.router[source], lines.router[target], amount
+        yield lines.end[source], lines.end[target], amount
 
 
 def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.network.demand import Demand
 from placement.network.group_ways import GroupWays
-from placement.network.lines import Lines, product_over_lines
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
 
@@ -49,7 +49,7 @@ class Places(NamedTuple):
 
     Attributes
     ----------
-    inside : float64 (m, q, q)
+    inside : float64 (m, q, lanes)
         Channels inside groups.
     out, back : float64 (n, m)
         Links from a touched group to another one, and from that to the touched one.
@@ -70,6 +70,8 @@ class Places(NamedTuple):
 
     def powers(self, exponent: int) -> Places:
         """Return powers of two of shares of the largest: 1, 2, 4, 8 and so on."""
+        if exponent == 1:
+            return self
         top = self.largest or 1.0
         found = Places(*(table / top for table in self))
         for _ in range(exponent.bit_length() - 1):
@@ -100,7 +102,8 @@ class TouchedRouters:
     Parameters
     ----------
     ways : GroupWays
-    demand : Demand
+    router : int64 (k,)
+        The routers, ascending.
 
     Attributes
     ----------
@@ -112,11 +115,7 @@ class TouchedRouters:
         Row in tables (n · w, …) of each router of the machine that is touched.
     """
 
-    def __init__(self, ways: GroupWays, demand: Demand) -> None:
-        touched = np.zeros(len(ways.unit), dtype=bool)
-        for routers in (demand.source, demand.target, demand.within.router):
-            touched[routers] = True
-        router = np.flatnonzero(touched)
+    def __init__(self, ways: GroupWays, router: Ints) -> None:
         router = router[np.argsort(ways.unit[router], kind="stable")]
         self.units, group = np.unique(ways.unit[router], return_inverse=True)
         here = np.zeros((len(self.units), ways.groups.width), dtype=bool)
@@ -127,7 +126,11 @@ class TouchedRouters:
         self.places = np.argsort(~here, axis=1, kind="stable")[:, : self.width]
         self.row = np.zeros(len(ways.unit), dtype=np.int64)
         self.row[router] = group * self.width + slot
-        self.router = router
+
+    @classmethod
+    def of(cls, ways: GroupWays, demand: Demand) -> TouchedRouters:
+        """Return the routers of a demand."""
+        return cls(ways, demand.routers_used())
 
     def listed(self, demand: Demand) -> tuple[Ints, Ints, Floats]:
         """Return the rows of all pairs of routers that exchange bytes, those of lines too."""
@@ -136,7 +139,7 @@ class TouchedRouters:
         if not len(lines):
             return source, target, demand.amount
         size = len(self.units) * self.width
-        side = lines.line, self.row[lines.router], lines.weight
+        side = lines.line, self.row[lines.end], lines.weight
         table = product_over_lines(side, side, lines.scale, size, size)
         table[np.diag_indices(size)] = 0
         np.add.at(table, (source, target), demand.amount)
@@ -165,10 +168,10 @@ class TouchedRouters:
             np.maximum(inner, 0.0).reshape(count, width, width) * others,
         )
 
-    def _split_lines(self, lines: Lines) -> tuple[Floats, Floats]:
+    def _split_lines(self, lines: AllToAlls) -> tuple[Floats, Floats]:
         """Return what all-to-alls send to each group, and to each router of a group."""
         count, width = len(self.units), self.width
-        row = self.row[lines.router]
+        row = self.row[lines.end]
         unit, slot = np.divmod(row, width)
         left, right = ((lines.line, end, lines.weight) for end in (row, unit))
         both = product_over_lines(left, right, lines.scale, count * width, count)
@@ -182,6 +185,9 @@ class TouchedRouters:
 class TouchedGroups:
     """Loads of the groups that a demand touches, and of some others.
 
+    Ways inside a touched group begin and end at sets of its routers: at each of the touched
+    ones, at the gates to each group that is looked at, and at all together, where detours turn.
+
     Parameters
     ----------
     ways : GroupWays
@@ -194,30 +200,40 @@ class TouchedGroups:
         self.ways, self.routers = ways, routers
         units, groups, count = routers.units, ways.groups, len(routers.units)
         self.members = np.concatenate([units, thirds])
-        self.shape = groups.shape[ways.home[self.members]]
         self.joins = ways.joins[np.ix_(units, self.members)]
+        apart = 1 - self.joins
+        apart[:, :count][np.diag_indices(count)] = 0
+        self.lacking = np.flatnonzero(apart.any(axis=1))
+        self.apart: Floats = apart[self.lacking]
         self.each = ways.each[np.ix_(units, units)]
-        self.to_touched = ways.gates[np.ix_(self.members, units)]
-        self.to_all = ways.gates[np.ix_(units, self.members)]
-        self.times = np.ones(len(self.members))
+        to_all = ways.gates[np.ix_(units, self.members)]
+        self.times = np.ones(len(thirds))
         self.weight = self.joins
         untouched = np.ones(ways.count, dtype=bool)
         untouched[units] = False
-        if len(thirds) and len(thirds) < untouched.sum():
-            linked = ways.joins[units][:, untouched].sum(axis=1)
-            rest = ways.gates[units].sum(axis=1) - self.to_all[:, :count].sum(axis=1)
+        sampled = len(thirds) < untouched.sum()
+        linked = ways.joins[units][:, untouched].sum(axis=1)
+        self.alike = len(thirds) > 0 and (sampled or ways.all_linked)
+        if self.alike:  # all third groups have the same bytes, and the mean of their gates
+            rest = ways.gates[units].sum(axis=1) - to_all[:, :count].sum(axis=1)
             mean = rest / np.maximum(linked, 1.0)[:, None]
-            self.to_all[:, count:] = mean[:, None, :]
+            to_all = np.concatenate([to_all[:, :count], mean[:, None, :]], axis=1)
+        if len(thirds) and sampled:
             self.weight = self.joins.copy()
             self.weight[:, count:] = (linked / len(thirds))[:, None]
-            self.times[count:] = untouched.sum() / len(thirds)
-        place = routers.places
-        self.slots = np.arange(count)[:, None], place
-        self.pairs = np.arange(count)[:, None, None], place[:, :, None], place[:, None, :]
-        self.ranks = np.arange(routers.width)[None, :, None]
+            self.times[:] = untouched.sum() / len(thirds)
         detour = ways.detour[ways.home[units]]
-        self.near = detour[self.pairs]
-        self.around = (detour[self.slots] > 0).astype(np.float64)
+        place = routers.places
+        self.near = detour[np.arange(count)[:, None, None], place[:, :, None], place[:, None, :]]
+        here = np.zeros((count, routers.width, groups.width))
+        here[np.arange(count)[:, None], np.arange(routers.width), place] = 1.0
+        around = np.any(detour > 0, axis=1, keepdims=True).astype(np.float64)
+        every = np.concatenate([to_all, here, around], axis=1)
+        shape = groups.shape[ways.home[self.members]]
+        self.ends = groups.local.ends(shape[:count], every)
+        self.passing = groups.local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
+        self.gates = slice(0, to_all.shape[1])
+        self.here = slice(to_all.shape[1], to_all.shape[1] + routers.width)
 
     def load(self, total: Split, minimal: Split) -> Places:
         """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.
@@ -226,57 +242,85 @@ class TouchedGroups:
         ----------
         total, minimal : Split
         """
-        count, each = len(self.each), self.each
+        count, members = len(self.each), len(self.members)
+        gates, here = self.gates, self.here
         over = total.away - minimal.away
-        crossing = over.sum(axis=1) * each
-        away = self._to_thirds(over * each[:, None, :])
+        crossing = over.sum(axis=1) * self.each
+        away = self._to_thirds(over * self.each[:, None, :])
         away[:, :, :count] += minimal.away
-        home = self._to_thirds((total.home - minimal.home) * each.T[:, None, :])
+        home = self._to_thirds((total.home - minimal.home) * self.each.T[:, None, :])
         home[:, :, :count] += minimal.home
         between = minimal.away.sum(axis=1)
-        out = product(crossing, self.joins) * self.joins
-        back = product(crossing.T, self.joins) * self.joins
+        out = self._over_links(crossing) * self.joins
+        back = self._over_links(crossing.T) * self.joins
         whole = out[:, :count] + back[:, :count].T + between
         out[:, :count], back[:, :count] = whole, whole.T
-        flow = product(product(self.to_touched.transpose(0, 2, 1), crossing), self.to_touched)
-        leaving, entering = product(away, self.to_all), product(home, self.to_all)
-        if total.inner.any():
-            kept = (total.inner - minimal.inner) * self.near
-            leaving += kept.sum(axis=2)[:, :, None] * self.around
-            entering += kept.sum(axis=1)[:, :, None] * self.around
-            flow[self.pairs] += minimal.inner - 2 * kept
-        flow[self.slots] += leaving
-        to = flow.transpose(0, 2, 1)
-        to[self.slots] += entering
-        inside = self.ways.groups.local.carry(self.shape, flow)
+        kept = (total.inner - minimal.inner) * self.near
+        sent = np.zeros((count, here.stop + 1, here.stop + 1))
+        sent[:, :count, :count] = crossing
+        sent[:, here, gates] = self._by_gates(away)
+        sent[:, gates, here] = self._by_gates(home).swapaxes(1, 2)
+        sent[:, here, here] = minimal.inner - 2 * kept
+        sent[:, here, -1], sent[:, -1, here] = kept.sum(axis=2), kept.sum(axis=1)
+        local = self.ways.groups.local
+        inside = local.carry_between(self.ends, sent)
+        if members > count:
+            passing = np.broadcast_to(crossing, (members - count, count, count))
+            inside = np.concatenate([inside, local.carry_between(self.passing, passing)])
         return Places(inside, out, back)
+
+    def _by_gates(self, table: Floats) -> Floats:
+        """Return what goes to each member by the gates that it goes to."""
+        if not self.alike:
+            return table
+        count = len(self.each)
+        rest = table[..., count:].sum(axis=-1, keepdims=True)
+        return np.concatenate([table[..., :count], rest], axis=-1)
 
     def _to_thirds(self, sent: Floats) -> Floats:
         """Return what is sent to far groups by the third groups on the way."""
-        found: Floats = product(sent, self.joins) * self.weight[:, None, :]
+        found: Floats = self._over_links(sent) * self.weight[:, None, :]
         return found
+
+    def _over_links(self, table: Floats) -> Floats:
+        """Return ``table @ joins``: what all touched groups have that are linked to each member.
+
+        Nearly all are, so what those have that are not is taken away from the sum of all.
+        """
+        count, members = len(self.each), len(self.members)
+        found: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
+        found[..., :count] -= table
+        if len(self.lacking):
+            found -= product(table[..., self.lacking], self.apart)
+        return np.maximum(found, 0.0, out=found)
+
+    def _over_members(self, table: Floats) -> Floats:
+        """Return ``table @ joins.T``: what all members have that are linked to each group."""
+        found: Floats = table.sum(axis=-1, keepdims=True) - table[..., : len(self.each)]
+        if len(self.lacking):
+            found[..., self.lacking] -= product(table, self.apart.T)
+        return np.maximum(found, 0.0, out=found)
 
     def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
         """Return what weights on channels make of minimal ways, and of the others."""
-        count = len(self.each)
-        local = self.ways.groups.local
-        leaving, entering, passing = local.priced_ends(
-            self.shape, weight.inside, self.slots, self.to_touched
-        )
-        gates = self.to_all.transpose(0, 2, 1)
-        away, home = product(leaving, gates), product(entering, gates)
+        count, members, here = len(self.each), len(self.members), self.here
+        gate = np.minimum(np.arange(members), self.gates.stop - 1)
+        local, each = self.ways.groups.local, self.each
+        cost = local.price_between(self.ends, weight.inside[:count])
+        away, home = cost[:, here][..., gate], cost[:, gate][..., here].swapaxes(1, 2)
         across = (weight.out[:, :count] + weight.back[:, :count].T) / 2
-        direct = leaving[np.arange(count)[:, None, None], self.ranks, self.pairs[2]]
+        direct = cost[:, here, here]
         minimal = Weights(away[:, :, :count], home[:, :, :count], across, direct)
-        each, joins = self.each, self.joins.T
-        both = product(weight.out * self.weight, joins)
-        both += product(weight.back * self.weight, joins).T
-        both += np.tensordot(self.times, passing, 1)
-        first = np.einsum("gsp,gsp->gs", leaving, self.around)[:, :, None]
-        second = np.einsum("gsp,gsp->gs", entering, self.around)[:, None, :]
+        both = self._over_members(weight.out * self.weight)
+        both += self._over_members(weight.back * self.weight).T
+        both += cost[:, :count, :count].sum(axis=0)
+        if members > count:
+            passing = local.price_between(self.passing, weight.inside[count:])
+            both += np.tensordot(self.times, passing, 1)
+        first, second = cost[:, here, -1:], cost[:, -1:, here]
         others = Weights(
-            product(away * self.weight[:, None, :], joins) * each[:, None, :],
-            product(home * self.weight[:, None, :], joins) * each.T[:, None, :],
+            self._over_members(away * self.weight[:, None, :]) * each[:, None, :],
+            self._over_members(home * self.weight[:, None, :]) * each.T[:, None, :],
             both * each,
             (first + second - 2 * direct) * self.near,
         )

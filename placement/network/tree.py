@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.network import switches
-from placement.network.demand import Demand, Messages
+from placement.network.demand import Demand
 from placement.network.rails import no_path
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
@@ -86,9 +86,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
     --------
     >>> import numpy as np
     >>> from placement.network.demand import Demand
+    >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("tree:2x2,bw=5")
-    >>> loads(m, Demand.complete(m, np.arange(4), 1, 1.0)).tolist()
+    >>> loads(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))).tolist()
     [4.0, 4.0, 4.0, 4.0]
     """
     forest = forest_of(machine)
@@ -113,17 +114,15 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
 
 def _beyond_switch(leaf: Ints, demand: Demand) -> tuple[Floats, Floats]:
     """Return the bytes that each node sends to, and receives from, nodes of other switches."""
-    sent, received = np.zeros(len(leaf)), np.zeros(len(leaf))
-    for part in demand.nodewise:
-        if isinstance(part, Messages):
-            far = leaf[part.a] != leaf[part.b]
-            for total, end in ((sent, part.a), (received, part.b)):
-                total += summed(end[far], part.amount[far], len(leaf))
-            continue
-        whole = summed(part.line, part.ranks)[part.line]
-        _, unit = np.unique(part.line * demand.routers + leaf[part.row], return_inverse=True)
-        others = whole - summed(unit, part.ranks)[unit]
-        both = summed(part.row, part.amount * part.ranks * others, len(leaf))
+    traffic, lines = demand.nodewise, demand.nodewise.all_to_alls
+    far = traffic.some(leaf[traffic.source] != leaf[traffic.target])
+    ends = far.source, far.target
+    sent, received = (summed(end, far.bytes, len(leaf)) for end in ends)
+    if len(lines):
+        total = summed(lines.line, lines.weight)[lines.line]
+        _, unit = np.unique(lines.line * demand.routers + leaf[lines.end], return_inverse=True)
+        others = total - summed(unit, lines.weight)[unit]
+        both = summed(lines.end, lines.scale[lines.line] * lines.weight * others, len(leaf))
         sent, received = sent + both, received + both
     return sent, received
 
@@ -190,7 +189,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     forest = forest_of(machine)
     if forest is not None and joined_above(machine):
         roots = len(np.unique(forest.ancestor[0]))
-        return (f"nothing listed joins the {roots} top switches: no limit is known above them",)
+        return (f"nothing listed joins the {roots} top switches: no bandwidth is known above them",)
     if forest is not None or routing == "single":
         return ()
     return (
@@ -268,8 +267,8 @@ def _refuse_apart(machine: Machine, forest: Forest, demand: Demand) -> None:
     if len(rows):
         _refuse_ends(machine, forest, demand.source[rows[:1]], demand.target[rows[:1]])
     lines = demand.within
-    first = lines.router[np.searchsorted(lines.line, lines.line)]
-    _refuse_ends(machine, forest, first, lines.router)
+    first = lines.end[np.searchsorted(lines.line, lines.line)]
+    _refuse_ends(machine, forest, first, lines.end)
 
 
 def joined_above(machine: Machine) -> bool:

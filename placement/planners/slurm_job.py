@@ -64,7 +64,6 @@ class Job:
         Node weights; Slurm takes low ones first.
     cpus : int64 (n,)
         CPUs of each node, 1 everywhere where they are equal or unknown.
-    contiguous : bool
     """
 
     count: int
@@ -72,7 +71,6 @@ class Job:
     must: Mask
     weight: Ints
     cpus: Ints
-    contiguous: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,15 +143,13 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
         must=must[order],
         weight=(ones if weight is None else weight)[order],
         cpus=cores[order],
-        contiguous=request.contiguous,
     )
     for few in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
         found = pick(replace(job, free=job.free & ((job.cpus > few) | job.must)))
         if found is not None:
             return order[np.sort(found)]
     free = int(request.free.sum())
-    why = "no run of consecutive nodes is" if request.contiguous else "no top switch is"
-    hint = "leave --contiguous out" if request.contiguous else "Slurm starts no job across several"
+    why, hint = "no top switch is", "Slurm starts no job across several"
     if slurm_switches(machine).kind == "block":
         why, hint = (
             "no block is",
@@ -177,7 +173,7 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does without a topology plugin: runs of consecutive free nodes.
 
     The run of equal weight that is enough and tightest, else the largest run
-    and so on; with ``request.contiguous`` one run that is enough. Equal to the real
+    and so on. Equal to the real
     slurmctld's allocations on random occupancies with holes and node weights.
 
     Raises
@@ -227,24 +223,11 @@ class _Runs:
 def pick(job: Job) -> Ints | None:
     """Return the nodes that Slurm takes, None where the job would wait."""
     must = job.must
-    if job.contiguous and must.any():  # all nodes between required ones are required, too
-        at = np.flatnonzero(must)
-        must = np.zeros_like(must)
-        must[at[0] : at[-1] + 1] = True
-        if not job.free[must].all() or int(must.sum()) > job.count:
-            return None
     chosen = [np.flatnonzero(must)]
     left = job.count - len(chosen[0])
     if left <= 0:
         return chosen[0]
     runs = _runs(job, must)
-    if job.contiguous:
-        every = np.arange(len(runs.size))
-        offered = np.flatnonzero(runs.required >= 0)[:1] if must.any() else every
-        best = _best(job, runs, offered, left)
-        if best < 0 or runs.size[best] < left:
-            return None  # the walk does not end at one that is enough
-        return np.concatenate([*chosen, _take(job, runs, best, left)])
     stretches = _stretches(runs)
     while left > 0:
         if not stretches:
@@ -253,7 +236,7 @@ def pick(job: Job) -> Ints | None:
         able = [  # while none is enough only the first can be the best
             alike if runs.size[alike].max() >= left else alike[:1] for alike in lightest
         ]
-        best = _best(job, runs, np.sort(np.concatenate(able)), left)
+        best = _best(runs, np.sort(np.concatenate(able)), left)
         chosen.append(_take(job, runs, best, left))
         left -= len(chosen[-1])
         for classes in stretches:
@@ -270,14 +253,11 @@ def _runs(job: Job, must: Mask) -> _Runs:
     if must.any():
         first, last, required = _cut_at_required(job, must, nodes).T
     else:
-        cut = np.diff(nodes, prepend=-2) != 1
-        if not job.contiguous:
-            cut |= np.diff(weight, prepend=0) != 0
+        cut = (np.diff(nodes, prepend=-2) != 1) | (np.diff(weight, prepend=0) != 0)
         first = np.flatnonzero(cut)
         last = np.append(first[1:], len(nodes))[: len(first)]
         required = np.full(len(first), -1, dtype=np.int64)
     cpus = np.add.reduceat(job.cpus[nodes], first) if len(first) else first
-    # A contiguous run may mix weights; Slurm remembers its last node's.
     return _Runs(nodes, first, last, required, weight[last - 1], cpus, last - first)
 
 
@@ -301,7 +281,7 @@ def _cut_at_required(job: Job, must: Mask, nodes: Ints) -> Ints:
     for node, is_must, its_weight, place in zip(*(c.tolist() for c in columns), strict=True):
         if node != before + 1:
             weight, required, size = -1, -1, 0
-        elif not job.contiguous and weight not in (-1, its_weight):
+        elif weight not in (-1, its_weight):
             required = -1
             weight, size = (0, 0) if size else (weight, 0)
         before = node
@@ -335,7 +315,7 @@ def _cut(runs: Ints, column: Ints) -> list[Ints]:
     return parts if len(runs) else []
 
 
-def _best(job: Job, runs: _Runs, offered: Ints, left: int) -> int:
+def _best(runs: _Runs, offered: Ints, left: int) -> int:
     """Walk the runs as Slurm does and return the one it takes, -1 for none."""
     best, best_weight, best_cpus, best_enough, best_required = -1, 0, 0, False, False
     columns = (offered, runs.weight[offered], runs.cpus[offered])
@@ -348,7 +328,6 @@ def _best(job: Job, runs: _Runs, offered: Ints, left: int) -> int:
             best < 0
             or weight < best_weight
             or (required and not best_required)
-            or (job.contiguous and enough and not best_enough)
             or (weight == best_weight and (tighter or larger))
         ):
             best, best_weight, best_cpus = run, weight, cpus

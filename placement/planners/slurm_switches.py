@@ -25,7 +25,6 @@ from placement.planners.slurm_job import (
     Pool,
     choose,
     lightest_that_fit,
-    pick,
     switches_in_node_order,
 )
 from placement.scheduler.switches import forest_roots, subtree_sums
@@ -46,8 +45,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does under topology/tree: few leaf switches, best fit first.
 
     The switches are the machine's topology.conf or those of
-    `placement.scheduler.switches.slurm_switches`. With ``request.contiguous`` Slurm
-    ignores them and looks for one run of consecutive nodes. Equal to the real
+    `placement.scheduler.switches.slurm_switches`. Equal to the real
     slurmctld's allocations on random occupancies, weights and (uneven,
     disjoint) trees.
 
@@ -76,7 +74,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
 def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does with TopologyParam=Dragonfly: one leaf, else spread over all.
 
-    Switches, ``request.contiguous`` and errors are as in `slurm_tree`.
+    Switches and errors are as in `slurm_tree`.
 
     Examples
     --------
@@ -97,8 +95,6 @@ def _choose_on_switches(
 ) -> Ints:
     """Let `walk` choose on the machine's switches, `leaf_of` in Slurm's node order."""
     tree = switches_in_node_order(machine)
-    if request.contiguous:
-        return choose(machine, request, pick)
     return choose(machine, request, lambda job: walk(job, tree))
 
 

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Mask, Strs
 
-__all__ = ["Availability", "availability", "counts_of", "promised_rows", "states_of"]
+__all__ = ["Availability", "availability", "counts_of", "is_down", "promised_rows", "states_of"]
+
+#: How the words begin of nodes that are out of order.
+_DOWN = (
+    "down", "fail", "off", "admindown", "unknown", "noresp", "disabled", "halt", "unavail",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +156,17 @@ def promised_rows(
     jobs = ", ".join(waiting[:4]) + (" …" if len(waiting) > 4 else "")
     left_out = counted(int(promised.sum()), "idle node")
     return promised, f"{left_out} left out, which pending jobs name ({jobs})"
+
+
+def is_down(word: str) -> bool:
+    """Return whether a state's word says that a node is out of order.
+
+    Examples
+    --------
+    >>> [is_down(word) for word in ("down*", "drained", "allocated", "unavail")]
+    [True, False, False, True]
+    """
+    return word.startswith(_DOWN)
 
 
 def states_of(machine: Machine) -> Strs:

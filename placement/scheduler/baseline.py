@@ -78,6 +78,8 @@ def baseline_of(
 def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     """Return the choice of the Slurm that says this of itself."""
     plugin = config.get("TopologyPlugin", "").removeprefix("topology/") or "none"
+    if machine.switches is not None and "scontrol show topology" in machine.sources:
+        plugin = machine.switches.kind  # a partition's own, which the setting does not know of
     dragonfly = "dragonfly" in config.get("TopologyParam", "").lower().split(",")
     known = dict(_PLUGINS)
     if machine.switches is not None and machine.switches.kind == "block":

@@ -20,7 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["MAX_BYTES", "parse_site", "read_site"]
+__all__ = ["MAX_BYTES", "parse_site", "read_site", "read_tables"]
 
 T = TypeVar("T")
 
@@ -46,17 +46,28 @@ def read_site(source: str) -> Site | Overlay:
         Where the file cannot be read or says something wrong: one line with
         file, line and key.
     """
+    return parse_site(_text(source), source)
+
+
+def read_tables(source: str) -> dict[str, Any]:
+    """Read a TOML file as it stands.
+
+    Raises
+    ------
+    SiteError
+        Where it cannot be read, or is not TOML.
+    """
+    return _tables(_text(source), source)
+
+
+def _text(source: str) -> str:
+    """Return the text of a file, refusing what is not a site file at first sight."""
     try:
         with open(source, "rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SiteError(f"{place(source)}: cannot read the site file: {reason}") from None
-    return parse_site(_text(raw, source), source)
-
-
-def _text(raw: bytes, source: str) -> str:
-    """Decode a file, refusing what is not a site file at first sight."""
     where = place(source)
     if len(raw) > MAX_BYTES:
         raise SiteError(f"{where}: larger than {MAX_BYTES} bytes, so it is not a site file")

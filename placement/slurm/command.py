@@ -18,6 +18,7 @@ __all__ = [
     "TIMEOUT",
     "Answer",
     "Deadline",
+    "NoSlurm",
     "ask",
     "clean_environment",
     "configuration",
@@ -35,6 +36,10 @@ _KEPT = (
     *("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT"),
     *("SLURM_SACK_SOCKET", "SLURM_SACK_KEY", "SLURM_SACK_JWKS"),
 )
+
+
+class NoSlurm(LaunchError):  # noqa: N818  # as its base says, which is what callers catch
+    """There is no Slurm on this host: no command, or no configuration."""
 
 
 def slurm_deadline() -> Deadline:
@@ -89,7 +94,7 @@ def ask(
     program = shutil.which(command[0])
     if program is None:
         hint = "load Slurm's module, run this on a login node, or plan from a dump"
-        raise LaunchError(f"{command[0]} is not on PATH", hint)
+        raise NoSlurm(f"{command[0]} is not on PATH", hint)
     answer = run_child(
         [program, *command[1:]],
         clean_environment(),
@@ -112,7 +117,7 @@ def _refuse_unreachable(answer: Answer, name: str) -> None:
     text = answer.messages.lower()
     if "configuration source" in text or "resolve_ctls" in text:
         hint = "run this on a login node, set SLURM_CONF, or plan from a dump"
-        raise LaunchError(f"{name} finds no Slurm configuration on this host", hint)
+        raise NoSlurm(f"{name} finds no Slurm configuration on this host", hint)
     signs = ("unable to contact slurm controller", "connection refused", "zero bytes were")
     if any(sign in text for sign in signs):
         hint = "try `scontrol ping`, or plan from a dump"

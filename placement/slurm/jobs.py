@@ -1,53 +1,39 @@
-"""Which jobs run where."""
+"""Which jobs run where, and which ran."""
 
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
-from placement.errors import LaunchError, NidmapError, printable
+from placement.accounting.record import JobRecord
+from placement.accounting.tables import read_table
+from placement.errors import LaunchError, NidmapError, ParseError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
 
-__all__ = ["RunningJob", "jobs_in", "running_jobs"]
+__all__ = ["accounted_jobs", "jobs_in", "running_jobs"]
 
 #: States of a job that holds its nodes.
 _HOLDING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING"}
 
+#: Seconds that the accounting database may take for a week of a busy machine.
+_ACCOUNTING = 60.0
+
+#: What is asked of the accounting, names that users write last.
+_COLUMNS = "JobID,User,Partition,State,Start,End,NodeList,JobName"
+
 _TEXT = re.compile(r"(\d+(?:[_+][0-9]+)?)\|(\S*)")
 
 
-@dataclass(frozen=True, slots=True)
-class RunningJob:
-    """A job that holds nodes.
-
-    Attributes
-    ----------
-    id : str
-        ``4711``.
-    nodes : NodeList
-    name, user : str
-        As the user wrote them: any characters, to be escaped wherever they
-        are shown. '' where only squeue's text could be had, which can be
-        forged by a job's name.
-    partition : str
-    """
-
-    id: str
-    nodes: NodeList
-    name: str = ""
-    user: str = ""
-    partition: str = ""
-
-
-def running_jobs() -> tuple[RunningJob, ...]:
+def running_jobs() -> tuple[JobRecord, ...]:
     """Ask Slurm which jobs hold which nodes.
 
     Returns
     -------
-    tuple of RunningJob
+    tuple of JobRecord
         By ``squeue --json``; where that is not to be had, ids and nodes only.
 
     Raises
@@ -61,7 +47,7 @@ def running_jobs() -> tuple[RunningJob, ...]:
     return _by_text(deadline) if found is None else found
 
 
-def jobs_in(text: str) -> tuple[RunningJob, ...] | None:
+def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
     """Return the jobs that hold nodes in what ``squeue --json`` printed.
 
     Parameters
@@ -71,7 +57,7 @@ def jobs_in(text: str) -> tuple[RunningJob, ...] | None:
 
     Returns
     -------
-    tuple of RunningJob or None
+    tuple of JobRecord or None
         None where the text is not a list of jobs.
 
     Raises
@@ -96,7 +82,7 @@ def jobs_in(text: str) -> tuple[RunningJob, ...] | None:
     return tuple(job for row in jobs if (job := _job(row)) is not None)
 
 
-def _job(row: dict[str, Any]) -> RunningJob | None:
+def _job(row: dict[str, Any]) -> JobRecord | None:
     """Read one job in the JSON of Slurm 22.05 or of 23.11 and later; None where it holds no node.
 
     Examples
@@ -111,14 +97,28 @@ def _job(row: dict[str, Any]) -> RunningJob | None:
     holding = any(isinstance(word, str) and word in _HOLDING for word in said)
     if not holding or not isinstance(listed, str) or not listed:
         return None
-    number = row.get("job_id")
-    if isinstance(number, dict):  # {"set": true, "number": 7}
-        number = number.get("number")
+    number = _number(row.get("job_id"))
     if not isinstance(number, int):
         raise LaunchError("squeue --json prints a job without an id")
+    begun = _number(row.get("start_time"))
+    start = float(begun) if isinstance(begun, (int, float)) and begun > 0 else math.nan
     words = [row.get(key) for key in ("name", "user_name", "partition")]
     name, user, partition = (word if isinstance(word, str) else "" for word in words)
-    return RunningJob(str(number), _nodes(listed), name, user, partition)
+    state = next((word for word in said if isinstance(word, str)), "")
+    return JobRecord(str(number), _nodes(listed), name, user, partition, start, state=state)
+
+
+def _number(value: Any) -> Any:
+    """Return a number as Slurm 22.05 writes it, and as 23.11 and later do.
+
+    Examples
+    --------
+    >>> _number(7), _number({"set": True, "infinite": False, "number": 7}), _number({"set": False})
+    (7, 7, None)
+    """
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set", True) and not value.get("infinite") else None
+    return value
 
 
 def _nodes(listed: str) -> NodeList:
@@ -128,7 +128,7 @@ def _nodes(listed: str) -> NodeList:
         raise LaunchError(f"squeue prints bad nodes: {error}") from None
 
 
-def _by_text(deadline: Deadline) -> tuple[RunningJob, ...]:
+def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
     """Ask for ids and nodes only: what a user can write is left out."""
     answer = ask(["squeue", "-h", "-a", "--states=R,CG,CF,S", "-o", "%i|%N"], deadline=deadline)
     jobs = []
@@ -139,5 +139,38 @@ def _by_text(deadline: Deadline) -> tuple[RunningJob, ...]:
         if not match:
             raise LaunchError(f"squeue printed {printable(line)!r}", "is it Slurm's own squeue?")
         if match[2]:
-            jobs.append(RunningJob(match[1], _nodes(match[2])))
+            jobs.append(JobRecord(match[1], _nodes(match[2])))
     return tuple(jobs)
+
+
+def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
+    """Ask Slurm's accounting for the jobs of all users that have had nodes.
+
+    Columns are parted by what nobody could have written into the name of a job.
+
+    Parameters
+    ----------
+    since : str
+        As ``sacct --starttime`` takes it: ``now-7days``, ``2024-05-01``.
+
+    Returns
+    -------
+    tuple of JobRecord
+        Those that ran at some time since then, and those that run.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down or slow, keeps no accounts, or prints what is not sacct's.
+    """
+    mark = f"<{os.urandom(8).hex()}>"
+    command = ["sacct", "--allusers", "--allocations", "--parsable2", f"--delimiter={mark}"]
+    command += [f"--starttime={since}", "--endtime=now", f"--format={_COLUMNS}"]
+    answer = ask(command, deadline=Deadline(_ACCOUNTING), fails=True)
+    if answer.code:
+        what = f"sacct failed (exit code {answer.code}): {answer.complaint or 'no message'}"
+        raise LaunchError(what, "`squeue --json | nidmap jobs -` judges the jobs that run now")
+    try:
+        return tuple(read_table(answer.output, "sacct", mark))
+    except ParseError as error:
+        raise LaunchError(f"sacct prints what is not its own: {error}") from None

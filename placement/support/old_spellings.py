@@ -15,14 +15,15 @@ _DUMPS = (
 _NOW = "web serve shows what is now, or with --from what sinfo and squeue printed to files"
 _JOB = "nidmap run --verify asks the ranks where they are, nidmap web serve shows a job's nodes"
 
+#: Commands that had the figures of a machine as options, and what each is behind ``-m`` now.
+_PREDICTING = ("plan", "order", "score", "predict", "compare", "run", "ab")
+_FIGURES = {
+    "routing": "adaptive", "latency": "US", "memory": "GBS", "process": "GBS",
+    "payload": "SHARE", "background-load": "GBS",
+}  # fmt: skip
+
 #: A command, or what of it has left, as it was typed -> what to use instead.
 GONE: dict[str, str] = {
-    f"machine export --format {name}": (
-        "dumps are read, not written; topology-conf and topology-yaml are what Slurm reads, "
-        "node-link, graphml and csv what other programs read"
-    )
-    for name in _DUMPS
-} | {
     "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
     "bench ab": "nidmap ab … -- srun -n 64 nidmap bench fft … measures arms in turn",
     "bench report": "-o FILE.csv and FILE.svg of bench and ab are its table and its picture",
@@ -55,8 +56,61 @@ GONE: dict[str, str] = {
     "plan --format affinity": "nodelist, lines and json name the nodes for any scheduler",
     "order --format mpijob": "hydra, openmpi and json name the node of each rank",
     "order --format kubernetes": "json has the nodes and the slot of each rank",
+    "minicray up --ecmp": "a mini-Cray has one way to each node, as routing=single",
+    "score --order-format": "--format names the format where the name of the file does not",
+    "predict --order-format": "--format names the format where the name of the file does not",
+    "plan --format json": "--json",
+    "order --format json": "--json",
+    "plan --contiguous": "a plan goes beside what Slurm does by itself",
+    "plan --baseline": "nidmap compare --baseline S sets plans beside another strategy",
+    "plan --mapping-limit": "nidmap order --mapping-limit N writes the order within another limit",
+    "ab --mapping-limit": "nidmap order --mapping-limit N -o FILE writes it for --order FILE",
+    "ab --higher-is-better": "--unit ns/day says that it is a rate",
+    "ab --seed": "the turns are drawn with one seed",
+    "calibrate --seed": "the nodes are drawn with one seed",
+    "web serve --streams": "256 viewers get changes as a stream, all others poll",
+    "minicray up --no-slurm": "--topology off",
+    "web serve --no-token": "--token none",
+    "web serve --plans": "calculations at once go by the cores",
+    "web export --width": "a picture is 1600 pixels wide; .svg has any size",
+    "order --relax": "--strategy hierarchical:relax",
+    "pattern show": "nidmap record show",
+    "preload build": "nidmap record build",
     "nidmap.record": "nidmap record -- mpiexec -n 8 python app.py does it",
 }
+for _name in ("alltoall", "stencil", "sort", "isx", "fft", "contention"):
+    GONE[f"bench {_name} --seed"] = "data are drawn with one seed"
+    GONE[f"bench {_name} --warmup"] = "one repetition comes before those that count"
+for _name in (
+    "site list", "site show", "site check", "machine show", "machine check", "nodes fold",
+    "nodes expand", "nodes free", "nodes info", "predict", "score",
+):  # fmt: skip
+    for _option in ("-o", "--output"):
+        GONE[f"{_name} {_option}"] = "> FILE keeps what is printed"
+for _command in _PREDICTING:
+    GONE[f"{_command} --grid"] = "--pattern stencil:GRID"
+for _command in ("plan", "run", "ab"):
+    GONE[f"{_command} --order-format"] = (
+        "the name of the file says the format: MPICH_RANK_ORDER, FILE.slots, FILE.hosts …"
+    )
+for _command in (
+    *_PREDICTING, "machine show", "machine export", "machine check", "nodes expand", "nodes fold",
+    "nodes free", "nodes info", "bench stencil", "bench fft", "bench contention", "calibrate",
+    "slurm install", "minicray up", "web export", "web serve",
+):  # fmt: skip
+    GONE[f"{_command} --links-down"] = "one more -m: -m links-down:FILE"
+    GONE[f"{_command} --prefer"] = "one more -m: -m prefer:last"
+for _name in _DUMPS:
+    GONE[f"machine export --format {_name}"] = (
+        "dumps are read, not written; topology-conf and topology-yaml are what Slurm reads, "
+        "node-link, graphml and csv what other programs read"
+    )
+for _command in _PREDICTING:
+    GONE[f"{_command} --first-contact"] = "ranks are taken for connected, an assumption"
+    for _name, _value in _FIGURES.items():
+        GONE[f"{_command} --{_name}"] = (
+            f"it is a figure of the machine: -m MACHINE,{_name}={_value}"
+        )
 
 
 def replacement(argv: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from rankmap.pattern import Pattern
 __all__ = ["Bound", "Copies", "bind", "copies_inside"]
 
 #: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
-NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun")
+NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun", "deepspeed")
 
 
 #: Ranks of which copies are worked out beside a prediction; more take longer than that.

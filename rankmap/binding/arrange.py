@@ -220,10 +220,10 @@ def _edges_inside(pattern: Pattern, order: Order) -> tuple[list[Array], Floats]:
     node, degree = order.node, np.zeros(len(order))
     kept = []
     for block in pattern.edges():
-        for ends in (block.a, block.b):
-            degree += np.bincount(ends, block.weight, len(degree))
-        same = node[block.a] == node[block.b]
-        kept.append((node[block.a[same]], block.a[same], block.b[same], block.weight[same]))
+        for ends in (block.source, block.target):
+            degree += np.bincount(ends, block.bytes, len(degree))
+        inside = block.some(node[block.source] == node[block.target])
+        kept.append((node[inside.source], inside.source, inside.target, inside.bytes))
     none = np.zeros(0, np.int64)
     columns = [np.concatenate([none, *column]) for column in zip(*kept, strict=True)] or [none] * 4
     by_node = np.argsort(columns[0], kind="stable")

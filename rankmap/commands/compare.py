@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from placement.commands.common import (
+    AdvancedCommand,
     kind_option,
-    machine_from,
-    machine_option,
     say,
     to_json,
     write_output,
 )
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
-from rankmap.commands.model import model_options, predictor
+from rankmap.commands.model import JobArguments, sent_options
 
 if TYPE_CHECKING:
     from rankmap.compare import Comparison
@@ -27,12 +26,9 @@ __all__ = ["compare"]
 SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html": "html"}
 
 
-@click.command()
-@machine_option
+@click.command(cls=AdvancedCommand)
+@sent_options
 @click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
-@click.option("--ppn", metavar="N[,N...]", default="1", help="Ranks a node; default 1.")
-@click.option("--pattern", metavar="P", help="alltoall, bcast, fft:64x64, stencil:24x24x16 …")
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @click.option(
     "--strategies", metavar="A,B", default="", help="Planners; default: auto and its candidates."
 )
@@ -45,15 +41,11 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
 @kind_option
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
-@model_options
 @click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
 @click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png, .html or text.")
 def compare(
-    specs: tuple[str, ...],
+    job: JobArguments,
     count: int,
-    ppn: str,
-    pattern: str | None,
-    grid: str | None,
     strategies: str,
     orders: str,
     source: str | None,
@@ -64,7 +56,6 @@ def compare(
     kind: str,
     as_json: bool,
     output: str | None,
-    **model: Any,
 ) -> None:
     """Compare ways to choose and order a job's nodes, by their predicted time.
 
@@ -80,18 +71,17 @@ def compare(
     \b
     nidmap compare -m shaheen2 -N 216 --pattern alltoall --bytes 1e6
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
-    nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
+    nidmap compare -m torus:8x8x8 -N 64 --pattern stencil:4x4x4 --strategies hilbert -o a.html
     """
     from placement.commands.candidates import candidates
     from placement.commands.plan import bar
     from placement.scheduler.baseline import baseline_of, live_baseline
     from rankmap.compare import compare_strategies
-    from rankmap.pattern.structured import name_pattern
+    from rankmap.predict import Predictor
 
-    wanted = name_pattern(pattern, grid)
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
-    machine = machine_from(specs)
-    asked = predictor(machine, wanted, ppn, model)
+    sent, machine = job.job(), job.machine()
+    asked = Predictor(machine, sent)
     offered = candidates(machine, count, source, exclude=exclude)
     with bar() as shown:
         found = compare_strategies(

@@ -1,4 +1,4 @@
-"""The options that several commands share: the job's nodes, its order, and what it sends.
+"""The options that several commands share: the job, its nodes, and its order.
 
 Those of the job's nodes, and those of its order, reach a command as one value
 each: `JobArguments` and `OrderArguments`.
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, machine_from, machine_option, say
+from placement.commands.common import advanced, among, machine_from, machine_option, say
 from placement.commands.sending import SENDING, sending_options
-from placement.errors import NidmapError
+from placement.errors import NidmapError, UsageError
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -24,26 +24,32 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.nodelist import NodeList
     from rankmap.order import Order
-    from rankmap.predict import Predictor
+    from rankmap.predict import Job
     from rankmap.slots import Slots
 
 __all__ = [
-    "JobArguments", "OrderArguments", "job_of", "job_options", "launcher_order",
-    "model_options", "order_options", "predictor",
+    "JobArguments", "OrderArguments", "job_options", "launcher_order", "order_options",
+    "sent_options",
 ]  # fmt: skip
 
 _JOB = (
     click.option(
-        "--nodes", metavar="LIST|FILE|-", help="The job's nodes; slots are numbered in their order."
+        "--nodes",
+        metavar="LIST|FILE|-",
+        help="The job's nodes, in the order of the slots; default: those of the job here.",
     ),
-    click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12."),
+    click.option(
+        "--ppn",
+        metavar="N[,N...]",
+        help="Ranks a node: 24 or 24,24,12; default: the job's here, else 1.",
+    ),
     click.option(
         "--pattern",
         metavar="P",
         shell_complete=among("pattern"),
         help="alltoall, stencil:24x24x16[,periodic], fft:64x64, bcast …",
     ),
-    click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID."),
+    sending_options,
 )
 
 
@@ -55,7 +61,9 @@ class JobArguments:
     nodes: str | None
     ppn: str | None
     pattern: str | None
-    grid: str | None
+    bytes: float | None
+    algorithm: str | None
+    background: str | None
 
     def machine(self) -> Machine:
         """Load the machine."""
@@ -63,42 +71,62 @@ class JobArguments:
 
     def named_pattern(self, needed: bool = True) -> str:
         """Return the pattern; '' where none is given and none needed."""
-        from rankmap.pattern.structured import name_pattern
+        if needed and not self.pattern:
+            raise UsageError("no pattern given", "use --pattern P")
+        return self.pattern or ""
 
-        return name_pattern(self.pattern, self.grid, needed)
+    def sending(self) -> dict[str, Any]:
+        """Return what else is said of what the job sends, as a `Job` takes it."""
+        said = {name: getattr(self, name) for name in SENDING}
+        return {name: value for name, value in said.items() if value is not None}
+
+    def job(self, needed: bool = True) -> Job:
+        """Return the job, its ranks as given."""
+        from rankmap.predict import Job
+
+        return Job(self.named_pattern(needed), self.ppn, **self.sending())
 
     def slots(self, machine: Machine) -> Slots:
         """Return the slots of the job on a machine.
 
-        Where no nodes are named those of the job that this runs in, else all free ones.
+        Where no nodes are named those of the job that this runs in, with the ranks that it was
+        asked for with, else all free ones.
         """
         from rankmap.slots import slots_of
 
         if self.nodes is None:
-            return slots_of(machine, _allocated_nodes(machine), self.ppn)
+            nodes, counts = _allocated_nodes(machine)
+            return slots_of(machine, nodes, self.ppn or counts)
         from placement.lists.pasted import read_list
 
         text, source = read_list(self.nodes, "--nodes")
         return slots_of(machine, text, self.ppn, source, repeats=source != "--nodes")
 
 
-def _allocated_nodes(machine: Machine) -> NodeList | None:
-    """Return the nodes of the job that this runs in; None outside of one, or of another machine."""
-    from rankmap.launch.allocation import allocation
+def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
+    """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
+    from rankmap.launch.allocation import job_here
 
     try:
-        job = allocation(os.environ)
-    except NidmapError:
-        return None
+        job = job_here(os.environ)
+    except NidmapError as error:
+        say(f"nidmap: the nodes of this job are not known: {error.message}")
+        return None, None
     if job is None or not set(job.nodes) <= set(machine.names.tolist()):
-        return None
+        return None, None
     say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes names others")
-    return job.nodes
+    counts = job.stated_counts()
+    return job.nodes, None if counts is None else counts.tolist()
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add machine, nodes, ranks and pattern; the command takes them as ``job``."""
+    """Add machine, nodes and what the job is; the command takes them as ``job``."""
     return machine_option(_gather_options(JobArguments, "job", _JOB, command))
+
+
+def sent_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what `job_options` adds, but for the nodes: they are to be chosen."""
+    return machine_option(_gather_options(JobArguments, "job", _JOB[1:], command))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +154,7 @@ def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
     """Return the option ``--launcher-order``, with a help text."""
     choices = click.Choice(["sorted", "given"])
     shown = default is not None
-    return click.option(
+    return advanced(
         "--launcher-order", type=choices, default=default, show_default=shown, help=text
     )
 
@@ -138,7 +166,7 @@ def _gather_options(
 
     @functools.wraps(command)
     def call_command(**given: Any) -> Any:
-        own = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+        own = kind(**{one.name: given.pop(one.name, None) for one in fields(kind)})
         return command(**{word: own}, **given)
 
     for option in reversed(options):
@@ -149,7 +177,6 @@ def _gather_options(
 _ORDER = (
     click.option("--order", "path", metavar="FILE|-", help="An order file."),
     click.option(
-        "--order-format",
         "--format",
         "form",
         metavar="F",
@@ -158,30 +185,3 @@ _ORDER = (
     click.option("--strategy", metavar="S", help="This strategy's order instead of a file's."),
     launcher_order("The node order that a file of ranks by slot was made for.", "sorted"),
 )
-
-
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the model, which ``predict`` and ``compare`` share."""
-    return sending_options(command)
-
-
-def job_of(model: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of `sending_options` out of others; return those given as a job has them.
-
-    Returns
-    -------
-    dict
-        As `rankmap.search.job.predictor` takes it.
-    """
-    given = {name: model.pop(name) for name in SENDING}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def predictor(
-    machine: Machine, pattern: str, ppn: int | str | Sequence[int], model: dict[str, Any]
-) -> Predictor:
-    """Return the model that the options of `model_options` ask for."""
-    from rankmap.search.job import predictor as predictor_of
-
-    options = dict(model)
-    return predictor_of(machine, {**job_of(options), "pattern": pattern, "ppn": ppn})[0]

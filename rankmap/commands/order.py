@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import among, quiet_option, say, write_output
-from placement.commands.sending import sending_options
+from placement.commands.common import (
+    AdvancedCommand,
+    advanced,
+    among,
+    quiet_option,
+    say,
+    write_output,
+)
 from placement.errors import LaunchError, UsageError
-from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
+from rankmap.commands.model import JobArguments, job_options, launcher_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +43,7 @@ _launcher_order_option = launcher_order(
     "How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does."
 )
 
-mapping_limit_option = click.option(
+mapping_limit_option = advanced(
     "--mapping-limit",
     metavar="N|none",
     help="Bytes at most to tell MPI the order; default: what its library can read.",
@@ -51,25 +57,22 @@ _LAUNCH = (
         shell_complete=among("order"),
         help="auto (predicted fastest) or an order by name.",
     ),
-    sending_options,
     click.option(
         "--order",
         "order_file",
         metavar="FILE",
-        help="Launch this order, in any format that can be read back.",
+        help="Launch this order, of the format that the name says (see nidmap order).",
     ),
-    click.option("--order-format", metavar="F", help="Format of that file; default: by its name."),
-    click.option("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
+    advanced("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
     _launcher_order_option,
-    mapping_limit_option,
-    click.option(
+    advanced(
         "--mpi",
         type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
         default="auto",
         show_default=True,
         help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
     ),
-    click.option(
+    advanced(
         "--order-dir",
         metavar="DIR",
         help="Keep the order file in DIR; default: here, until the job ends.",
@@ -90,10 +93,10 @@ def run_command(
     """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
     from rankmap.launch.run_command import RunCommand
 
-    return RunCommand(command, job, options, job_of(dict(options)))
+    return RunCommand(command, job, {"mapping_limit": None, **options})
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @job_options
 @click.option(
     "--strategy",
@@ -102,14 +105,12 @@ def run_command(
     shell_complete=among("order"),
     help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
-@click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
-@click.option(
+@advanced(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
     help="Processor time for auto and graph; default: none, and 120 for 131,072 ranks or more.",
 )
-@sending_options
 @_launcher_order_option
 @mapping_limit_option
 @click.option(
@@ -121,13 +122,12 @@ def run_command(
     type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
     help="Arrange ranks inside the nodes too; print the options that bind them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="All as JSON, as -o FILE.json.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
 @quiet_option
 def order(
     job: JobArguments,
     strategy: str,
-    relax: bool,
     deadline: float | None,
     launcher_order: str | None,
     mapping_limit: str | None,
@@ -135,38 +135,36 @@ def order(
     binder: str | None,
     as_json: bool,
     output: str | None,
-    **model: Any,
 ) -> None:
     """Order a job's ranks on its nodes.
 
     Slots are numbered node by node, in the order of --nodes (default: those of
     the job that this runs in, else all free compute nodes). auto is the search
     of nidmap plan on exactly these nodes: by predicted time where the machine
-    states bandwidths (--bytes, --routing … say more of the job), by J where it
-    does not or a graph has millions of edges; stderr says which. Other
-    strategies are what they are called. Formats, and the names of -o that ask for them:
+    states bandwidths, by J where it does not or a graph has millions of edges;
+    stderr says which. The name of -o says the format: .slots (line r is the
+    slot of rank r, the default), MPICH_RANK_ORDER, .hosts, .rankfile, .json …
 
+    \b
+    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 -o MPICH_RANK_ORDER
+    nidmap plan -m shaheen2 -N 2 | nidmap order -m shaheen2 --nodes - --ppn 32 --pattern fft:8x8
+    nidmap order -m polaris --nodes '#0-3' --ppn 4 --pattern stencil:4x4 --bind pals -o ranks.mpich
+    \f
     \b
     slots      .slots            line r is the slot of rank r (the default)
     mpich      MPICH_RANK_ORDER  the rank at every slot, in the launcher's order of the nodes
     slurm      .hosts .hostfile  host file for SLURM_HOSTFILE
     openmpi    .rankfile         rank file of Open MPI
     seq        .seq              host file for Open MPI's sequential mapper
-    hydra                        host file for Hydra's mpiexec -f
+    hydra      .hydra            host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
-    json       .json             slots, nodes and what they are for
+    deepspeed                    host slots=N, a line a node
+    --json     .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each
     node: as the site states it, or hwloc's XML (-m node.xml). -o takes the order;
     stdout has the launcher's options, or nothing where a rankfile says it all.
-
-    \b
-    nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16 --strategy morton
-    nidmap order -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert -o MPICH_RANK_ORDER
-    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --grid 8x16 --bytes 64KiB --json
-    nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
-    nidmap order -m polaris --nodes '#0-3' --ppn 4 --grid 4x4 --bind pals -o MPICH_RANK_ORDER
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
@@ -176,16 +174,18 @@ def order(
     from rankmap.short_orders import fit_format
 
     wanted, way = job.named_pattern(), launcher_order or "sorted"
+    if form == "json":
+        raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
     slots = job.slots(job.machine())
-    asked = _add_relax(strategy) if relax else strategy
-    sent = job_of(model)
+    asked = strategy
+    sent = job.job()
     seconds = _seconds_left(deadline, asked, len(slots))
     if asked == "graph" and deadline is not None:
         asked = f"graph:seconds={seconds:g}"
     with _shown(len(slots), asked, wanted, seconds):
-        made = order_by_strategy(slots, wanted, asked, sent, seconds)
+        made = order_by_strategy(slots, sent, asked, seconds)
     made, told = fit_format(made, chosen, way, mapping_limit, sent)
     fitted = parse_pattern(wanted).on(made.on)
     if binder:
@@ -195,13 +195,14 @@ def order(
     _report(made, chosen, launcher_order)
     if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
         say("nidmap: --deadline has ended the search: more seconds may find a better order")
-    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.get("bytes"))[0])
+    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.bytes)[0])
     if copies:
         say(f"nidmap: {copies.sentence()}")
     if told:
         say(f"nidmap: {told}")
-    if sent and asked != "auto":
-        say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
+    said = job.sending()
+    if said and asked != "auto":
+        say(f"nidmap: --{next(iter(said))} is for --strategy auto alone")
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
@@ -267,22 +268,24 @@ def _bind(
     say(f"nidmap: {found.remark}")
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=AdvancedCommand, context_settings={"allow_interspersed_args": False})
 @launch_options
+@mapping_limit_option
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
-@click.option(
+@advanced(
     "--patience",
     type=click.FloatRange(0),
     default=1.5,
     show_default=True,
     help="Seconds of processor time for planning; then the default order is used. 0: no limit.",
 )
-@click.option("--verify", is_flag=True, help="First ask the ranks where they are.")
+@advanced("--verify", is_flag=True, help="First ask the ranks where they are.")
 @click.option("--strict", is_flag=True, help="Refuse (125) if the order is unclear or wrong.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
 @quiet_option
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
-@click.option("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
+@advanced("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
+@advanced("--mpicc", default="", metavar="CC", help="With --inside: the program's compiler.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
     job: JobArguments,
@@ -292,51 +295,49 @@ def run(
     as_json: bool,
     inside: bool,
     world: bool,
+    mpicc: str,
     command: tuple[str, ...],
     **options: Any,
 ) -> int:
     """Run a launcher (srun, aprun, mpiexec, flux run) with its ranks in order.
 
-    Nodes and ranks come from the allocation and the command. With a machine
-    whose bandwidths are known the order is the one with the least predicted
-    time (--bytes, --routing … as for nidmap predict), else by J; --order FILE
-    takes what nidmap order or plan --order-out wrote. One line says which
-    order was taken and what it is expected to win. Whatever is unclear, the
-    command starts as it is, in the default order, and one line on stderr says
-    why (--strict refuses instead). --dry-run prints the command for a shell, with
-    --order-dir the order file that it names is kept. --verify first runs a step
-    whose ranks only say where they are, and compares that with the plan. --bind also arranges ranks
-    inside the nodes, where a site or hwloc's XML (-m node.xml) says what is in
-    them, and gives each its cores, as nidmap order --bind does.
+    Nodes and ranks come from the allocation and the command. One line says
+    which order was taken and what it is expected to win. Whatever is unclear,
+    the command starts as it is, in the default order, and one line on stderr
+    says why (--strict refuses instead). --dry-run prints the command for a
+    shell.
+
+    \b
+    nidmap run --pattern stencil:24x24x16 -- srun -n 9216 ./app
+    nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
+    nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
+    \f
+    With a machine whose bandwidths are known the order is the one with the least
+    predicted time, else by J; --order FILE takes what nidmap order or plan
+    --order-out wrote. With --order-dir the order file that a dry run's command
+    names is kept. --verify first runs a step whose ranks only say where they are,
+    and compares that with the plan. --bind also arranges ranks inside the nodes,
+    where a site or hwloc's XML (-m node.xml) says what is in them, and gives
+    each its cores, as nidmap order --bind does.
 
     --inside leaves the launcher alone, whichever it is: a library before the
     unmodified program gives MPI_Cart_create and the graph topologies the order
     where the program lets MPI reorder them; their pattern is known from the
     call. With --world it is MPI_COMM_WORLD that has the order, from MPI_Init on.
-
-    \b
-    nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
-    nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
-    nidmap run --inside --world -m shaheen2 --pattern measured:app.npz -- jsrun -n 96 ./app
-    nidmap run -m shaheen2 --grid 4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
-    nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
-    nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
-    nidmap run -m perlmutter --pattern stencil:4x4x4 --bind -- srun -n 64 ./app
-    nidmap run -m bluewaters --nodes 12-15 --pattern fft:8x8 --dry-run -- aprun -n 64 -N 16 ./app
     """
     if as_json and not dry_run:
         raise UsageError("--json goes with --dry-run")
     if verify and dry_run:
         raise UsageError("--verify starts a step, --dry-run starts nothing")
-    if world and not inside:
-        raise UsageError("--world goes with --inside")
+    if (world or mpicc) and not inside:
+        raise UsageError(f"{'--world' if world else '--mpicc'} goes with --inside")
     if inside and options["bind"]:
         raise UsageError("--inside leaves the launcher alone: no --bind")
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
     one = run_command(command, job, options)
     if inside:
-        return one.start_inside(world, strict, dry_run)
+        return one.start_inside(world, strict, dry_run, mpicc)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 
@@ -380,14 +381,6 @@ def step_options(
             raise LaunchError("--export is set, and Cray MPICH's order needs variables")
         found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
     return found, one.order_words(made.order, expected.words)
-
-
-def _add_relax(strategy: str) -> str:
-    """Return a strategy with ``--relax``, which is the same as its option ``relax``."""
-    name, _, options = strategy.partition(":")
-    if name != "hierarchical":
-        raise UsageError("--relax goes with --strategy hierarchical")
-    return f"{name}:{options},relax" if options else f"{name}:relax"
 
 
 def _report(made: Order, form: str, launcher_order: str | None) -> None:

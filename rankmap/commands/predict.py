@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import report_options, to_json, write_output
+from placement.commands.common import AdvancedCommand, advanced, json_option, to_json, write_output
 from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
@@ -16,9 +16,7 @@ from rankmap.commands.model import (
     JobArguments,
     OrderArguments,
     job_options,
-    model_options,
     order_options,
-    predictor,
 )
 
 if TYPE_CHECKING:
@@ -29,29 +27,24 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @job_options
 @order_options
-@model_options
-@click.option(
-    "--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried."
-)
-@click.option(
+@advanced("--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried.")
+@advanced(
     "--times",
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
     help="With --against: how often the program has run since `minicray links --zero`.",
 )
-@report_options
+@json_option
 def predict(
     job: JobArguments,
     order: OrderArguments,
     against: str | None,
     times: float,
     as_json: bool,
-    output: str | None,
-    **model: Any,
 ) -> None:
     """Predict what a pattern takes on a job's nodes, and say what binds.
 
@@ -61,27 +54,22 @@ def predict(
 
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
-    nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
-    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
-    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
-    nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm doubling
-    nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
-    nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
+    nidmap predict -m shaheen2,routing=minimal --nodes 12-43 --ppn 32 --pattern fft:32x32
+    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --pattern stencil:4x4x4
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
+    from rankmap.predict import Predictor
     from rankmap.predict.job_pattern import fit_pattern
 
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
-        specs, model["routing"] = beside.defaults(against, job.specs, model["routing"])
-        job = replace(job, specs=specs)
-    wanted = job.named_pattern()
+        job = replace(job, specs=beside.defaults(against, job.specs))
     if order.path is not None and order.strategy is not None:
         raise UsageError("--order and --strategy exclude each other")
     machine = job.machine()
     slots = job.slots(machine)
-    asked = predictor(machine, wanted, slots.counts.tolist(), model)
+    asked = Predictor(machine, job.job().on(slots.counts.tolist()))
     laid = _order_of(asked, slots, order)
     found = asked.ranged(slots, laid)
     fitted = fit_pattern(asked.pattern, slots)
@@ -89,11 +77,11 @@ def predict(
     if as_json:
         more = {"against": beside.document(found, against, times)} if beside else {}
         more |= {"inside": copies._asdict()} if copies else {}
-        write_output(to_json({**found.document(), **more}), output)
+        write_output(to_json({**found.document(), **more}))
     else:
         inside = f"note: {copies.sentence()}\n" if copies else ""
         more_words = "\n" + beside.words(found, against, times) if beside else ""
-        write_output(_words(found) + inside + more_words, output)
+        write_output(_words(found) + inside + more_words)
 
 
 def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | None:
@@ -101,13 +89,13 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
     if given.path is not None:
         return given.read(slots)
     if given.form is not None:
-        raise UsageError("--order-format goes with --order")
+        raise UsageError("--format goes with --order")
     strategy = given.strategy
     if strategy is None or strategy == "row-major":
         return None
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, asked.pattern, strategy, {"predictor": asked})
+    return order_by_strategy(slots, asked.job, strategy)
 
 
 def _words(found: Prediction) -> str:
@@ -132,7 +120,7 @@ def _between(found: Prediction) -> list[str]:
         return []
     ends = f"{time_text(span.low)} to {time_text(span.high)}"
     what = f"{ends} over what is not known of the machine"
-    return [f"{what}; most unsure: {span.most_unsure}"]
+    return [f"{what}; largest uncertainty: {span.most_unsure}"]
 
 
 def _phases(found: Prediction) -> str:

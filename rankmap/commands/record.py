@@ -1,4 +1,4 @@
-"""``nidmap record``, ``nidmap pattern`` and ``nidmap preload``: a program's own pattern."""
+"""``nidmap record``: a program's own pattern, recorded, shown, and what records it built."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placement.errors import NidmapError, UsageError, printable
 if TYPE_CHECKING:
     from rankmap.recording import Recording
 
-__all__ = ["pattern", "preload", "record"]
+__all__ = ["record"]
 
 #: Formats of a matrix as a picture.
 PICTURES = (".png", ".svg")
@@ -23,7 +23,26 @@ PICTURES = (".png", ".svg")
 _MOST_ROWS = 512
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+class _Record(click.Group):
+    """A command that runs a program, with others below it: only a first word is one of these."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether the words are a program's."""
+        ctx.meta["program"] = not args or args[0] not in self.commands
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return what the words are for."""
+        if ctx.meta["program"]:
+            return "program", _program, args
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Record, invoke_without_command=True, subcommand_metavar="-- PROGRAM… | show | build"
+)
 @click.option("-o", "--output", metavar="FILE.npz", help="Default: nidmap-pattern-JOB.npz.")
 @click.option(
     "--window", default="", metavar="W", help="Record only this part: 30%-70%, 10s-60s or pcontrol."
@@ -33,18 +52,9 @@ _MOST_ROWS = 512
 @click.option("--check-reorder", is_flag=True, help="Check that no ranks are mixed (else code 1).")
 @click.option("--merge", metavar="COUNTS", help="Only merge the counts that a run has kept.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def record(
-    output: str | None,
-    window: str,
-    mpicc: str,
-    strict: bool,
-    check_reorder: bool,
-    merge: str | None,
-    link: bool,
-    command: tuple[str, ...],
-) -> int:
-    """Run an MPI program as it is, in any language, and keep who sends how much to whom.
+@click.pass_context
+def record(ctx: click.Context, /, **options: Any) -> int:
+    """Record the communication matrix of an MPI program, in any language, as it is.
 
     A small library of ours is loaded between the program and its MPI. It
     counts, sends nothing, and writes a file for each node at MPI_Finalize,
@@ -59,10 +69,30 @@ def record(
     \b
     nidmap record -o halo.npz -- srun -n 96 ./halo
     nidmap record --window 30%-70% -- mpiexec -n 24 lmp -in in.melt
-    nidmap pattern show halo.npz
     nidmap plan -m shaheen2 -N 24 --ppn 4 --pattern measured:halo.npz
-    nidmap record --check-reorder -- mpiexec -n 6 ./halo
     """
+    return 0 if ctx.invoked_subcommand else _record(**options)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def _program(ctx: click.Context, command: tuple[str, ...]) -> int:
+    assert ctx.parent is not None
+    return _record(**ctx.parent.params, command=command)
+
+
+def _record(
+    output: str | None,
+    window: str,
+    mpicc: str,
+    strict: bool,
+    check_reorder: bool,
+    merge: str | None,
+    link: bool,
+    command: tuple[str, ...] = (),
+) -> int:
+    """Run a program and record it, or do what the options name instead."""
     from rankmap.launch.allocation import job_id
     from rankmap.preload.build import find_compiler, link_line
     from rankmap.recording import running
@@ -91,29 +121,19 @@ def record(
         return 125
 
 
-@click.group()
-def pattern() -> None:
-    """Show what a program was seen to send.
-
-    \b
-    nidmap pattern show halo.npz
-    nidmap pattern show halo.npz --json
-    """
-
-
-@pattern.command()
+@record.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write to FILE; .png and .svg draw the matrix."
 )
 def show(file: str, as_json: bool, output: str | None) -> None:
-    """Say in words what a recording holds, phase by phase, or draw it.
+    """Show a recorded pattern: in words, phase by phase, or as a picture.
 
     \b
-    nidmap pattern show halo.npz
-    nidmap pattern show halo.npz --json -o halo.json
-    nidmap pattern show halo.npz -o halo.png
+    nidmap record show halo.npz
+    nidmap record show halo.npz --json -o halo.json
+    nidmap record show halo.npz -o halo.png
     """
     from rankmap.recording.file import load_recording
     from rankmap.recording.words import describe, document
@@ -171,23 +191,14 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
     return picture(form, draw, {})
 
 
-@click.group()
-def preload() -> None:
-    """Build the library that ``nidmap record`` loads before a program.
-
-    \b
-    nidmap preload build
-    nidmap preload build --mpicc mpicc.openmpi
-    """
-
-
-@preload.command("build")
+@record.command("build")
 @click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: as found.")
 def build_library(mpicc: str) -> None:
-    """Build the library ahead, where a compiler is, and print where it is.
+    """Build the recorder library ahead, where a compiler is, and print its path.
 
     \b
-    nidmap preload build
+    nidmap record build
+    nidmap record build --mpicc mpicc.openmpi
     """
     from rankmap.preload.build import ABI, build, find_compiler
 

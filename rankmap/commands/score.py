@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import report_options, say, to_json, write_output
-from placement.commands.sending import sending_options
+from placement.commands.common import (
+    AdvancedCommand,
+    json_option,
+    say,
+    to_json,
+    write_output,
+)
 from placement.errors import UsageError
-from rankmap.commands.model import JobArguments, OrderArguments, job_of, job_options, order_options
+from rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
 
 if TYPE_CHECKING:
     from rankmap.order import Order
@@ -22,17 +27,14 @@ __all__ = ["score"]
 SCHEMA = "nidmap.score/1"
 
 
-@click.command()
+@click.command(cls=AdvancedCommand)
 @job_options
 @order_options
-@sending_options
-@report_options
+@json_option
 def score(
     job: JobArguments,
     order: OrderArguments,
     as_json: bool,
-    output: str | None,
-    **model: Any,
 ) -> int:
     """Score an order of ranks: anyone's file, or a strategy's.
 
@@ -41,14 +43,14 @@ def score(
     bound where one is known. A file that is not a permutation of the job's slots
     is explained, with exit code 1; one that cannot be read gives 3. Strategy
     auto chooses as in `nidmap order`, by predicted time where the machine
-    states bandwidths (--bytes, --routing … say more of the job), and stderr
+    states bandwidths (--bytes and --algorithm say more of the job), and stderr
     says so; J is J all the same.
 
     \b
-    nidmap score -m tree:4x16x6 --ppn 24 --grid 24x24x16 --order a.slots
+    nidmap score -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --order a.slots
     nidmap score -m shaheen2 --nodes 12-15 --ppn 32 --pattern matrix:comm.npz \\
           --order MPICH_RANK_ORDER
-    nidmap score -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert --json
+    nidmap score -m torus:8x8x8 --ppn 16 --pattern stencil:16x16x32 --strategy hilbert --json
     """
     from rankmap.emit.text import BrokenOrderError
     from rankmap.pattern import parse_pattern
@@ -56,6 +58,7 @@ def score(
 
     if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
+    sent = job.job()
     wanted = parse_pattern(job.named_pattern())
     slots = job.slots(job.machine())
     fitted = wanted.on(slots)
@@ -63,19 +66,17 @@ def score(
         say(f"nidmap: {note}")
     try:
         made = (
-            order_by_strategy(slots, wanted, order.strategy, job_of(model))
-            if order.strategy
-            else order.read(slots)
+            order_by_strategy(slots, sent, order.strategy) if order.strategy else order.read(slots)
         )
     except BrokenOrderError as error:
         if as_json:
-            write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}), output)
+            write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}))
         say(f"nidmap: no valid order: {error}")
         return 1
     if made.optimised:
         say(f"nidmap: {made.remark}")
     document = _document(made, fitted, slots)
-    write_output(to_json(document) if as_json else _words(document), output)
+    write_output(to_json(document) if as_json else _words(document))
     return 0
 
 

@@ -17,8 +17,7 @@ from placement.request import Baseline, Choice, Plan, Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap.order import Order
-from rankmap.pattern import Pattern
-from rankmap.predict import Prediction, Predictor
+from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.prediction import worst_document
 from rankmap.search.budget import LIMITS, Budget
@@ -129,7 +128,7 @@ class Comparison:
         base = self.baseline.words
         if best.found.time_s >= default.found.time_s * (1 - 1e-9):
             return f"nothing beats {base} for {job}: {time_text(default.found.time_s)}"
-        unsure = f"; most unsure: {best.gain.most_unsure}" if best.gain.unknowns else ""
+        unsure = f"; largest uncertainty: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
             f"{best.strategy} with order {best.order} is predicted {best.gain.range_text} as fast"
             f" as {base} for {job}: {time_text(best.found.time_s)} against"
@@ -158,11 +157,10 @@ class Comparison:
 def compare(
     machine: Machine,
     count: int,
-    pattern: str | Pattern,
+    job: Job,
     *,
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (),
-    **model: Any,
 ) -> Comparison:
     """Predict what each strategy and order make of a job, and the default beside them.
 
@@ -171,14 +169,11 @@ def compare(
     machine : Machine
     count : int
         Nodes wanted.
-    pattern : str or Pattern
+    job : Job
     strategies : sequence of str
         Planners; empty: the candidates of strategy ``auto``, and ``auto`` itself.
     orders : sequence of str
         Orderings of the ranks; empty: the best quick one of each strategy.
-    **model
-        More of what `rankmap.predict.Predictor` takes: ppn, bytes, routing, algorithm,
-        latency, background …
 
     Returns
     -------
@@ -193,10 +188,10 @@ def compare(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4x4,bw=1")
-    >>> compare(m, 8, "alltoall", strategies=["hilbert"]).best.strategy
+    >>> compare(m, 8, nidmap.Job("alltoall"), strategies=["hilbert"]).best.strategy
     'hilbert'
     """
-    return compare_strategies(Predictor(machine, pattern, **model), count, strategies, orders)
+    return compare_strategies(Predictor(machine, job), count, strategies, orders)
 
 
 def compare_strategies(
@@ -249,8 +244,8 @@ def compare_strategies(
     --------
     >>> import nidmap
     >>> from rankmap.predict import Predictor
-    >>> m = nidmap.load_machine("torus:4x4x4,bw=1")
-    >>> rows = compare_strategies(Predictor(m, "alltoall", 1, 1e6), 8, ["hilbert"]).entries
+    >>> asked = Predictor(nidmap.load_machine("torus:4x4x4,bw=1"), nidmap.Job("alltoall"))
+    >>> rows = compare_strategies(asked, 8, ["hilbert"]).entries
     >>> [(entry.strategy, round(entry.ratio, 2)) for entry in rows]
     [('hilbert', 0.67), ('slurm-none', 1.0)]
     """
@@ -271,7 +266,7 @@ def compare_strategies(
         for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
             rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
     else:
-        chosen = plan(model.machine, count, strategy=AUTO, **request, predictor=model,
+        chosen = plan(model.machine, count, strategy=AUTO, **request, job=model.job,
                       progress=progress)  # fmt: skip
         rows += _ordered_rows(model, chosen, orders, notes)
         rows += _candidate_rows(model, wanted, default.rows, orders, notes)
@@ -323,7 +318,7 @@ def _named_plans(
     """Yield the plans of strategies by name."""
     for strategy in dict.fromkeys(strategies):
         # A strategy that predicts has to look for what is compared here.
-        searching = {"predictor": model, "progress": progress} if strategy in PREDICTING else {}
+        searching = {"job": model.job, "progress": progress} if strategy in PREDICTING else {}
         yield plan(model.machine, count, strategy=strategy, **{**request, **searching})
 
 
@@ -343,7 +338,7 @@ def _ordered_rows(
             yield _Row(chosen, name)
             continue
         slots = model.slots(chosen.rows)
-        order = order_by_strategy(slots, model.pattern, name, {"predictor": model})
+        order = order_by_strategy(slots, model.job, name)
         if order.optimised:
             how = order.optimised
             word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
@@ -362,8 +357,9 @@ def _candidate_rows(
             chosen = describe(machine, wanted, Choice(rows), name)
             yield from _ordered_rows(model, chosen, orders, notes)
         return
-    cost = cost_by(model, without_time(model.slots(default), model.routing))
-    budget = Budget(LIMITS.judgements, math.inf)
+    cost = cost_by(model, without_time(model.slots(default)))
+    adapts = model.routing == "adaptive"
+    budget = Budget(LIMITS.judgements_of(wanted.count, adapts), math.inf)
     ranking = search(
         cost, Space(wanted, choices.items(), default, mapping=False, exact=True), budget
     )

@@ -24,7 +24,6 @@ COLOURS = {
     "memory": "#cc79a7",
     "latency": "#e69f00",
     "messages": "#009e73",
-    "first contact": "#56b4e9",
     "histogram": "#d55e00",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -11,7 +12,7 @@ from placement.commands.tables import align_columns
 from placement.support.quantities import size_text, time_text
 from rankmap.compare import Comparison, Entry
 
-__all__ = ["as_csv", "as_html", "as_text"]
+__all__ = ["as_csv", "as_html", "as_text", "csv_text", "html_page"]
 
 #: Columns of words: strategy, order, class, link.
 _WORDS = (0, 1, 6, 7)
@@ -78,9 +79,14 @@ def as_csv(found: Comparison) -> str:
 
     A cell that a spreadsheet would take for a formula is led by an apostrophe.
     """
-    out = io.StringIO()
     rows = [_figures(entry.document()) for entry in found.entries]
-    table = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+    return csv_text(list(rows[0]), rows)
+
+
+def csv_text(heads: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV in which no cell is a formula to a spreadsheet."""
+    out = io.StringIO()
+    table = csv.DictWriter(out, heads, lineterminator="\n")
     table.writeheader()
     table.writerows({head: _harmless(value) for head, value in row.items()} for row in rows)
     return out.getvalue()
@@ -122,35 +128,60 @@ def as_html(found: Comparison) -> str:
     """
     from rankmap.compare.plots import draw
 
-    svg = draw(found, "svg").decode()
-    picture = svg[svg.index("<svg") :]
-    rows = "\n".join(
-        f"<tr{' class=default' if entry.default else ''}>{_row('td', _cells(found, entry))}</tr>"
-        for entry in found.entries
-    )
+    rows = [("default" if entry.default else "", _cells(found, entry)) for entry in found.entries]
     loads = found.best.found.loads
-    said = [f"wiring: {loads.wiring}; routing: {loads.routing}", *found.notes]
-    notes = "\n".join(f"<li>{escape(note)}</li>" for note in said)
+    notes = [f"wiring: {loads.wiring}; routing: {loads.routing}", *found.notes]
+    title = f"nidmap compare: {found.asked['pattern']}"
+    return html_page(title, found.sentence, [(_heads(found), rows)], draw(found, "svg"), notes)
+
+
+def html_page(
+    title: str,
+    sentence: str,
+    tables: Sequence[tuple[Sequence[str], Sequence[tuple[str, Sequence[str]]]]],
+    svg: bytes,
+    notes: Sequence[str],
+) -> str:
+    """Return an HTML page that fetches nothing: a sentence, tables, a picture, what it rests on.
+
+    Parameters
+    ----------
+    title, sentence : str
+    tables : sequence of (heads, rows)
+        A row is a class of CSS, '' for none, and its cells.
+    svg : bytes
+    notes : sequence of str
+    """
+    text = svg.decode()
+    picture = text[text.index("<svg") :]
+    said = "\n".join(f"<li>{escape(note)}</li>" for note in notes)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
-<title>nidmap compare: {escape(found.asked["pattern"])}</title>
+<title>{escape(title)}</title>
 <style>{_STYLE}</style>
-<h1>{escape(found.sentence)}</h1>
-<div class="wide"><table>
-<thead><tr>{_row("th", _heads(found))}</tr></thead>
-<tbody>
-{rows}
-</tbody></table></div>
-<p>{picture}</p>
+<h1>{escape(sentence)}</h1>
+{"".join(_html_table(*table) for table in tables)}<p>{picture}</p>
 <h2>What this rests on</h2>
 <ul>
-{notes}
+{said}
 </ul>
 </html>
 """
 
 
-def _row(tag: str, texts: list[str]) -> str:
+def _html_table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    body = "\n".join(
+        f"<tr{f' class={style}' if style else ''}>{_row('td', cells)}</tr>" for style, cells in rows
+    )
+    return f"""<div class="wide"><table>
+<thead><tr>{_row("th", heads)}</tr></thead>
+<tbody>
+{body}
+</tbody></table></div>
+"""
+
+
+def _row(tag: str, texts: Sequence[str]) -> str:
     return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)

@@ -33,6 +33,7 @@ __all__ = [
 
 #: Where each bundled format lives: imported only when it is asked for.
 BUNDLED = {
+    "deepspeed": "hosts",
     "hydra": "hosts",
     "intel": "hosts",
     "json": "document",
@@ -52,6 +53,8 @@ SUFFIXES = {
     "MPICH_RANK_ORDER": "mpich",
     ".json": "json",
     ".slots": "slots",
+    ".mpich": "mpich",
+    ".hydra": "hydra",
     ".hosts": "slurm",
     ".hostfile": "slurm",
     ".rankfile": "openmpi",
@@ -102,8 +105,8 @@ def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
         entry s is the rank at slot s of the launcher's own node order),
         ``slurm`` (host file for SLURM_HOSTFILE), ``openmpi`` (rankfile),
         ``seq`` (Open MPI's sequential file), ``hydra`` (MPICH's host file),
-        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks)
-        or ``json``.
+        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks),
+        ``deepspeed`` (a line ``host slots=N`` a node) or ``json``.
     launcher_order : str
         The node order that ``mpich`` is for: ``sorted`` as native Slurm
         sorts every allocation, or ``given`` as in ``order.on``.

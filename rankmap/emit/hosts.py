@@ -1,4 +1,4 @@
-"""Formats with a line a node: ``hydra``, ``intel``, ``torchrun``.
+"""Formats with a line a node: ``deepspeed``, ``hydra``, ``intel``, ``torchrun``.
 
 They, and all others that name a node for every rank, say nothing of the place inside a node:
 read back, the ranks of a node stand in ascending places.
@@ -13,6 +13,9 @@ Intel MPI takes the same text as ``-machinefile F``; a host that stands there
 again stays one node (checked on Intel MPI 2021). ``-f F``, which looks alike,
 ignores the counts, and inside a batch job the scheduler's placement wins over
 both unless ``I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=off`` is set.
+
+``host slots=count`` is DeepSpeed's and Horovod's host file, whose nodes count up in the order of
+the lines.
 
 ``node-rank host nproc-per-node`` is for torchrun, which gives each node a stretch of
 consecutive ranks, in the order of the node ranks; orders that are not of this kind cannot be
@@ -175,6 +178,14 @@ _HOST_COUNT = NodeLines(
 )
 register("hydra")(_HOST_COUNT)
 register("intel")(_HOST_COUNT)
+register("deepspeed")(
+    NodeLines(
+        "{host} slots={count}",
+        re.compile(r"(?P<host>[^\s=#]+)(?:\s+slots\s*=\s*(?P<count>[0-9]{1,9}))?", re.ASCII),
+        "a host or host slots=count",
+        once="a host file with slots=",
+    )
+)
 register("torchrun")(
     NodeLines(
         "{number} {host} {count}",

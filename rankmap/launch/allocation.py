@@ -22,14 +22,18 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 __all__ = [
-    "Allocation", "allocation", "deal_ranks", "fill_nodes", "from_hosts", "job_id", "read_file",
-    "unclear_counts",
+    "Allocation", "allocation", "deal_ranks", "fill_nodes", "flux_instance", "from_hosts",
+    "job_here", "job_id", "read_file", "unclear_counts",
 ]  # fmt: skip
 
 #: One line of a host file: name, and slots as Hydra (``:2``) or Open MPI (``slots=2``) write them.
 _HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
 #: Variables that hold a job's id.
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
+#: Variables by which Open MPI 5 and 4 have a host file of their own.
+_HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
+#: Seconds in which Flux must have said its hosts.
+_PATIENCE = 10.0
 _SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,9})", re.ASCII)
 
 
@@ -89,6 +93,30 @@ class Allocation:
             deal_ranks(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64)
         )
 
+    def stated_counts(self) -> Ints | None:
+        """Return the ranks of each node that the job was asked for with; None where none were.
+
+        Slurm's variables have tasks for every job: without ``-n`` they are its CPUs.
+
+        Examples
+        --------
+        >>> job = {"SLURM_JOB_NODELIST": "n[1-3]", "SLURM_JOB_CPUS_PER_NODE": "8(x3)"}
+        >>> allocation({**job, "SLURM_TASKS_PER_NODE": "8(x3)"}).stated_counts() is None
+        True
+        >>> more = {"SLURM_TASKS_PER_NODE": "2(x2),1", "SLURM_NTASKS": "5"}
+        >>> allocation({**job, **more}).stated_counts().tolist()
+        [2, 2, 1]
+        """
+        if self.ranks is not None:
+            try:
+                counts = self.counts(self.ranks)
+            except LaunchError:
+                return None
+            return counts if int(counts.min()) else None
+        if self.per_node is not None:
+            return np.full(len(self.nodes), self.per_node)
+        return self.tasks if self.cpus is None else None
+
 
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
     """Return what is said where it is not clear which node gets how many ranks."""
@@ -144,6 +172,38 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
         env.get("SLURM_JOB_ID", ""),
         _number(env, "SLURM_NTASKS_PER_NODE"),
     )
+
+
+def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation | None:
+    """Return the hosts of the Flux instance that an environment is of, as Flux says them."""
+    if not env.get("FLUX_URI"):
+        return None
+    from placement.nodelist import NodeList
+    from placement.support.child import Deadline, run_child
+
+    answer = run_child([program, "getattr", "hostlist"], env, Deadline(_PATIENCE))
+    if answer.code:
+        raise LaunchError(f"flux getattr hostlist failed (exit code {answer.code})")
+    nodes = NodeList.parse(answer.output.strip(), "flux getattr hostlist")
+    return Allocation(nodes, job=env.get("FLUX_JOB_ID", ""))
+
+
+def job_here(env: Mapping[str, str]) -> Allocation | None:
+    """Return the job that a command runs in: Slurm's, PBS's, Cobalt's, Flux's, or Open MPI's hosts.
+
+    Raises
+    ------
+    LaunchError, ParseError, UsageError
+        As `allocation`; Flux does not answer, or a host file cannot be read.
+
+    Examples
+    --------
+    >>> job_here({}) is None
+    True
+    """
+    job = allocation(env) or flux_instance(env)
+    path = next((env[name] for name in _HOST_FILES if env.get(name)), "")
+    return job if job is not None or not path else from_hosts(read_file(path), path)
 
 
 def from_hosts(text: str, source: str, job: str = "") -> Allocation:

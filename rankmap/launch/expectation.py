@@ -12,8 +12,7 @@ from rankmap.order import Order
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from rankmap.predict import Job
     from rankmap.predict.gain import Gain
 
 __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
@@ -39,30 +38,26 @@ class Expectation:
     gain: dict[str, Any] | None = None
 
 
-def expectation(
-    order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool = False
-) -> Expectation:
+def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation:
     """Return what an order is expected to win over the launcher's default order.
 
     Parameters
     ----------
     order : Order
-    pattern : str
-        '' where none is known.
-    job : mapping
-        What else is said of the job (`rankmap.search.job.KEYS`).
+    job : Job
+        Its pattern is '' where none is known.
     keeps_list : bool
         Whether the launcher takes the nodes in the order of its list; else it sorts them.
     """
     from rankmap.search.cost import without_time
 
     try:
-        why = without_time(order.on, job.get("routing", ""))
-        if not pattern:
+        why = without_time(order.on)
+        if not job.pattern:
             why = "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        gain = _gain(order, pattern, job, keeps_list)
+        gain = _gain(order, job, keeps_list)
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
     if gain is None:
@@ -70,7 +65,7 @@ def expectation(
         return Expectation("which is the default order", same)
     more = ""
     if gain.unknowns:
-        more = f" (likely {gain.likely:.2f} x; most unsure: {gain.most_unsure})"
+        more = f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
     words = f"expected {gain.range_text} as fast as the default order{more}"
     return Expectation(words, gain.document())
 
@@ -92,17 +87,17 @@ def default_order(order: Order, keeps_list: bool) -> Order:
     return Order(plain, on.take(positions)).onto(inverse(positions))
 
 
-def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) -> Gain | None:
+def _gain(order: Order, job: Job, keeps_list: bool) -> Gain | None:
     """Return what an order wins; None where it is the default order."""
+    from rankmap.predict import Predictor
     from rankmap.predict.gain import Gains, Placed
     from rankmap.predict.job_pattern import fit_pattern
-    from rankmap.search.job import predictor
 
     on = order.on
     base = default_order(order, keeps_list)
     assert on.machine is not None
     assert on.rows is not None
-    asked, _ = predictor(on.machine, {**job, "pattern": pattern, "ppn": on.counts.tolist()})
+    asked = Predictor(on.machine, job.on(on.counts.tolist()))
     fit_pattern(asked.pattern, on)
     if np.array_equal(base.node, order.node):
         return None

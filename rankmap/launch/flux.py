@@ -16,9 +16,8 @@ from placement.errors import LaunchError
 from rankmap.emit.process_mapping import FLUX
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
-from rankmap.launch.allocation import Allocation
+from rankmap.launch.allocation import Allocation, flux_instance
 from rankmap.launch.options import OptionTable
-from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
@@ -54,13 +53,7 @@ class Flux(Launcher):
 
     def find_allocation(self) -> Allocation | None:
         """Return the hosts of the Flux instance that the command runs in, as it says them."""
-        if not self.env.get("FLUX_URI"):
-            return None
-        from placement.nodelist import NodeList
-
-        text = run_query([self.step.argv[0], "getattr", "hostlist"], self.env).strip()
-        job = self.env.get("FLUX_JOB_ID", "")
-        return Allocation(NodeList.parse(text, "flux getattr hostlist"), job=job)
+        return flux_instance(self.env, self.step.argv[0])
 
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""

@@ -1,6 +1,6 @@
 """From a user's command line to the one that starts its ranks in order.
 
-`read_job` says what a command would start, `Job.prepared` what starts it in
+`read_job` says what a command would start, `JobLaunch.prepared` what starts it in
 order. Both raise an error that says what is unclear; nothing is guessed, and
 how ranks are placed changes, not how many of them sit on a node. What to do
 with an error is the caller's choice (``nidmap run`` then starts the command as
@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from placement.options import Known
+from placement.options import lay_figures
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
 from rankmap.launch.expectation import Expectation, expectation
@@ -30,6 +30,7 @@ from rankmap.launch.launch_folder import (
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
 from rankmap.orders import arrange
+from rankmap.predict.job import Job
 from rankmap.short_orders import fit_order
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["Job", "RunRequest", "read_job"]
+__all__ = ["JobLaunch", "RunRequest", "read_job"]
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")
@@ -73,14 +74,14 @@ class RunRequest:
         Seconds that a launcher may take to say where it puts ranks; 0: ten.
     machine_specs : tuple of str
         The machine as ``-m`` takes it.
-    job : mapping of str to anything
-        What else is said of what the job sends (`rankmap.search.job.KEYS`).
+    sent : Job or None
+        What the job sends; None where nothing says.
     seconds : float
         Of processor time that choosing an order may take.
     mapping_limit : str or None
         As ``--mapping-limit`` gives it; None: the library's own.
-    order_file, order_format : str or None
-        A file with the order, and its format where its name does not state it.
+    order_file : str or None
+        A file with the order, of the format that its name states.
     bind : bool
         Arrange ranks inside the nodes too, and bind them to their cores.
     """
@@ -96,11 +97,10 @@ class RunRequest:
     dry: bool = False
     patience: float = 0.0
     machine_specs: tuple[str, ...] = ()
-    job: Mapping[str, Any] = field(default_factory=dict)
+    sent: Job | None = None
     seconds: float = math.inf
     mapping_limit: str | None = None
     order_file: str | None = None
-    order_format: str | None = None
     bind: bool = False
 
 
@@ -109,7 +109,7 @@ def read_job(
     request: RunRequest,
     env: Mapping[str, str],
     machine: Machine | None = None,
-) -> Job:
+) -> JobLaunch:
     """Return what a command would start, before any order is thought of.
 
     Parameters
@@ -131,9 +131,9 @@ def read_job(
         raise UsageError("no --pattern given")
     how, library = _read_command(command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
-        machine = Known(mpi=library).of(machine)
+        machine = lay_figures(machine, {"mpi": library})
     how.allocation = _name_nodes(how.find_allocation(), machine)
-    return Job(how, request, machine)
+    return JobLaunch(how, request, machine)
 
 
 def _read_command(
@@ -177,7 +177,7 @@ def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Alloc
 
 
 @dataclass(slots=True)
-class Job:
+class JobLaunch:
     """A launcher's command in its allocation, and what was asked for it.
 
     Attributes
@@ -205,21 +205,24 @@ class Job:
         if given.order_file is not None:
             if given.strategy != "auto":
                 raise UsageError("--order and --strategy exclude each other")
-            form, way = given.order_format, given.launcher_order or "sorted"
-            made = read_order_file(given.order_file, form, self.slots, way)
+            way = given.launcher_order or "sorted"
+            made = read_order_file(given.order_file, None, self.slots, way)
             return replace(made, pattern=given.pattern or made.pattern)
         if strategy:
             return arrange(self.slots, given.pattern, strategy)
         from rankmap.search.by_strategy import order_by_strategy
 
-        return order_by_strategy(
-            self.slots, given.pattern, given.strategy, given.job, given.seconds
-        )
+        sent = given.sent or Job(given.pattern)
+        return order_by_strategy(self.slots, sent, given.strategy, given.seconds)
 
     def expected(self, order: Order) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
-        pattern = self.request.pattern or order.pattern
-        return expectation(order, pattern, self.request.job, self.how.keeps_list)
+        return expectation(order, self._sent(order), self.how.keeps_list)
+
+    def _sent(self, order: Order) -> Job:
+        """Return what the job sends: of what an order is for, where nothing says."""
+        sent = self.request.sent or Job(self.request.pattern)
+        return sent if sent.pattern else replace(sent, pattern=order.pattern)
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
@@ -237,7 +240,7 @@ class Job:
         progress.step()
         how, request, job = self.how, self.request, self.how.allocation
         free = self.lay(order)
-        laid, told = fit_order(free, how.mapping(), request.mapping_limit, request.job)
+        laid, told = fit_order(free, how.mapping(), request.mapping_limit, self._sent(order))
         changed = (told,) if laid != free else ()
         if request.bind:
             laid = self._bound(laid)
@@ -375,7 +378,7 @@ class Job:
                 f"ranks are not bound to cores ({loose}): the order holds while they stay put"
             )
         file = given.order_file  # of slots: it has numbers alone, whatever the nodes are
-        if file and given.nodes is None and (given.order_format or format_named(file)) == "slots":
+        if file and given.nodes is None and format_named(file) == "slots":
             found.append("the file's slots are taken for the nodes as the job lists them")
         if job is not None and given.nodes is None and len(order.on.names) < len(job.nodes):
             first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
+from placement.commands.common import machine_from, named_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
+from rankmap.launch.allocation import allocation
 from rankmap.launch.launch_folder import (
     Prepared,
     discard_launch,
@@ -27,9 +28,10 @@ from rankmap.progress import step
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from placement.machine import Machine
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
-    from rankmap.launch.job import Job
+    from rankmap.launch.job import JobLaunch
     from rankmap.order import Order
     from rankmap.runtime.answer import Answerer
 
@@ -47,7 +49,7 @@ _QUICK_LAUNCHERS = ("srun",)
 #: Options that a request takes as they are.
 _ASKED = (
     "strategy", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
-    "order_file", "order_format", "bind",
+    "order_file", "bind",
 )  # fmt: skip
 
 #: What is said of an order where there was no time to work out more.
@@ -76,14 +78,11 @@ class RunCommand:
         Machine, nodes, ranks and pattern; what it says may be wrong.
     options : mapping of str to any
         The options of a launch, by their names.
-    sent : mapping of str to any
-        What else is said of what the job sends (`rankmap.search.job.KEYS`).
     """
 
     command: tuple[str, ...]
     job: JobArguments
     options: Mapping[str, Any]
-    sent: Mapping[str, Any]
 
     def show(self, as_json: bool, strict: bool) -> int:
         """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
@@ -112,7 +111,7 @@ class RunCommand:
             say(f"nidmap: {line}")
         return 0
 
-    def prepare(self) -> tuple[Job, Prepared, Expectation]:
+    def prepare(self) -> tuple[JobLaunch, Prepared, Expectation]:
         """Return what would be started, and what is expected of it; the launcher is asked nothing.
 
         Raises
@@ -208,7 +207,7 @@ class RunCommand:
             return f"{head}, by predicted time; {expected}"
         return f"{head}; {order.remark}"
 
-    def read_job(self, dry: bool) -> Job:
+    def read_job(self, dry: bool) -> JobLaunch:
         """Return what the command would start, before any order is thought of.
 
         Parameters
@@ -228,17 +227,30 @@ class RunCommand:
             ppn=self.job.ppn,
             host_file=host_file,
             dry=dry,
-            machine_specs=machine_specs(self.job.specs, needed=False),
-            job=self.sent,
+            machine_specs=named_specs(self.job.specs),
+            sent=self.job.job(needed=False),
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
         )
         step()
-        machine = machine_from(self.job.specs) if request.machine_specs else None
+        machine = self._machine(bool(request.machine_specs))
         step()
         return read_job(self.command, request, os.environ, machine)
 
-    def start_inside(self, world: bool, strict: bool, dry_run: bool) -> int:
+    def _machine(self, named: bool) -> Machine | None:
+        """Return the machine; where none is named the one that this is, if a job's nodes are it."""
+        if named:
+            return machine_from(self.job.specs)
+        try:
+            job = allocation(os.environ)
+            if job is None:
+                return None
+            machine = machine_from(())
+        except NidmapError:
+            return None  # names alone are enough for an order by J
+        return machine if set(job.nodes) <= set(machine.names.tolist()) else None
+
+    def start_inside(self, world: bool, strict: bool, dry_run: bool, mpicc: str = "") -> int:
         """Become the launcher, with a library before its ranks that gives them their order.
 
         The ranks themselves say where they are.
@@ -278,7 +290,8 @@ class RunCommand:
                 raise UsageError(why)
             if specs:
                 load_machine(*specs)  # what is wrong with it is said before the ranks start
-            argv, more = preload(self.command, library_for(self.command, env), variables, env)
+            library = library_for(self.command, env, mpicc)
+            argv, more = preload(self.command, library, variables, env)
             launch = Launch(tuple(argv), more)
         except (NidmapError, OSError) as error:
             _tell({}, str(error), strict)
@@ -303,12 +316,11 @@ class RunCommand:
             why = "who talks to whom is not known yet"
             raise UsageError("--world needs --pattern or --order", why)
         return Answerer(
-            " ".join(machine_specs(job.specs, needed=False)),
+            " ".join(named_specs(job.specs)),
             pattern,
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",
-            given["order_format"],
-            job=self.sent,
+            job=self.job.sending(),
             quiet=bool(click.get_current_context().meta.get("quiet")),
         )
 

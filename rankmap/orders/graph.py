@@ -132,7 +132,7 @@ def edge_count(pattern: Pattern, most: int) -> int:
         return math.prod(dims) * sum(1 for _ in pattern.steps())
     total = 0
     for edges in pattern.edges():
-        total += len(edges.a)
+        total += len(edges)
         if total > most:
             break
     return total

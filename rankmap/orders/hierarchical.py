@@ -132,7 +132,7 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
         grid = "x".join(map(str, dims))
         raise UsageError(
             f"no multicore group of {group} units divides the grid {grid}: tried {tried}",
-            "--relax takes another shape where there is one",
+            "--strategy hierarchical:relax takes another shape where there is one",
         )
     found: Chains = {shape: (_weight_parted(model, shape), [shape]) for shape in groups}
     for place, size in enumerate(_level_sizes(slots)):

@@ -10,7 +10,7 @@ blocks, so that a million ranks never cost an edge list.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
 from placement.support.registry import Registry
@@ -18,12 +18,12 @@ from placement.support.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from placement.support.array_types import Floats, Ints
+    from placement.traffic import Traffic
     from rankmap.slots import Slots
 
     Builder = Callable[[str], "Pattern"]
 
-__all__ = ["Edges", "Pattern", "UnsizedPattern", "names", "parse_pattern", "pattern"]
+__all__ = ["Pattern", "UnsizedPattern", "names", "parse_pattern", "pattern"]
 
 #: Where each bundled pattern lives: imported only when it is asked for.
 BUNDLED = {
@@ -52,35 +52,6 @@ BUNDLED = {
 _builders: Registry[Builder] = Registry("pattern", "nidmap.patterns", "rankmap.pattern", BUNDLED)
 
 
-class Edges(NamedTuple):
-    """A block of undirected edges, ``a < b``; no edge joins a rank to itself.
-
-    Attributes
-    ----------
-    a, b : int64 (m,)
-        Ranks.
-    weight : float64 (m,)
-        Payload of one direction in units of ``--bytes``.
-    """
-
-    a: Ints
-    b: Ints
-    weight: Floats
-
-    @classmethod
-    def joining(cls, a: Ints, b: Ints, weight: float) -> Edges:
-        """Return edges of one weight between ranks in either order."""
-        import numpy as np
-
-        return cls(np.minimum(a, b), np.maximum(a, b), np.full(len(a), weight))
-
-    def blocks(self, most: int) -> Iterator[Edges]:
-        """Yield these edges in blocks of at most so many."""
-        for low in range(0, len(self.a), most):
-            some = slice(low, low + most)
-            yield Edges(self.a[some], self.b[some], self.weight[some])
-
-
 class Pattern(ABC):
     """Who talks to whom among a job's ranks.
 
@@ -107,8 +78,11 @@ class Pattern(ABC):
         """
 
     @abstractmethod
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield every undirected edge once, in blocks of about `block` edges.
+
+        An edge is a flow from its lower rank to its higher one, never from a rank to
+        itself; as much goes back. Its bytes are what goes one way, in units of ``--bytes``.
 
         Raises
         ------
@@ -182,7 +156,7 @@ class UnsizedPattern(Pattern):
         """There is no process grid yet."""
         return None
 
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Refuse: without ranks there are no edges."""
         raise UsageError(f"pattern {self.spec} has no rank count yet")
 

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
+from placement.traffic import Traffic
 from rankmap.collectives import FAMILIES, ROOTED, parts, usual_algorithm
-from rankmap.pattern import Edges, Pattern, pattern
+from rankmap.pattern import Pattern, pattern
 
 __all__ = ["Collective"]
 
@@ -65,7 +64,7 @@ class Collective(Pattern):
             raise UsageError(f"pattern {self.spec}: there are {many}, 0 to {ranks - 1}")
         return replace(self, dims=(ranks,))
 
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield the messages of the usual algorithm for 1 MB as edges; see `Pattern.edges`.
 
         A pair may come several times. A reduce-scatter takes recursive halving, not pair by
@@ -77,9 +76,8 @@ class Collective(Pattern):
         for part in parts(self.name, how, ranks, self.root, 1.0):
             for k, times in part.alike or ((k, 1) for k in range(part.steps)):
                 source, target, _, count = part.step(k)
-                weight = np.broadcast_to(count * (part.block or 1.0) * times, source.shape)
-                low, high = np.minimum(source, target), np.maximum(source, target)
-                yield from Edges(low, high, weight.astype(np.float64)).blocks(block)
+                weight = count * (part.block or 1.0) * times
+                yield from Traffic.undirected(source, target, weight).blocks(block)
 
 
 def _build(name: str, text: str) -> Pattern:

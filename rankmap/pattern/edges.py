@@ -14,7 +14,8 @@ __all__ = ["distinct", "every_edge", "symmetric_rows"]
 def every_edge(pattern: Pattern) -> tuple[Ints, Ints, Floats]:
     """Return both ends and the weight of every edge of a pattern, each once or more often."""
     none = np.empty(0, dtype=np.int64)
-    a, b, weight = zip((none, none, np.empty(0)), *pattern.edges(), strict=True)
+    blocks = ((block.source, block.target, block.bytes) for block in pattern.edges())
+    a, b, weight = zip((none, none, np.empty(0)), *blocks, strict=True)
     return np.concatenate(a), np.concatenate(b), np.concatenate(weight)
 
 

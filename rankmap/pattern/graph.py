@@ -19,7 +19,8 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.arrays import sum_by_key
-from rankmap.pattern import Edges, Pattern, pattern
+from placement.traffic import NO_TRAFFIC, Traffic
+from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.edges import every_edge, symmetric_rows
 from rankmap.pattern.structured import Stencil
 
@@ -131,10 +132,10 @@ class Graph(Pattern):
         inside = (local[a] >= 0) & (local[b] >= 0)
         return from_edges(len(ranks), local[a[inside]], local[b[inside]], weight[inside])
 
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield every undirected edge once; see `Pattern.edges`."""
         a, b, weight = self.upper()
-        yield from Edges(a, b, weight).blocks(block)
+        yield from Traffic.of(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
         """Return the graph with as many ranks more, without edges, as are missing.
@@ -281,7 +282,7 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
         Of a matrix that is not symmetric, `known` has the messages with their directions.
     """
     low, high, there, back = _pairs(entries)
-    entries = entries._replace(a=low, b=high, weight=there)  # lets go of what was read
+    entries = entries._replace(sent=NO_TRAFFIC)  # lets go of what was read
     notes = list(entries.notes)
     loops = int((low == high).sum())
     if loops:
@@ -309,17 +310,16 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
 
 def _pairs(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     """Return each pair of ranks once, and what goes up and down the numbers of its ranks."""
-    n = max(entries.ranks, 1)
-    key = np.minimum(entries.a, entries.b)  # in place: a large file has tens of millions
+    n, (a, b, weight, _) = max(entries.ranks, 1), entries.sent.columns
+    key = np.minimum(a, b)  # in place: a large file has tens of millions
     key *= n
-    key += np.maximum(entries.a, entries.b)
+    key += np.maximum(a, b)
     key *= 2
-    key += entries.a > entries.b
-    kept = entries.weight != 0
+    key += a > b
+    kept = weight != 0
     every = bool(kept.all())
-    key, weight = sum_by_key(
-        key if every else key[kept], entries.weight if every else entries.weight[kept]
-    )
+    key, weight = (key, weight) if every else (key[kept], weight[kept])
+    key, weight = sum_by_key(key, weight)
     down = (key & 1).astype(np.bool_)
     key >>= 1
     first = np.append(True, key[1:] != key[:-1])[: len(key)]
@@ -381,5 +381,5 @@ def recorded_entries(recording: Recording) -> Entries:
     from rankmap.readers.entries import Entries
 
     total = recording.total()
-    size = total.bytes.astype(float)
-    return Entries(recording.ranks, total.source, total.target, size, notes=recording.notes)
+    sent = replace(total, bytes=total.bytes.astype(float))
+    return Entries(recording.ranks, sent, notes=recording.notes)

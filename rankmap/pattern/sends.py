@@ -12,6 +12,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints
+from placement.traffic import Traffic
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.pattern.graph import DIRECTED, Graph, from_entries
 from rankmap.pattern.structured import parse_extents
@@ -89,14 +90,13 @@ def _one_each(to: Ints, text: str) -> Graph:
     """Return the pattern in which rank r sends one message to rank ``to[r]``."""
     ranks = np.arange(len(to))
     away = to != ranks
-    count = int(away.sum())
-    return _messages_graph(Entries(len(to), ranks[away], to[away], np.ones(count)), text)
+    return _messages_graph(Entries(len(to), Traffic.of(ranks[away], to[away], 1.0)), text)
 
 
 def _messages_graph(messages: Entries, text: str) -> Graph:
     """Return the graph of a list of messages, which remembers every single one."""
-    apart = (messages.a != messages.b) & (messages.weight > 0)
-    kept = messages.a[apart], messages.b[apart], messages.weight[apart]
+    away = messages.sent.away()
+    kept = away.some(away.bytes > 0).columns[:3]
     made = from_entries(messages, both=True, text=text)
     notes = tuple(note for note in made.notes if not note.startswith("not symmetric"))
     return replace(made, notes=notes, known={DIRECTED: kept})

@@ -17,8 +17,9 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
+from placement.traffic import Traffic
 from rankmap.grid.steps import step_ends
-from rankmap.pattern import Edges, Pattern, UnsizedPattern, pattern
+from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.slots import Slots
 
 __all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
@@ -46,7 +47,7 @@ class GridPattern(Pattern):
     def steps(self) -> Iterator[Step]:
         """Yield (offset, weight), one of each pair of opposite offsets."""
 
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield every undirected edge once, in blocks; see `Pattern.edges`.
 
         On a periodic extent of 2 both neighbours are the same rank: two
@@ -54,13 +55,13 @@ class GridPattern(Pattern):
 
         Examples
         --------
-        >>> [(e.a.tolist(), e.b.tolist()) for e in Stencil((2, 2)).edges()]
+        >>> [(e.source.tolist(), e.target.tolist()) for e in Stencil((2, 2)).edges()]
         [([0, 2], [1, 3]), ([0, 1], [2, 3])]
         """
         ranks = np.arange(self.known_ranks()).reshape(self.dims or ())
         for offset, weight in self.steps():
             a, b = (ends.ravel() for ends in step_ends(ranks, self.periodic, offset))
-            yield from Edges.joining(a, b, weight).blocks(block)
+            yield from Traffic.undirected(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
         """Refuse: a grid states its own rank count."""
@@ -215,21 +216,6 @@ def points(dimensions: int, reach: int) -> int:
     (5, 9, 7, 27)
     """
     return sum(math.comb(dimensions, k) * 2**k for k in range(reach + 1))
-
-
-def name_pattern(pattern: str | None, grid: str | None, needed: bool = True) -> str:
-    """Return the pattern that ``--pattern`` and ``--grid`` name; '' for none.
-
-    Raises
-    ------
-    UsageError
-        Both, or none where one is needed.
-    """
-    if pattern and grid:
-        raise UsageError("--pattern and --grid exclude each other")
-    if needed and not pattern and not grid:
-        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
-    return Stencil(parse_extents(grid, "--grid")).spec if grid else pattern or ""
 
 
 def parse_extents(text: str, what: str, most: int = 4) -> Shape:

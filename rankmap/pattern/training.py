@@ -39,7 +39,8 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
 from placement.support.arrays import components
-from rankmap.pattern import Edges, Pattern, pattern
+from placement.traffic import Traffic
+from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import GridPattern, Step
 from rankmap.slots import MOST_SLOTS
 
@@ -213,7 +214,7 @@ class Training(Pattern):
             "pp": s / (self.tp if z.sp else 1) * z.microbatches if self.pp > 1 else 0.0,
         }
 
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+    def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield the edges of every axis; see `Pattern.edges`. A pair may stand on several axes."""
         for axis, size in self.sent().items():
             if not size:
@@ -228,7 +229,7 @@ class Training(Pattern):
                     ends, weight = (part[:, :-1], part[:, 1:]), size
                 else:
                     ends, weight = (part, np.roll(part, -1, axis=1)), size / 2
-                yield Edges.joining(ends[0].ravel(), ends[1].ravel(), weight)
+                yield Traffic.undirected(ends[0].ravel(), ends[1].ravel(), weight)
 
     @property
     def model(self) -> GridPattern:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,15 +19,15 @@ from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from rankmap.order import Order
-from rankmap.pattern import Pattern
 from rankmap.predict.gain import Placed, time_range
+from rankmap.predict.job import Job
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.prediction import Prediction
 from rankmap.predict.report import report
 from rankmap.slots import Slots, slots_of
 
-__all__ = ["Prediction", "Predictor", "predict"]
+__all__ = ["Job", "Prediction", "Predictor", "predict"]
 
 
 class Predictor(Model):
@@ -39,8 +38,8 @@ class Predictor(Model):
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> one = Predictor(m, "alltoall", 1, 1e9, latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> one = Predictor(m, Job("alltoall", bytes=1e9))
     >>> one.predict(np.arange(4)).bottleneck.name
     'x0y0->x1y0 x'
     """
@@ -71,14 +70,11 @@ class Predictor(Model):
 def predict(
     machine: Machine,
     nodes: str | NodeList | Sequence[str] | Ints | None = None,
-    pattern: str | Pattern = "alltoall",
+    job: Job | None = None,
     *,
     order: Order | Ints | None = None,
-    ppn: str | int | Sequence[int] | None = None,
-    algorithm: str = "library",
-    **model: Any,
 ) -> Prediction:
-    """Predict the time of a pattern on a job's nodes.
+    """Predict the time of a job on its nodes.
 
     Parameters
     ----------
@@ -86,18 +82,10 @@ def predict(
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
         compute nodes (see `rankmap.slots.slots_of`).
-    pattern : str or Pattern
-        Who talks to whom (see `rankmap.pattern.parse_pattern`).
+    job : Job or None
+        None: an all-to-all.
     order : Order, int64 (ranks,) or None
         Slot of each rank; None: rank r on slot r.
-    ppn : str, int, sequence of int or None
-        Ranks on each node; None: as often as the list names it.
-    algorithm : str
-        ``at-once``, ``pairwise`` … for an all-to-all, others for other collectives;
-        ``library`` is what the machine's MPI does at that size.
-    **model
-        More of what `rankmap.predict.model.Model` takes: bytes, routing, latency,
-        memory, background, process, payload, first_contact.
 
     Returns
     -------
@@ -106,19 +94,18 @@ def predict(
     Raises
     ------
     UsageError
-        A pattern whose ranks are not the slots, an unknown routing or
-        algorithm, figures that make no sense.
+        A pattern whose ranks are not the slots.
     ParseError
-        A node that the machine does not have, a pattern's file that cannot be read.
+        A node that the machine does not have, other jobs that cannot be read.
 
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:8x8x8,bw=4.68")
-    >>> found = predict(m, "0-63", "alltoall", bytes=1e6, latency=0)
+    >>> m = nidmap.load_machine("torus:8x8x8,bw=4.68,latency=0")
+    >>> found = predict(m, "0-63", nidmap.Job("alltoall", bytes=1e6))
     >>> found.bottleneck.kind, round(found.time_s * 1e3, 2)
     ('x', 17.09)
     """
-    slots = slots_of(machine, nodes, ppn)
-    asked = Predictor(machine, pattern, slots.counts.tolist(), algorithm=algorithm, **model)
-    return asked.ranged(slots, order)
+    job = job or Job()
+    slots = slots_of(machine, nodes, job.ppn)
+    return Predictor(machine, job.on(slots.counts.tolist())).ranged(slots, order)

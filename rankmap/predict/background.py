@@ -19,9 +19,10 @@ from placement.errors import ParseError, UsageError, printable
 from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.network import Demand, channels, loads
+from placement.options import MOST
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import find
-from rankmap.predict.constants import MOST
+from placement.traffic import Traffic
 
 __all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared_channels"]
 
@@ -55,7 +56,9 @@ class Other:
         known = self._kept.get(routing)
         if known is None or known[0] is not machine:
             ones = np.ones(len(self.rows), dtype=np.int64)
-            demand = Demand.complete(machine, self.rows, ones, 1.0 / (len(self.rows) - 1))
+            demand = Demand.of(
+                machine, Traffic.everyone(self.rows, ones, 1.0 / (len(self.rows) - 1))
+            )
             found = loads(machine, demand, routing).load
             where = np.flatnonzero(found)
             known = self._kept[routing] = (machine, where, found[where])

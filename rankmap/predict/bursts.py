@@ -40,8 +40,8 @@ import numpy as np
 from placement.network import Loads
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_key, summed
-from rankmap.predict.phase import Job
-from rankmap.predict.summing import Summed
+from placement.traffic import Traffic
+from rankmap.predict.phase import Phase, Seating
 
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "fill_links"]
 
@@ -183,22 +183,21 @@ class Filled:
         return found
 
 
-def fill_links(job: Job, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
-    """Return what messages between nodes send over each link.
+def fill_links(phase: Phase, loads: Loads) -> Filled:
+    """Return what a phase's messages between nodes send over each link.
 
     Parameters
     ----------
-    job : Job
-    sums : Summed
+    phase : Phase
     loads : Loads
-        Of the same messages, under a routing with one path a pair.
-    passes : float
-        In which they are sent, one after the other.
+        Of all that it sends, under a routing with one path a pair.
     """
-    size = float(sums.weight.sum() / max(1.0, sums.messages.sum())) / passes
-    some = 0 < len(sums.source) <= MOST_PAIRS and job.machine.router.shape[1] == 1
-    found = _fill_with_routes(job, sums, loads, size) if some else _fill_without_routes(loads, size)
-    return replace(found, passes=passes)
+    job, flows = phase.job, phase.traffic.listed()
+    size = float(flows.bytes.sum() / max(1.0, flows.messages.sum())) / phase.passes
+    routed = 0 < len(flows) <= MOST_PAIRS and job.machine.router.shape[1] == 1
+    if not routed:
+        return replace(_fill_without_routes(loads, size), passes=phase.passes)
+    return replace(_fill_with_routes(job, flows, loads, size), passes=phase.passes)
 
 
 def _fill_without_routes(loads: Loads, size: float) -> Filled:
@@ -209,11 +208,11 @@ def _fill_without_routes(loads: Loads, size: float) -> Filled:
     return Filled(link, every[link], np.where(from_node, 0.0, 1.0), None, size)
 
 
-def _fill_with_routes(job: Job, sums: Summed, loads: Loads, size: float) -> Filled:
+def _fill_with_routes(job: Seating, flows: Traffic, loads: Loads, size: float) -> Filled:
     """Return links with what follows what, and with how each sender's bursts are mixed."""
     from placement.network.routes import walk
 
-    a, b = job.rows[sums.source], job.rows[sums.target]
+    a, b = job.rows[flows.source], job.rows[flows.target]
     message, channel = walk(job.machine, a, b, loads.routing)
     first, pairs = len(loads.load), np.arange(len(a))
     second = first + len(loads.injection)
@@ -223,9 +222,9 @@ def _fill_with_routes(job: Job, sums: Summed, loads: Loads, size: float) -> Fill
     link, place = np.unique(
         np.concatenate([first + a, channel, second + b])[order], return_inverse=True
     )
-    weight = sums.weight[message]
-    sent = summed(sums.source, sums.weight)
-    sender, share = sum_by_key(sums.source[message] * len(link) + place, weight)
+    weight = flows.bytes[message]
+    sent = summed(flows.source, flows.bytes)
+    sender, share = sum_by_key(flows.source[message] * len(link) + place, weight)
     sender, over = np.divmod(sender, len(link))
     load = summed(place, weight)
     own = summed(over, share**2 / sent[sender], len(link))

@@ -9,18 +9,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats
+from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import Part, Step, parts
 from rankmap.pattern.collective import Collective
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Job, Phase, Sends
-from rankmap.predict.summing import Summed, join_sums, sum_messages
+from rankmap.predict.phase import Phase, Seating, Sends
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Collective, job: Job, size: float, algorithm: str, steps: int | None
+    pattern: Collective, job: Seating, size: float, algorithm: str, steps: int | None
 ) -> Iterator[Phase]:
     """Yield a phase for each part of an algorithm.
 
@@ -28,7 +28,7 @@ def phases(
     ----------
     pattern : Collective
         Fitted to the ranks.
-    job : Job
+    job : Seating
     size : float
         ``--bytes``.
     algorithm : str
@@ -44,59 +44,38 @@ def phases(
 class _Sums:
     """What the steps of a part come to on a job's nodes."""
 
-    def __init__(self, part: Part, job: Job, most: int | None) -> None:
+    def __init__(self, part: Part, job: Seating, most: int | None) -> None:
         self.part, self.job = part, job
         self.sent: Floats = np.zeros(len(job.node))
-        self.contacts: Floats = np.zeros(len(job.node))
         self.posted = 0.0
-        self.inside: Floats = np.zeros(len(job.rows))
-        self.steps: list[tuple[Summed, float]] = []
+        self.steps: list[tuple[Traffic, float]] = []
         for k, times in _looks(part, most):
-            step = part.step(k)
-            self._count(step, times)
-            self._look(step, times)
+            self._add(part.step(k), times)
 
-    def _count(self, step: Step, times: float) -> None:
-        """Add what a step's ranks send, and what stays inside nodes."""
-        node, source = self.job.node, step.source
-        size = times * self.part.block * np.broadcast_to(step.blocks, source.shape)
-        self.sent += np.bincount(source, size, minlength=len(self.sent))
-        self.posted += times * float(np.bincount(source).max(initial=0))
-        stays = node[source] == node[step.target]
-        self.inside += np.bincount(node[source[stays]], size[stays], minlength=len(self.inside))
-        again = 1.0 if self.part.alike else times
-        self.contacts += again * _contacts(source[~stays], step.target[~stays], len(node))
-
-    def _look(self, step: Step, times: float) -> None:
-        """Add what goes between nodes in a step that stands for so many."""
-        size = step.blocks * self.part.block
+    def _add(self, step: Step, times: float) -> None:
+        """Add a step that stands for so many."""
         node = self.job.node
-        found = sum_messages(node[step.source], node[step.target], size, len(self.inside))
-        self.steps.append((found, times))
+        sent = Traffic.of(step.source, step.target, step.blocks * self.part.block)
+        self.sent += times * np.bincount(sent.source, sent.bytes, minlength=len(node))
+        self.posted += times * float(np.bincount(sent.source).max(initial=0))
+        self.steps.append((sent.by_node(node, len(self.job.rows)), times))
 
     def phase(self) -> Phase:
         """Return the part as a phase."""
-        part, job = self.part, self.job
-        total = join_sums([_scale_sum(found, times) for found, times in self.steps], len(job.rows))
-        leaving = np.bincount(total.source, total.messages, minlength=len(job.rows))
+        part = self.part
         alone = part.steps == 1
-        in_turn = sum(times for found, times in self.steps if len(found.source))
+        in_turn = sum(times for step, times in self.steps if len(step.away()))
         sampled = not part.alike and in_turn > len(self.steps)
         return Phase(
             part.name,
-            job.demand(total),
-            job,
-            lambda: total,
+            self.job,
+            join_traffic(step * times for step, times in self.steps),
             None if alone else lambda: iter(self.steps),
             in_turn=in_turn,
             a_rank=self.posted if alone else 0.0,
-            a_node=float(leaving.max(initial=0.0)),
-            inside=float(self.inside.max(initial=0.0)),
-            a_pair=sum(times * found.a_pair() for found, times in self.steps),
             sent=float(self.sent.max(initial=0.0)),
             shown=len(self.steps) if sampled else 0,
             sends=self._sends,
-            peers=lambda: float(self.contacts.max(initial=0.0)),
         )
 
     def _sends(self) -> Sends:
@@ -104,20 +83,6 @@ class _Sums:
         part = self.part
         every = ((k, part.step(k)) for k in range(part.steps))
         return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in every)
-
-
-def _contacts(source: Ints, target: Ints, ranks: int) -> Ints:
-    """Return with how many others each rank exchanges messages.
-
-    Examples
-    --------
-    >>> _contacts(np.array([0, 1, 2]), np.array([1, 0, 1]), 3).tolist()
-    [1, 2, 1]
-    """
-    pair = np.sort(np.minimum(source, target) * ranks + np.maximum(source, target))
-    once = pair[np.append(True, pair[1:] != pair[:-1])] if len(pair) else pair
-    ends = np.concatenate(np.divmod(once, ranks))
-    return np.bincount(ends, minlength=ranks)
 
 
 def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:
@@ -128,10 +93,3 @@ def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:
         return [(k, 1.0) for k in range(part.steps)]
     at, times = spread(part.steps, most)
     return [(k - 1, t) for k, t in zip(at, times, strict=True)]
-
-
-def _scale_sum(found: Summed, times: float) -> Summed:
-    """Return what so many of a step come to."""
-    return found._replace(
-        messages=found.messages * times, weight=found.weight * times, inside=found.inside * times
-    )

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from placement.errors import UsageError
 from placement.machine import Machine
 
 __all__ = ["ARIES_PAYLOAD", "MEMORY_GBS", "Constants", "constants"]
@@ -39,9 +38,6 @@ MEMORY_GBS = 20.0
 
 #: Share of an Aries link that is payload (ISx paper, 4.2).
 ARIES_PAYLOAD = 0.64
-
-#: No latency in us and no bandwidth in GB/s is above this.
-MOST = 1e9
 
 #: Rounds in which a sort finds its splitters [assumed: several probes a round].
 ROUNDS = 4
@@ -71,8 +67,8 @@ class Constants:
         GB/s at which the ranks of one node exchange data through its memory;
         None: that costs nothing.
     memory_source : str
-        Where that is from: ``measured`` or ``published`` by the site, ``as asked
-        for``, or ``assumed``.
+        Where that is from: ``measured`` or ``published`` by the site, ``given``
+        on the command line, or ``assumed``.
     source : str
         Where `mpi_us` and `hop_ns` are from.
     process_gbs : float or None
@@ -85,8 +81,6 @@ class Constants:
     measured : frozenset of str
         Those of ``message_us`` and ``nic_us`` that the machine's configuration
         states.
-    contact_s : float
-        Seconds that the first message to each other rank takes beyond all else.
     burst : float or None
         Bytes that an interface sends of a message before it turns to another one;
         None where nothing states it: then bytes flow, and nothing queues.
@@ -108,7 +102,6 @@ class Constants:
     measured: frozenset[str] = frozenset()
     burst: float | None = None
     eager: float | None = None
-    contact_s: float = 0.0
 
     @property
     def timeless(self) -> bool:
@@ -116,69 +109,30 @@ class Constants:
         return not (self.mpi_us or self.hop_ns or self.message_us or self.nic_us)
 
 
-def constants(
-    machine: Machine,
-    latency: float | None = None,
-    memory: float | None = None,
-    process: float | None = None,
-    payload: float | None = None,
-    contact: float | None = None,
-) -> Constants:
-    """Return a machine's constants.
+def constants(machine: Machine) -> Constants:
+    """Return a machine's constants: what it states (`placement.options`), else its fabric's.
 
-    Parameters
-    ----------
-    machine : Machine
-    latency : float or None
-        Latency of a short message in us, instead of the machine's; 0
-        switches off every term that does not grow with the bytes: latency,
-        hops, messages and the rounds of a histogram.
-    memory : float or None
-        GB/s inside a node; None: as the site states, else `MEMORY_GBS` where the
-        machine states the bandwidth of any link; inf: it costs nothing.
-    process : float or None
-        GB/s of one rank; None: as the site states, inf: no limit.
-    payload : float or None
-        Share of the wire; None: as the site states, else all of it.
-    contact : float or None
-        Seconds of the first message to each other rank; None: no more than of any other.
-
-    Raises
-    ------
-    UsageError
-        A latency below 0, a bandwidth that is not above 0, a share that is
-        none, or no number.
+    Where no latency is stated it is the fabric's; one of 0 switches off every term that does
+    not grow with the bytes: latency, hops, messages and the rounds of a histogram. Memory is
+    `MEMORY_GBS` where nothing states it and the machine has the bandwidth of any link.
 
     Examples
     --------
     >>> import nidmap
     >>> constants(nidmap.load_machine("shaheen2")).mpi_us
     1.3
-    >>> constants(nidmap.load_machine("torus:4x4"), latency=0).timeless
+    >>> constants(nidmap.load_machine("torus:4x4,latency=0")).timeless
     True
     """
     stated = machine.topology.parameters
-    process = stated.get("process") if process is None else process
-    payload = stated.get("payload", 1.0) if payload is None else payload
-    memory, memory_source = _memory(machine, memory)
-    process, memory = (None if gbs == math.inf else gbs for gbs in (process, memory))
-    for what, figure in (("memory", memory), ("process", process)):
-        if figure is not None and not 0 < figure <= MOST:
-            raise UsageError(
-                f"{what} bandwidth {figure:g} GB/s: it must be above 0, at most {MOST:g}"
-            )
-    if not 0 < payload <= 1:
-        raise UsageError(f"payload {payload:g}: it must be a share of the wire, above 0 to 1")
-    if contact is not None and not 0 <= contact <= MOST:
-        raise UsageError(f"first contact {contact:g} s: it must be 0 to {MOST:g}")
+    inside, memory_source = _memory(machine)
+    process, memory = (None if gbs == math.inf else gbs for gbs in (stated.get("process"), inside))
     own: dict[str, Any] = {
-        "contact_s": contact or 0.0,
         "memory_gbs": memory, "memory_source": memory_source,
-        "process_gbs": process, "payload": payload, "burst": stated.get("burst"),
-        "eager": stated.get("eager"),
+        "process_gbs": process, "payload": stated.get("payload", 1.0),
+        "burst": stated.get("burst"), "eager": stated.get("eager"),
     }  # fmt: skip
-    if latency is not None and not 0 <= latency <= MOST:
-        raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
+    latency = stated.get("latency")
     if latency == 0:
         return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **own)
     name, mpi_us, hop_ns = FABRICS[_fabric(machine)]
@@ -188,7 +142,7 @@ def constants(
     posting = {name: float(stated[name]) for name in ("message_us", "nic_us") if name in stated}
     own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": frozenset(posting)}
     if latency is not None:
-        source = f"latency as asked for, hops: {source}"
+        source = f"latency as given, hops: {source}"
     return Constants(mpi, float(stated.get("hop_ns", hop_ns)), source=source, **own)
 
 
@@ -202,11 +156,9 @@ def _fabric(machine: Machine) -> str:
     return KINDS.get(topology.kind, "infiniband")
 
 
-def _memory(machine: Machine, asked: float | None) -> tuple[float, str]:
+def _memory(machine: Machine) -> tuple[float, str]:
     """Return GB/s of copies inside a node, inf where they cost nothing, and how they are known."""
     stated = machine.topology.parameters
-    if asked is not None:
-        return asked, "as asked for"
     if "memory" in stated:
         return stated["memory"], stated.get("memory_mark", "stated")
     listed = [] if machine.links is None else machine.links.bandwidth.tolist()

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from rankmap.predict.phase import Job, Phase, Sends
+from rankmap.predict.phase import Phase, Seating, Sends
 
 Ways = list[list[int]]
 
@@ -244,7 +244,7 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     return Course(sends, there, back, packets, head, len(job.node), burst, runs, passes)
 
 
-def _ways(job: Job, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
+def _ways(job: Seating, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
     from placement.network.routes import walk
 

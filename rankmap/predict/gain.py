@@ -45,7 +45,7 @@ from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
 from rankmap.predict.drift import EAGER, Course
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Phase, message_of
 from rankmap.progress import step
 
 __all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
@@ -266,9 +266,10 @@ class Gains:
     Examples
     --------
     >>> import nidmap
+    >>> from rankmap.predict.job import Job
     >>> from rankmap.predict.model import Model
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> asked = Model(m, "alltoall", 1, 1e9, latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> asked = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
     >>> found.range_text, found.unknowns
     ('1.5 x', ())
@@ -363,7 +364,7 @@ def _biases(asked: Model) -> list[dict[str, Any]]:
         return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
     several = topology.parameters.get("routings", ())
     applies = "adaptive" in (several or routings(asked.machine))
-    unsaid = "routing" not in asked.given and (several or topology.fabric == "infiniband")
+    unsaid = not asked.routing_stated and (several or topology.fabric == "infiniband")
     return [{"bias": 1.0}] if applies and unsaid else []
 
 
@@ -372,34 +373,38 @@ def _unknowns(
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
     if ends := _biases(asked):
-        yield "routing", "how well the routers send packets around full links", ends
+        yield "routing", "how well routers divert packets around full links", ends
     yield from _libraries(asked, first)
     if not asked.process_stated:
         slow = first.process or _slow_rank(asked)
-        question = f"whether ranks send more than {slow:g} GB/s"
+        question = f"bandwidth of one rank, {slow:g} GB/s or more"
         yield "process", question, [{"process": None if first.process else slow}]
     if not asked.payload_stated:
-        question = f"whether only {ARIES_PAYLOAD:.0%} of the wire is payload"
+        question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
         yield "payload", question, [_less_payload(asked)]
     if not asked.background and all(one.others is not None for one in times):
-        question = f"whether other jobs send {USUAL_LOAD:g} GB/s a busy node"
+        question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
         yield "others", question, [{"others": True}]
     if all(one.staging for one in times):
-        question = "whether the halo is exchanged direction by direction (stencil:…,staged)"
+        question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
         yield "staging", question, [{"staged": True}]
     if asked.queueing:
         orders: list[dict[str, Any]] = [{"queues": RANGE}, {"queues": RANGE[::-1]}]
-        yield "queues", "in which order bursts meet at links that are about equally full", orders
+        yield (
+            "queues",
+            "the order in which bursts meet at links that are about equally full",
+            orders,
+        )
     if any(one.stepwise for one in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
         yield "overlap", "how far ranks run ahead of others from step to step", ahead
     if asked.constants.eager is None and any(one.eager for one in times):
-        question = f"whether sends up to {EAGER / 1024:g} KiB wait for their receivers"
+        question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
         yield "eager", question, [{"eager": EAGER}]
     gbs, known = asked.constants.memory_gbs, asked.constants.memory_source != "assumed"
     if gbs is not None and not known and any(one.inside for one in times):
-        question = f"whether the ranks of a node copy {gbs:g} GB/s together"
+        question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
         # What is assumed of a kind of node says more than what is assumed of any.
         span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)
         yield "memory", question, [{"memory": copies} for copies in span]
@@ -451,10 +456,10 @@ def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[di
         return
     if not isinstance(asked.pattern, Collective):
         other = {"algorithm": ALGORITHMS[0] if asked.mpi else "pairwise"}
-        yield "algorithm", "whether the library posts its all-to-alls at once", [other]
+        yield "algorithm", "algorithm of the all-to-all, posted at once or in steps", [other]
     elif not asked.mpi:
         names = dict.fromkeys(USUAL[asked.pattern.name][:2])
-        question = f"which algorithm the library takes: {' or '.join(names)}"
+        question = f"algorithm of the collective, {' or '.join(names)}"
         yield "algorithm", question, [{"algorithm": name} for name in names]
 
 
@@ -526,11 +531,11 @@ class _Times:
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
-            for one, times in phase.steps():
-                loads = asked.loads(phase.job.demand(one), self.least, bias)
-                steps.append(self._sent(loads, times, one.message(ranks), None))
+            for step, times in phase.steps():
+                loads = asked.loads(phase.job.demand(step), self.least, bias)
+                steps.append(self._sent(loads, times, message_of(step, ranks), None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = fill_links(phase.job, phase.flows(), whole, phase.passes) if queueing else None
+        sent = fill_links(phase, whole) if queueing else None
         return _Phase(
             self._sent(whole, 1.0, phase.sent, sent),
             tuple(steps),

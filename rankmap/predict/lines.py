@@ -19,12 +19,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.network.demand import Demand
 from placement.support.array_types import Ints
-from placement.support.arrays import ragged_ranges
+from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.structured import Lines
-from rankmap.predict.phase import Job, Phase, Sends, Steps
-from rankmap.predict.summing import Summed, join_sums, sum_messages
+from rankmap.predict.phase import Phase, Seating, Sends, Steps
 
 Step = tuple[Ints, float, float]
 
@@ -39,14 +37,14 @@ US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}
 
 
 def phases(
-    pattern: Lines, job: Job, size: float, algorithms: list[str], steps: int | None = None
+    pattern: Lines, job: Seating, size: float, algorithms: list[str], steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the all-to-all of each direction of the grid, rows (the last dimension) first.
 
     Parameters
     ----------
     pattern : Lines
-    job : Job
+    job : Seating
     size : float
     algorithms : list of str
         Of each dimension.
@@ -74,7 +72,7 @@ def phases(
 class _Table:
     """The nodes of the ranks of each line, and how many ranks of a line each node has."""
 
-    def __init__(self, job: Job, dims: tuple[int, ...], axis: int, part: float) -> None:
+    def __init__(self, job: Seating, dims: tuple[int, ...], axis: int, part: float) -> None:
         self.job = job
         self.part = part
         self.extent = dims[axis]
@@ -82,99 +80,48 @@ class _Table:
         ranks = np.arange(len(job.node)).reshape(dims)
         self.every = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
         self.nodes = job.node[self.every]
-        if self.whole:
-            self.line = np.zeros(len(job.rows), dtype=np.int64)
-            self.node = np.arange(len(job.rows))
-            self.ranks = job.counts
+        if len(job.node) == self.extent:
+            self.lines = Traffic.everyone(np.arange(len(job.rows)), job.counts, part)
         else:
-            places = np.arange(len(self.nodes))[:, None] * len(job.rows) + self.nodes
-            place, self.ranks = np.unique(places, return_counts=True)
-            self.line, self.node = np.divmod(place, len(job.rows))
+            line = np.repeat(np.arange(len(self.nodes)), self.extent)
+            self.lines = Traffic.lines(line, self.nodes.ravel(), 1, part)
 
     def at_once(self, name: str) -> Phase:
         """Return the exchange with everything posted at once."""
         return Phase(
             name,
-            self.total(),
             self.job,
-            self.flows,
+            self.lines,
             a_rank=self.extent - 1.0,
-            a_node=self._most(self.ranks * (self.extent - self.ranks)),
-            inside=self._most(self.ranks * (self.ranks - 1)) * self.part,
-            a_pair=self.a_pair(),
             sent=(self.extent - 1) * self.part,
             sends=lambda: self._sends(
                 _sample_steps(self.extent, False, self.extent), together=True
             ),
-            peers=self.peers,
         )
-
-    def peers(self) -> float:
-        """Return how many ranks of a line are not on a rank's own node, at most."""
-        return float(self.extent - self.ranks.min())
-
-    def a_pair(self) -> float:
-        """Return bytes that no node exceeds to any other: its ranks of a line times the most."""
-        if self.whole:
-            most = np.sort(self.ranks)[-2:]
-            return float(most.prod()) * self.part if len(most) > 1 else 0.0
-        first = np.flatnonzero(np.diff(self.line, prepend=-1))
-        most = np.maximum.reduceat(self.ranks, first)[self.line]
-        return self._most(self.ranks * most) * self.part
-
-    def total(self) -> Demand:
-        """Return all bytes of the exchange: each ordered pair of a line's ranks once."""
-        job = self.job
-        if self.whole:
-            return Demand.complete(job.machine, job.rows, job.counts, self.part)
-        rows = job.rows[self.node]
-        return Demand.lines(job.machine, self.line, rows, self.ranks, self.part)
 
     def in_steps(self, name: str, steps: list[Step]) -> Phase:
         """Return the exchange as steps: (partner of each place in a line, blocks, times)."""
         exact = all(times == 1 for _, _, times in steps)
         doubled = any(blocks != 1 for _, blocks, _ in steps)
         made: Steps = lambda: self._walk(steps)  # noqa: E731 - a name for the type checker
-        total = self.total()
-        if doubled:
-            total = self.job.demand(join_sums([one for one, _ in made()], len(self.job.rows)))
-        a_pair = sum(one.a_pair() for one, _ in made()) if doubled else self.a_pair()
         moved = sum(blocks * times for _, blocks, times in steps)
-        share = moved / (self.extent - 1)
         return Phase(
             name,
-            total,
             self.job,
-            self.flows,
+            join_traffic(step * times for step, times in made()) if doubled else self.lines,
             made,
             in_turn=float(sum(times for _, _, times in steps)),
-            a_node=self._most(self.ranks * (self.extent - self.ranks)),
-            inside=self._most(self.ranks * (self.ranks - 1)) * self.part * share,
-            a_pair=a_pair,
             sent=moved * self.part,
             shown=0 if exact else len(steps),
             sends=(lambda: self._sends(steps)) if exact else None,
-            peers=lambda: min(self.peers(), _partners_met(steps)) if doubled else self.peers(),
         )
 
-    def flows(self) -> Summed:
-        """Return what goes from node to node: each pair of nodes once a line."""
-        ends = np.cumsum(np.bincount(self.line, minlength=len(self.nodes)))
-        here, there = ragged_ranges(
-            np.append(0, ends)[self.line], np.diff(ends, prepend=0)[self.line]
-        )
-        apart = here != there
-        here, there = here[apart], there[apart]
-        many = (self.ranks[here] * self.ranks[there]).astype(np.float64)
-        inside = np.zeros(len(self.job.rows))
-        return Summed(self.node[here], self.node[there], many, many * self.part, inside)
-
-    def _walk(self, steps: list[Step]) -> Iterator[tuple[Summed, float]]:
+    def _walk(self, steps: list[Step]) -> Iterator[tuple[Traffic, float]]:
         """Yield what is sent in each step."""
-        nodes, count = self.nodes, len(self.job.rows)
+        source, nodes = self.nodes.ravel(), len(self.job.rows)
         for partner, blocks, times in steps:
-            size = blocks * self.part
-            yield sum_messages(nodes.ravel(), nodes[:, partner].ravel(), size, count), times
+            target = self.nodes[:, partner].ravel()
+            yield Traffic.of(source, target, blocks * self.part).by_pair(nodes), times
 
     def _sends(self, steps: list[Step], together: bool = False) -> Sends:
         """Return what each rank sends in each step, or in one."""
@@ -183,17 +130,6 @@ class _Table:
             for k, (partner, blocks, _) in enumerate(steps)
         ]
         return Sends.of(every)
-
-    def _most(self, amount: Ints) -> float:
-        """Return the largest sum over one node's lines."""
-        return float(np.bincount(self.node, amount, minlength=len(self.job.rows)).max(initial=0))
-
-
-def _partners_met(steps: list[Step]) -> float:
-    """Return with how many others each place of a line exchanges in steps that are all shifts."""
-    ahead = {int(partner[0]) for partner, _, _ in steps}
-    behind = {len(partner) - int(partner[0]) for partner, _, _ in steps}
-    return float(len(ahead | behind))
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

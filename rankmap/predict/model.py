@@ -10,7 +10,16 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.network import SINGLE_PATH, Channels, Demand, Loads, channels, loads, routings
+from placement.network import (
+    SINGLE_PATH,
+    Channels,
+    Demand,
+    Loads,
+    channels,
+    loads,
+    routings,
+    usual_bias,
+)  # fmt: skip
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
@@ -19,16 +28,17 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
-from rankmap.predict.algorithms import algorithm_of, algorithms
+from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, Shared, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import constants
 from rankmap.predict.drift import Course, course
-from rankmap.predict.job_pattern import fit_pattern, parse_wanted, size_of
+from rankmap.predict.job import Job
+from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating, message_of
 from rankmap.predict.phases import phases
-from rankmap.predict.terms import contact_s, histogram_s, hops_by_class, latency_s, messages_s
+from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
 
 __all__ = ["Model"]
@@ -36,7 +46,7 @@ __all__ = ["Model"]
 GB = 1e9
 
 #: Loads of channels that are kept.
-KEPT = 3_000_000
+KEPT = 12_000_000
 
 
 class Model:
@@ -45,34 +55,7 @@ class Model:
     Parameters
     ----------
     machine : Machine
-    pattern : str or Pattern
-    ppn : int, str or sequence of int
-        Ranks on each node.
-    bytes : float or None
-        Payload of one message: each ordered pair of an all-to-all, each
-        directed neighbour of a stencil, a rank's whole local data for
-        ``sort``; multiplies what ``graph:``, ``matrix:`` and ``training:``
-        say. None: 1 MB, or 1 for these three.
-    routing : str
-        See `placement.network.routings`; '' is the machine's default.
-    algorithm : str
-        How an all-to-all or another collective is done (`rankmap.predict.algorithms.algorithm_of`).
-    latency : float or None
-        Latency of a short message in us; 0 switches off all that does not
-        grow with the bytes; None: as the machine states, or its fabric has.
-    memory : float or None
-        GB/s inside a node; None: as the site states, else 20; inf: it costs nothing.
-    background : sequence of Other
-        Jobs that run beside this one.
-    process : float or None
-        GB/s that one rank can send at most, to ranks of its own node too;
-        None: as the site states, else only its node's interface limits it.
-    payload : float or None
-        Share of the bandwidth of links between routers that carries payload;
-        None: as the site states, else all of it.
-    first_contact : float or None
-        Seconds that a rank takes to connect to each other one; None: nothing,
-        as where all are connected already.
+    job : Job
 
     Attributes
     ----------
@@ -85,65 +68,44 @@ class Model:
         there is time for (`rankmap.predict.lines.most_steps`).
     follows : bool
         Whether ranks are followed from step to step where that can be done.
-    given : frozenset of str
-        What the caller stated: ``routing`` (or the machine is known to have
-        it), ``algorithm``, ``process``, ``payload``, ``memory``, ``background``.
 
     Raises
     ------
-    UsageError
-        An unknown pattern, routing or algorithm, or a figure that makes no sense.
+    ParseError, LaunchError
+        Other jobs that cannot be read.
 
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> one = Model(m, "alltoall", 1, 1e9, latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> one = Model(m, Job("alltoall", 1, 1e9, "at-once"))
     >>> one.time(np.arange(4)), one.time(np.array([0, 1, 4, 5]))
     (3.0, 2.0)
     """
 
-    def __init__(
-        self,
-        machine: Machine,
-        pattern: str | Pattern,
-        ppn: int | str | Sequence[int] = 1,
-        bytes: float | None = None,  # noqa: A002 - the name of the command's option
-        routing: str = "",
-        *,
-        algorithm: str = "",
-        latency: float | None = None,
-        memory: float | None = None,
-        background: Sequence[Other] = (),
-        process: float | None = None,
-        payload: float | None = None,
-        first_contact: float | None = None,
-    ) -> None:
+    def __init__(self, machine: Machine, job: Job) -> None:
         self.machine = machine
-        self.pattern = parse_wanted(pattern)
-        self.ppn = ppn
-        self.size, assumed = size_of(self.pattern, bytes)
+        self.job = job.settled(machine)
+        self.pattern = job.sent
+        self.ppn = 1 if job.ppn is None else job.ppn
+        self.size, assumed = size_of(job.sent, job.bytes)
         self.assumed = [assumed] if assumed else []
-        self.algorithm = algorithm_of(self.pattern, algorithm)
+        self.algorithm = job.algorithm
         self.mpi: str = machine.topology.parameters.get("mpi", "")
         self.steps: int | None = None
         self.follows = True
-        self.constants = constants(machine, latency, memory, process, payload, first_contact)
-        self.background = tuple(background)
-        known = routing or machine.topology.parameters.get("routing", "")
-        stated = {
-            "routing": known, "algorithm": algorithm not in ("", "library"), "process": process,
-            "payload": payload, "memory": memory, "background": background,
-        }  # fmt: skip
-        self.given = frozenset(name for name, value in stated.items() if value)
-        self.channels: Channels = channels(machine, routing)
+        self.constants = constants(machine)
+        self.background: Sequence[Other] = self.job.others
+        self.channels: Channels = channels(machine)
         if self.constants.payload != 1:
             usable = self.channels.bandwidth * self.constants.payload
             self.channels = replace(self.channels, bandwidth=usable)
-        self.routing = routing or routings(machine)[0]
+        self.routing = routings(machine)[0]
         self.single_path = self.routing in SINGLE_PATH
         self.spread_by_default = (
-            not known and self.routing != "adaptive" and "adaptive" in routings(machine)
+            not self.routing_stated
+            and self.routing != "adaptive"
+            and "adaptive" in routings(machine)
         )
         self.injection: Floats = injection_bandwidth(machine)
         self.nics = int(np.maximum(1, (machine.router >= 0).sum(axis=1)).min(initial=1))
@@ -187,28 +149,41 @@ class Model:
 
     def _floor(self, phase: Phase) -> float:
         """Return seconds that a phase takes wherever its nodes are: their own links, and ranks."""
+        least, posted = self.node_limits(phase)
+        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
+            least = max(least, bound_demand(self.machine, phase.total).seconds)
+        return least + posted
+
+    def node_limits(self, phase: Phase) -> tuple[float, float]:
+        """Return what nodes and ranks need for a phase on any network, and what comes on top.
+
+        Returns
+        -------
+        float
+            Seconds of the busiest node's own links, of its busiest rank or of its memory.
+        float
+            Seconds in which messages are posted, which come on top.
+        """
         sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
         if phase.steps is None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
-        if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
-            sent = max(sent, bound_demand(self.machine, phase.total).seconds)
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
-        posted = messages_s(phase, self.constants, self.nics) + contact_s(phase, self.constants)
-        return max(sent, inside) + posted
+        return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
     def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
-        """Return about the seconds where routers adapt, without dividing any bytes.
+        """Return about the seconds where routers adapt: all bytes at once, hardly divided.
 
-        The geometric mean of what minimal paths take and of what no routing goes below: good
-        enough to say what is worth judging first, and for nothing else.
+        Good enough to say what is worth judging first, and for nothing else.
         """
+        from placement.network.adaptive import divide
+
         slots = self.slots(rows)
-        total = self.histogram(slots)
+        total, bias = self.histogram(slots), usual_bias(self.machine)
+        wire = self.channels.bandwidth * GB
         for phase in self.phases(slots, order):
-            floor = self._floor(phase)
-            links = loads(self.machine, phase.total, "minimal").seconds().max(initial=0.0)
-            total += max(floor, math.sqrt(floor * float(links)))
+            load = divide(self.machine, phase.total, bias, steps=1).load
+            total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
         return total
 
     def phases(
@@ -224,7 +199,7 @@ class Model:
                     f"an order of {placed.size} ranks, but there are {len(node)} slots"
                 )
             node = node[placed]
-        job = Job(self.machine, slots.rows, node, slots.counts)
+        job = Seating(self.machine, slots.rows, node, slots.counts)
         steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
         if pattern is None:
             pattern = fit_pattern(self.pattern, slots)
@@ -248,16 +223,21 @@ class Model:
         return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
 
     @property
+    def routing_stated(self) -> bool:
+        """Whether the machine is known to route as it does here."""
+        return "routing" in self.machine.topology.parameters
+
+    @property
     def process_stated(self) -> bool:
         """Whether what one rank can send is known: no range looks at another figure."""
         mark = self.machine.topology.parameters.get("process_mark", "assumed")
-        return "process" in self.given or mark != "assumed"
+        return bool(mark != "assumed")
 
     @property
     def payload_stated(self) -> bool:
         """Whether the share of the wire that is payload is known, or that of no Aries."""
         topology = self.machine.topology
-        return topology.fabric != "aries" or "payload" in self.given | topology.parameters.keys()
+        return topology.fabric != "aries" or "payload" in topology.parameters
 
     def loads(
         self,
@@ -298,7 +278,7 @@ class Model:
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
-    ) -> tuple[float, float, float, float, float]:
+    ) -> tuple[float, float, float, float]:
         """Return the seconds of bandwidth, and of `beyond`, of a phase.
 
         Parameters
@@ -314,10 +294,8 @@ class Model:
         bandwidth = max(self.limits(phase, loads, left, below).values())
         return (bandwidth, *self.beyond(phase, loads, bandwidth))
 
-    def beyond(
-        self, phase: Phase, loads: Loads, bandwidth: float
-    ) -> tuple[float, float, float, float]:
-        """Return the seconds of memory beyond bandwidth, latency, messages and first contact."""
+    def beyond(self, phase: Phase, loads: Loads, bandwidth: float) -> tuple[float, float, float]:
+        """Return the seconds of memory beyond bandwidth, latency and messages."""
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         hops = hops_by_class(loads, phase.total.total)
@@ -325,7 +303,6 @@ class Model:
             max(0.0, inside - bandwidth),
             latency_s(phase, hops, self.constants),
             messages_s(phase, self.constants, self.nics),
-            contact_s(phase, self.constants),
         )
 
     def limits(
@@ -351,7 +328,7 @@ class Model:
         elif phase.steps is not None and max(found.values()) < below:
             found["steps"] = self._in_steps(phase, left, below)
         elif self.queueing and phase.total.total:
-            sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
+            sent = fill_links(phase, loads)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()
         return found
@@ -393,9 +370,9 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for sums, times in phase.steps():
-            message = sums.message(len(phase.job.node))
-            loads = self.loads(phase.job.demand(sums), left)
+        for step, times in phase.steps():
+            message = message_of(step, len(phase.job.node))
+            loads = self.loads(phase.job.demand(step), left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
             if math.fsum(seconds) >= below:
                 break

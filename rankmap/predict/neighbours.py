@@ -24,14 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
+from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Job, Phase, Sends
-from rankmap.predict.summing import Summed, by_size, join_sums, sum_messages
-from rankmap.recording import Messages, Recording
+from rankmap.predict.phase import Phase, Seating, Sends
+from rankmap.recording import Recording
 
 __all__ = ["directed_messages", "phase", "remember_steps"]
 
@@ -39,53 +39,45 @@ __all__ = ["directed_messages", "phase", "remember_steps"]
 MOST_TURNS = 16
 
 
-def phase(pattern: Pattern, job: Job, size: float) -> Phase:
+def phase(pattern: Pattern, job: Seating, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
-    messages = steps = sends = None
+    steps = sends = None
     in_turn = passes = 1.0
     if isinstance(pattern, Graph):
-        sums, most, sent = _matrix(pattern, job, size)
-        messages = partial(_messages, pattern, job, size)
+        traffic, most, sent = _graph_traffic(pattern, job, size)
         passes = pattern.known.get(PASSES, passes)
         if STEPS in pattern.known:
-            each = _turns(pattern, size, job.machine.topology.parameters.get("mpi", ""))
-            steps = partial(_recorded_steps, each, job)
-            in_turn = sum(turn.stands_for for turn in each)
-            if in_turn == len(each):
-                passes = max(each, key=lambda turn: float(turn.size.sum())).times
-                sends = partial(_recorded_sends, each, passes)
+            turns = _turns(pattern, size, job.machine.topology.parameters.get("mpi", ""))
+            steps = partial(_recorded_steps, turns, job)
+            in_turn = sum(turn.stands_for for turn in turns)
+            if in_turn == len(turns):
+                passes = max(turns, key=lambda turn: float(turn.sent.bytes.sum())).times
+                sends = partial(_recorded_sends, turns, passes)
     elif isinstance(pattern, Ring):
         on = len(job.node) > 1
         there = np.roll(job.node, -1)
-        sums = sum_messages(job.node[: on * len(there)], there[: on * len(there)], size, nodes)
+        traffic = Traffic.of(job.node, there, size).by_pair(nodes) if on else NO_TRAFFIC
         most = float(on)
         sent = on * size
     else:
         both = list(_both_ways(pattern, job.node, size, nodes))
-        sums, most = join_sums(both, nodes), _partners(pattern)
+        traffic, most = join_traffic(both), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(iter, [(part, 1.0) for part in both])
             in_turn = float(len(both))
             sends = partial(_sends, pattern, len(job.node), size)
         sent = size * _partners(pattern, weighted=True)
-    leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
     return Phase(
         "exchange",
-        job.demand(sums),
         job,
-        lambda: sums,
-        messages=messages,
+        traffic,
         steps=steps,
         in_turn=in_turn,
         a_rank=most,
-        a_node=float(leaving.max(initial=0)),
-        inside=float(sums.inside.max(initial=0)),
-        a_pair=sums.a_pair(),
         sent=sent,
         sends=sends,
         passes=passes,
-        peers=partial(_peers, pattern, job.node),
     )
 
 
@@ -94,18 +86,15 @@ class _Turn(NamedTuple):
 
     Attributes
     ----------
-    source, target : int64 (m,)
-    size : float64 (m,)
-        Bytes, all times together.
+    sent : Traffic
+        Between ranks, all times together.
     times : float
         How often.
     stands_for : float
         Turns like this one that were not looked at, and it.
     """
 
-    source: Ints
-    target: Ints
-    size: Floats
+    sent: Traffic
     times: float
     stands_for: float = 1.0
 
@@ -113,33 +102,32 @@ class _Turn(NamedTuple):
 def _turns(pattern: Graph, size: float, mpi: str) -> list[_Turn]:
     """Return the steps of a recording, an all-to-all as this library does it, if one is known."""
     library = asked_library("library", mpi)
-    found: list[_Turn] = []
-    for sent, times, place in pattern.known[STEPS]:
-        source, target, weight, _ = sent
-        whole = _Turn(source, target, weight * size, float(times))
+    turns: list[_Turn] = []
+    for step, times, place in pattern.known[STEPS]:
+        sent = step.sized(size)
         line = 0 if place is None else int(place.max()) + 1
-        block = whole.size.sum() / max(1, sent.messages.sum())
+        block = sent.bytes.sum() / max(1, sent.messages.sum())
         if library is None or not line or library.choose("alltoall", block, line) != "pairwise":
-            found.append(whole)
+            turns.append(_Turn(sent, float(times)))
             continue
-        a, b = place[source], place[target]
+        a, b = place[sent.source], place[sent.target]
         turn = a ^ b if line & (line - 1) == 0 else (b - a) % line
-        for one, many in zip(*spread(line - 1, MOST_TURNS), strict=True):
-            at = turn == one
-            found.append(_Turn(source[at], target[at], whole.size[at], whole.times, many))
-    return found
+        for number, alike in zip(*spread(line - 1, MOST_TURNS), strict=True):
+            turns.append(_Turn(sent.some(turn == number), float(times), alike))
+    return turns
 
 
-def _recorded_steps(turns: list[_Turn], job: Job) -> Iterator[tuple[Summed, float]]:
+def _recorded_steps(turns: list[_Turn], job: Seating) -> Iterator[tuple[Traffic, float]]:
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
-    for one in turns:
-        a, b = job.node[one.source], job.node[one.target]
-        yield sum_messages(a, b, one.size, len(job.rows)), one.stands_for
+    for turn in turns:
+        sent = Traffic.of(turn.sent.source, turn.sent.target, turn.sent.bytes)
+        yield sent.by_node(job.node, len(job.rows)), turn.stands_for
 
 
 def _recorded_sends(turns: list[_Turn], passes: float) -> Sends:
     """Return the messages of one pass through a recording."""
-    return Sends.of((k, x.source, x.target, x.size / passes) for k, x in enumerate(turns))
+    sent = (turn.sent for turn in turns)
+    return Sends.of((k, x.source, x.target, x.bytes / passes) for k, x in enumerate(sent))
 
 
 def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
@@ -152,24 +140,14 @@ def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
     return Sends.of((k, *way) for k, way in enumerate(both))
 
 
-def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Summed]:
+def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Traffic]:
     """Yield what goes between nodes, first one way along every edge, then back."""
     from rankmap.score.traffic import pairs_of_nodes
 
     for a, b, weight in pairs_of_nodes(pattern, node):
-        there = sum_messages(np.asarray(a), np.asarray(b), weight * size, nodes)
+        there = Traffic.of(a, b, weight * size).by_pair(nodes)
         yield there
         yield there.reversed()
-
-
-def _peers(pattern: Pattern, node: Ints) -> float:
-    """Return with how many ranks of other nodes the busiest rank exchanges messages."""
-    many = np.zeros(len(node))
-    for edges in pattern.edges():
-        away = node[edges.a] != node[edges.b]
-        for end in (edges.a, edges.b):
-            many += np.bincount(end[away], minlength=len(node))
-    return float(many.max(initial=0))
 
 
 def _partners(pattern: Pattern, weighted: bool = False) -> float:
@@ -186,9 +164,9 @@ def _partners(pattern: Pattern, weighted: bool = False) -> float:
     if not isinstance(pattern, GridPattern):
         degree = np.zeros(pattern.ranks or 0)
         for edges in pattern.edges():
-            each = edges.weight if weighted else None
-            degree += np.bincount(edges.a, each, minlength=len(degree))
-            degree += np.bincount(edges.b, each, minlength=len(degree))
+            weight = edges.bytes if weighted else None
+            degree += np.bincount(edges.source, weight, minlength=len(degree))
+            degree += np.bincount(edges.target, weight, minlength=len(degree))
         return float(degree.max(initial=0))
     where = list(zip(pattern.dims or (), pattern.periodic, strict=True))
     steps = [(offset, weight if weighted else 1.0) for offset, weight in pattern.steps()]
@@ -209,32 +187,21 @@ def _sends_along(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool
     return open_to and any(step % extent for extent, _, step in moves)
 
 
-def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
+def _graph_traffic(pattern: Graph, job: Seating, size: float) -> tuple[Traffic, float, float]:
     """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
-    if DIRECTED not in pattern.known:
-        return _alike_both_ways(pattern, job, size * _share_of_edge(pattern))
-    a, b, weight = directed_messages(pattern)
-    most = float(np.bincount(a, minlength=1).max(initial=0))
-    found = sum_messages(job.node[a], job.node[b], weight * size, len(job.rows))
-    return found, most, float(np.bincount(a, weight).max(initial=0.0)) * size
-
-
-def _alike_both_ways(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
-    """Return the same of a graph whose edges carry as much each way: each is looked at once."""
-    a, b, weight = pattern.upper()
-    here, there = job.node[a], job.node[b]
-    low, high = np.minimum(here, there), np.maximum(here, there)
-    found = sum_messages(low, high, weight * size, len(job.rows))
+    if DIRECTED in pattern.known:
+        a, b, weight = directed_messages(pattern)
+        most = float(np.bincount(a, minlength=1).max(initial=0))
+        sent = float(np.bincount(a, weight).max(initial=0.0)) * size
+        traffic = Traffic.of(a, b, weight * size).by_node(job.node, len(job.rows))
+        return traffic, most, sent
+    size *= _share_of_edge(pattern)
+    a, b, weight = pattern.upper()  # each edge once: as much goes both ways
+    low, high = np.minimum(job.node[a], job.node[b]), np.maximum(job.node[a], job.node[b])
+    there = Traffic.of(low, high, weight * size).by_pair(len(job.rows))
     most = float(np.diff(pattern.indptr).max(initial=0))
     sent = float(np.bincount(pattern.row, pattern.weights).max(initial=0.0)) * size
-    both = join_sums([found, found.reversed()], len(job.rows))
-    return both, most, sent
-
-
-def _messages(pattern: Graph, job: Job, size: float) -> Summed:
-    """Return what goes between nodes, messages of different sizes apart."""
-    a, b, weight = directed_messages(pattern)
-    return by_size(job.node[a], job.node[b], weight * size, len(job.rows))
+    return there + there.reversed(), most, sent
 
 
 def directed_messages(pattern: Graph) -> tuple[Ints, Ints, Floats]:
@@ -272,10 +239,6 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
 
     steps = steps_in(recording)
     if len(steps) > 1 or any(one.place is not None for one in steps):
-        away = [one.sent.source != one.sent.target for one in steps]
-        pattern.known[STEPS] = [
-            one._replace(sent=Messages(*(column[kept] for column in one.sent)))
-            for one, kept in zip(steps, away, strict=True)
-        ]
+        pattern.known[STEPS] = [step._replace(sent=step.sent.away()) for step in steps]
     elif steps:
         pattern.known[PASSES] = float(max(1, steps[0].times))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,11 @@ import numpy as np
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.support.array_types import Floats, Ints
-from rankmap.predict.summing import Summed
+from placement.traffic import Traffic
 
-Steps = Callable[[], Iterator[tuple[Summed, float]]]
+Steps = Callable[[], Iterator[tuple[Traffic, float]]]
 
-__all__ = ["Job", "Phase", "Sends"]
+__all__ = ["Phase", "Seating", "Sends", "message_of"]
 
 
 class Sends(NamedTuple):
@@ -58,7 +58,7 @@ class Sends(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class Seating:
     """Where the ranks are.
 
     Attributes
@@ -77,28 +77,24 @@ class Job:
     node: Ints
     counts: Ints
 
-    def demand(self, sums: Summed) -> Demand:
-        """Return messages between nodes as a demand on the network."""
-        return Demand.pairs(
-            self.machine, self.rows[sums.source], self.rows[sums.target], sums.weight
-        )
+    def demand(self, traffic: Traffic) -> Demand:
+        """Return what traffic between the job's nodes asks of the network."""
+        lines = traffic.all_to_alls
+        ends = self.rows[traffic.source], self.rows[traffic.target]
+        moved = replace(lines, end=self.rows[lines.end]) if len(lines) else lines
+        return Demand.of(self.machine, Traffic(*ends, traffic.bytes, traffic.messages, moved))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Phase:
     """What is sent between two points at which everyone waits.
 
     Attributes
     ----------
     name : str
-    total : Demand
-        All bytes of the phase.
-    job : Job
-    flows : callable
-        Returns what goes from node to node, and in how many messages.
-    messages : callable or None
-        Returns the same with messages of different sizes apart; None where
-        those of each entry of `flows` are alike.
+    job : Seating
+    traffic : Traffic
+        What all steps send from node to node, each node to itself included.
     steps : callable or None
         Yields what is sent one after the other, and how many steps each
         stands for; None where everything is sent at once.
@@ -106,12 +102,6 @@ class Phase:
         Messages that wait for each other: how often latency is paid.
     a_rank : float
         Messages that the busiest rank posts at once.
-    a_node : float
-        Messages that leave the busiest node.
-    inside : float
-        Bytes that the busiest node moves inside.
-    a_pair : float
-        Bytes that no node exceeds to any single other one.
     sent : float
         Bytes that the busiest rank sends, inside its node or not.
     shown : int
@@ -123,25 +113,39 @@ class Phase:
         How often ranks go through them, pass after pass.
     before : tuple of Phase
         Phases that ranks come from without a barrier.
-    peers : callable or None
-        Returns with how many ranks of other nodes the busiest rank exchanges
-        messages; None where nothing is sent.
+    total : Demand
+        All bytes of the phase.
+    a_node : float
+        Messages that leave the busiest node.
+    inside : float
+        Bytes that the busiest node moves inside.
     """
 
     name: str
-    total: Demand
-    job: Job
-    flows: Callable[[], Summed]
+    job: Seating
+    traffic: Traffic
     steps: Steps | None = None
-    messages: Callable[[], Summed] | None = None
     in_turn: float = 1.0
     a_rank: float = 0.0
-    a_node: float = 0.0
-    inside: float = 0.0
-    a_pair: float = 0.0
     sent: float = 0.0
     shown: int = 0
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
     before: tuple[Phase, ...] = ()
-    peers: Callable[[], float] | None = None
+    total: Demand = field(init=False)
+    a_node: float = field(init=False)
+    inside: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        nodes = len(self.job.rows)
+        self.total = self.job.demand(self.traffic)
+        self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
+        self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
+
+
+def message_of(step: Traffic, ranks: int) -> float:
+    """Return the bytes of one message where each of `ranks` ranks sends one, all alike."""
+    away = step.away()
+    if len(away):
+        return float((away.bytes / away.messages).max())
+    return float(step.bytes.sum()) / ranks

@@ -15,26 +15,24 @@ computation: what is added up here is what the network has to do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from placement.support.array_types import Ints
+from placement.traffic import Traffic, join_traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
 from rankmap.pattern.training import Training
 from rankmap.predict import collectives, lines, neighbours
 from rankmap.predict.algorithms import algorithms
-from rankmap.predict.phase import Job, Phase
-from rankmap.predict.summing import Summed, join_sums, sum_messages
+from rankmap.predict.phase import Phase, Seating
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Pattern, job: Job, size: float, algorithm: str, steps: int | None = None
+    pattern: Pattern, job: Seating, size: float, algorithm: str, steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the phases of a pattern, which follow each other.
 
@@ -42,7 +40,7 @@ def phases(
     ----------
     pattern : Pattern
         Fitted to the ranks.
-    job : Job
+    job : Seating
     size : float
         ``--bytes``.
     algorithm : str
@@ -63,52 +61,43 @@ def phases(
         found = iter([neighbours.phase(pattern, job, size)])
     before: tuple[Phase, ...] = ()
     for phase in found:
-        yield replace(phase, before=before)
+        phase.before = before
+        yield phase
         before = (*before, phase)
 
 
-def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
+def _training_phases(pattern: Training, job: Seating, size: float) -> Iterator[Phase]:
     """Yield a phase for each axis that sends something."""
     nodes = len(job.rows)
     for axis, sent in pattern.sent().items():
         groups = pattern.groups("dp-cp" if axis == "dp" else axis)
         if not sent or groups.shape[1] < 2:
             continue
-        sums = _axis_sums(axis, job.node[groups], sent * size, nodes)
         in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
-        others = groups.shape[1] - 1
-        peers = others if axis == "ep" else min(2, others)  # that a rank sends to or gets from
-        leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
+        traffic = _axis_traffic(axis, job.node[groups], sent * size, in_turn, nodes)
         yield Phase(
             axis,
-            job.demand(sums),
             job,
-            partial(Summed, *sums),
+            traffic,
             in_turn=in_turn,
             a_rank=at_once * in_turn if at_once > 1 else 0.0,
-            a_node=float(leaving.max(initial=0)) * in_turn,
-            inside=float(sums.inside.max(initial=0)),
-            a_pair=sums.a_pair(),
             sent=sent * size * (2 if axis == "pp" else 1),
-            peers=partial(float, peers if len(sums.source) else 0),
         )
 
 
-def _axis_sums(axis: str, node: Ints, sent: float, nodes: int) -> Summed:
-    """Return what goes between nodes along one axis (`node`: groups x members)."""
+def _axis_traffic(axis: str, node: Ints, sent: float, turns: float, nodes: int) -> Traffic:
+    """Return what goes between nodes along one axis (`node`: groups x members), in all turns."""
     if axis == "ep":
         members = node.shape[1]
-        parts = [
-            sum_messages(
-                node.ravel(), np.roll(node, -d, axis=1).ravel(), sent / (members - 1), nodes
-            )
-            for d in range(1, members)
-        ]
-        return join_sums(parts, nodes)
+        shifts = (np.roll(node, -d, axis=1).ravel() for d in range(1, members))
+        each = sent / (members - 1)
+        return join_traffic(
+            Traffic.of(node.ravel(), there, each, turns).by_pair(nodes) for there in shifts
+        )
     if axis == "pp":
-        ahead = sum_messages(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, nodes)
-        return join_sums([ahead, ahead.reversed()], nodes)
-    return sum_messages(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, nodes)
+        ahead = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
+        return ahead + ahead.reversed()
+    return Traffic.of(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, turns).by_pair(nodes)
 
 
 def _axis_messages(pattern: Training, axis: str, members: int) -> tuple[float, float]:

@@ -50,8 +50,6 @@ class PhaseTime:
         Messages that wait for each other.
     messages_s : float
         Posting and injecting messages.
-    contact_s : float
-        First contact with others.
     bound_s : float
         What no placement could go below.
     bound_why : str
@@ -73,7 +71,6 @@ class PhaseTime:
     memory_s: float
     latency_s: float
     messages_s: float
-    contact_s: float
     bound_s: float
     bound_why: str
     hops: dict[str, float]
@@ -89,7 +86,6 @@ class PhaseTime:
                 self.transfer: self.bandwidth_s + self.memory_s,
                 "latency": self.latency_s,
                 "messages": self.messages_s,
-                "first contact": self.contact_s,
             }
         )
 
@@ -97,7 +93,7 @@ class PhaseTime:
     def seconds(self) -> float:
         """The whole phase."""
         moved = self.bandwidth_s + self.memory_s
-        return moved + self.latency_s + self.messages_s + self.contact_s
+        return moved + self.latency_s + self.messages_s
 
     def document(self) -> dict[str, Any]:
         """Return the phase as JSON takes it."""
@@ -108,7 +104,6 @@ class PhaseTime:
             "memory_s": self.memory_s,
             "latency_s": self.latency_s,
             "messages_s": self.messages_s,
-            "contact_s": self.contact_s,
             "bound_s": self.bound_s,
             "binds": self.binds,
             "bottleneck": worst_document(self.loads.worst()),
@@ -172,7 +167,7 @@ class Prediction:
         for phase in self.phases:
             seconds = phase.bandwidth_s + phase.memory_s
             found[phase.transfer] = found.get(phase.transfer, 0.0) + seconds
-        beside = ("latency", "messages", "first contact", "histogram")
+        beside = ("latency", "messages", "histogram")
         return found | {term.name: term.seconds for term in self.terms if term.name in beside}
 
     @property
@@ -280,7 +275,7 @@ def _busiest(worst: Worst) -> str:
 def _limit(found: Prediction) -> str:
     """Say how near the limit it is."""
     if not found.bound_s:
-        return "no limit is known for any placement"
+        return "no lower bound known"
     percent = math.floor(1000 * found.share) / 10
     nodes = found.asked["nodes"]
     return f"{percent:.3g} % of the limit for any {nodes} nodes ({time_text(found.bound_s)})"

@@ -13,6 +13,7 @@ from placement.nodelist import NodeList
 from placement.plan import overfull
 from placement.support.array_types import Ints
 from placement.support.quantities import size_text
+from placement.traffic import NO_TRAFFIC
 from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
@@ -21,9 +22,8 @@ from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Phase, Seating
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
-from rankmap.predict.summing import join_sums
 from rankmap.predict.terms import hops_by_class
 from rankmap.slots import Slots
 
@@ -38,9 +38,8 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
     found = list(asked.phases(slots, order, pattern))
     if not found:  # nothing is sent at all
         assert slots.rows is not None
-        job = Job(asked.machine, slots.rows, slots.node, slots.counts)
-        nothing = join_sums([], len(slots.counts))
-        found = [Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)]
+        job = Seating(asked.machine, slots.rows, slots.node, slots.counts)
+        found = [Phase("exchange", job, NO_TRAFFIC, in_turn=0.0)]
     left = asked.left(slots)
     timed: list[PhaseTime] = []
     for phase in found:
@@ -68,7 +67,7 @@ def _time_phase(asked: Model, phase: Phase, loads: Loads, left: Channels | None)
     """Return a phase with its seconds, and what they are spent on."""
     limits = asked.limits(phase, loads, left)
     bandwidth = max(limits.values())
-    memory, latency, messages, contact = asked.beyond(phase, loads, bandwidth)
+    memory, latency, messages = asked.beyond(phase, loads, bandwidth)
     longest = (name for name, s in limits.items() if s >= bandwidth * (1 - ROUNDING))
     bound, why = limit(phase, bandwidth)
     return PhaseTime(
@@ -79,7 +78,6 @@ def _time_phase(asked: Model, phase: Phase, loads: Loads, left: Channels | None)
         memory_s=memory,
         latency_s=latency,
         messages_s=messages,
-        contact_s=contact,
         bound_s=bound,
         bound_why=why,
         hops=hops_by_class(loads, phase.total.total),
@@ -116,7 +114,7 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
         job.machine,
         len(job.rows),
         out=float(sent.min()),
-        pair=phase.a_pair,
+        pair=phase.traffic.largest_pair(len(job.rows)),
         busiest=float(np.maximum(sent, received).max()),
         among=among,
     )
@@ -162,10 +160,6 @@ def _terms(
     yield Term("memory", sum(one.memory_s for one in timed), inside)
     yield Term("latency", sum(one.latency_s for one in timed), _latency(known, timed))
     yield Term("messages", sum(one.messages_s for one in timed), _messages(known, found))
-    if known.contact_s:
-        peers = sum(phase.peers() for phase in found if phase.peers is not None)
-        how = f"at most {peers:g} others of a rank at {known.contact_s:g} s as asked for"
-        yield Term("first contact", sum(one.contact_s for one in timed), how)
     if asked.pattern.spec == "sort":
         rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
         yield Term("histogram", histogram, "switched off" if known.timeless else rounds)
@@ -224,7 +218,7 @@ def _notes(
     if asked.spread_by_default:
         yield (
             f"routing {asked.routing} is the model's default; the machine's own may be adaptive"
-            " (--routing adaptive)"
+            " (-m MACHINE,routing=adaptive)"
         )
     if known.timeless:
         yield "latency and message terms are switched off"
@@ -237,7 +231,10 @@ def _notes(
     if slots.rows is not None and (full := overfull(asked.machine, slots.rows, slots.counts)):
         yield full
     if known.memory_source == "assumed" and any(phase.inside for phase in found):
-        yield f"what stays inside a node is copied at {known.memory_gbs:g} GB/s: assumed (--memory)"
+        yield (
+            f"what stays inside a node is copied at {known.memory_gbs:g} GB/s: assumed"
+            " (-m MACHINE,memory=GBS)"
+        )
     for phase in found:
         if phase.shown:
             yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps stand for all"

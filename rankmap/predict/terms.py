@@ -10,7 +10,7 @@ from placement.network import Loads
 from rankmap.predict.constants import COUNTER, PROBES, ROUNDS, Constants
 from rankmap.predict.phase import Phase
 
-__all__ = ["contact_s", "histogram_s", "hops_by_class", "latency_s", "messages_s"]
+__all__ = ["histogram_s", "hops_by_class", "latency_s", "messages_s"]
 
 
 def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
@@ -26,8 +26,9 @@ def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
     --------
     >>> import nidmap
     >>> from placement.network import Demand, loads
+    >>> from placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:5x5")
-    >>> d = Demand.pairs(m, np.array([0, 0]), np.array([1, 6]), 1.0)
+    >>> d = Demand.of(m, Traffic.of(np.array([0, 0]), np.array([1, 6]), 1.0))
     >>> hops_by_class(loads(m, d), d.total)
     {'x': 1.0, 'y': 0.5}
     """
@@ -58,13 +59,6 @@ def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
     """
     posted = phase.a_rank * known.message_us
     return max(posted, phase.a_node * known.nic_us / nics) * 1e-6
-
-
-def contact_s(phase: Phase, known: Constants) -> float:
-    """Return the seconds in which the busiest rank connects to its partners, one by one."""
-    if not known.contact_s or phase.peers is None:
-        return 0.0
-    return known.contact_s * phase.peers()
 
 
 def histogram_s(

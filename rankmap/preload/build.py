@@ -14,15 +14,22 @@ import os
 import platform
 import re
 import shlex
-import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from placement.errors import LaunchError, NidmapError, OutputError, printable
 from placement.support.child import Deadline, run_child
 from rankmap.launch import is_mpiexec
+from rankmap.preload.program_mpi import (
+    LINKED,
+    STATIC,
+    find_binaries,
+    find_program,
+    launcher_abi,
+    program_abi,
+)
 
 __all__ = [
     "ABI",
@@ -32,7 +39,6 @@ __all__ = [
     "library_for",
     "link_line",
     "preload",
-    "program_abi",
 ]
 
 #: Flags of the user's own for the compiler.
@@ -41,13 +47,6 @@ FLAGS = "NIDMAP_CFLAGS"
 HOME = Path(__file__).parent
 SOURCE = HOME / "nidmap_mpi.c"
 LIBRARY = "libnidmap_mpi.so"
-
-#: Binary interfaces, by what a program that needs them is linked with.
-_NEEDS = (
-    ("standard", re.compile(rb"libmpi_abi\.so\.\d+")),
-    ("openmpi", re.compile(rb"libmpi\.so\.(?:20|40|80)\b")),
-    ("mpich", re.compile(rb"lib(?:mpi|mpich|mpi_[a-z]+|mpifort_[a-z]+|mpifort)\.so\.(?:12|0)\b")),
-)
 
 ABI = {
     "mpich": "MPICH's (MPICH, Cray MPICH, Intel MPI, MVAPICH)",
@@ -65,6 +64,9 @@ nidmap_abi standard MPI_VERSION MPI_SUBVERSION
 nidmap_abi mpich MPI_VERSION MPI_SUBVERSION
 #endif
 """
+
+#: The cure where no compiler fits.
+NAME_IT = "name the program's own compiler with --mpicc or NIDMAP_MPICC"
 
 _FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 
@@ -91,85 +93,53 @@ class Compiler(NamedTuple):
     version: str
 
 
-def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
-    """Return the binary interface that a command's program is linked with.
-
-    Parameters
-    ----------
-    command : sequence of str
-        A launcher, its options, the program and its arguments: each word that
-        names a binary file is looked at.
-    env : mapping of str to str
-
-    Returns
-    -------
-    str
-        A key of `ABI`; ``linked`` where the program has the library in it already;
-        ``static`` where the only program among the words has no dynamic
-        libraries; '' where no word tells (a script, Python).
-    """
-    static = ""
-    for raw in _binaries(command, env):
-        if b"NIDMAP_RECORD_WINDOW" in raw:
-            return "linked"
-        for abi, pattern in _NEEDS:
-            if pattern.search(raw):
-                return abi
-        if b"MPI_Init" in raw and b"\0.dynamic\0" not in raw:
-            static = "static"
-    return static
-
-
-def _binaries(command: Sequence[str], env: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield the content of each binary program among the words behind a command's launcher."""
-    for path in filter(None, (_which(word, env) for word in command[1:])):
-        with contextlib.suppress(OSError), open(path, "rb") as file:
-            head = file.read(4)
-            if head == b"\x7fELF":
-                yield head + file.read(1 << 28)
-
-
-def _which(program: str, env: Mapping[str, str]) -> str | None:
-    """Return the path of a program by an environment's PATH; None where there is none."""
-    return shutil.which(program, path=env.get("PATH", os.defpath))
-
-
 def find_compiler(
     command: Sequence[str], env: Mapping[str, str], abi: str = "", named: str = ""
 ) -> Compiler:
     """Return the MPI compiler that fits a command.
 
     Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the
-    ``mpicc`` beside the launcher, and those on PATH.
+    ``mpicc`` beside the launcher, and those on PATH. Where nothing says which MPI
+    the program is for, all of them have to be for the same one.
 
     Raises
     ------
     LaunchError
-        Where none is there, none works, or none is of the program's interface;
-        one line says what is needed.
+        Where none is there, none works, none is of the program's interface, or
+        which of several the program needs is not known; one line says what is needed.
     """
     asked = named or env.get("NIDMAP_MPICC", "")
-    tried = []
+    tried, working = [], []
     for name in [asked] if asked else _candidates(command, env):
-        path = _which(name, env)
+        path = find_program(name, env)
         found = _probe_compiler(path, env) if path else None
-        if found and abi in ("", found.abi):
+        if found and (asked or abi) and abi in ("", found.abi):
             return found
         if found:
+            working.append(found)
             tried.append(f"{name} is of {ABI[found.abi]}")
         elif asked:
             tried.append(f"{printable(asked, 80)} is not an MPI compiler that works here")
+    # A compiler of the standard interface comes beside MPICH's own.
+    if not abi and len({found.abi for found in working} - {"standard"}) < 2 and working:
+        return working[0]
+    if not abi and working:
+        raise LaunchError(
+            f"which MPI the program loads is not known, and compilers of several are here"
+            f" ({'; '.join(dict.fromkeys(tried))})",
+            NAME_IT,
+        )
     need = f"an mpicc of {ABI[abi]} interface" if abi else "an MPI compiler (mpicc, or Cray's cc)"
     said = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
     raise LaunchError(
         f"the library before the program needs {need} once{said}",
-        "load the MPI's module, or name one with --mpicc",
+        f"load the MPI's module, or {NAME_IT}",
     )
 
 
 def _candidates(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
     names = ["mpicc", "mpicc_abi", "mpicc.mpich", "mpicc.openmpi"]
-    launcher = _which(command[0], env) if command else None
+    launcher = find_program(command[0], env) if command else None
     places = [launcher, os.path.realpath(launcher)] if launcher else []
     folders = [os.path.dirname(place) for place in places]
     beside = [os.path.join(folder, name) for folder in folders for name in names]
@@ -220,7 +190,7 @@ def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -
     thing = os.path.join(work, "nidmap_mpi.o")
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
     _call([compiler.path, *flags, "-c", str(SOURCE), "-o", thing], env)
-    linker = [_which(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
+    linker = [find_program(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
     try:
@@ -284,13 +254,14 @@ def library_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "")
         Where the cache cannot be written.
     """
     abi = program_abi(command, env)
-    if abi == "linked":
+    if abi == LINKED:
         return ""
-    if abi == "static":
+    if abi == STATIC:
         raise LaunchError(
             "the program is linked statically, so that nothing can be loaded before it",
             "link it by the line that nidmap record --link prints",
         )
+    abi = abi or launcher_abi(command, env)
     return build(find_compiler(command, env, abi, mpicc), env)
 
 
@@ -312,7 +283,7 @@ def preload(
     before = ":".join(path for path in (library, env.get("LD_PRELOAD", "")) if path)
     more = {"LD_PRELOAD": before, **variables}
     # GCC's and Clang's address sanitizer ends a program that loads another library before its own.
-    if any(b"libasan.so" in raw for raw in _binaries(command, env)):
+    if any(b"libasan.so" in raw for _, raw in find_binaries(command, env)):
         options = env.get("ASAN_OPTIONS", "")
         more["ASAN_OPTIONS"] = f"{options}:verify_asan_link_order=0".lstrip(":")
     return [command[0], *_passing(command, list(more), env), *command[1:]], more

@@ -190,20 +190,36 @@ INSIDE void leave_at_exit(void *nothing)
 /* ------------------------------------------------------------------ beginning and end */
 
 #ifndef NIDMAP_STATIC
+/* Whether the program's MPI is another than the one that this library is built for. Every program
+ * that is started loads us, so one without any MPI has none of another. */
+INSIDE int is_another_mpi(void)
+{
+    int open_mpi = find_if_there(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
+#ifdef OPEN_MPI
+    return !open_mpi && find_if_there(RTLD_NEXT, "MPI_Init");
+#else
+    return open_mpi;
+#endif
+}
+
+INSIDE void say_another_mpi(const char *library)
+{
+    const char *ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+    for (int i = 0; i < 3; i++)
+        if (getenv(ranks[i]) && atoi(getenv(ranks[i])) != 0)
+            return;
+    fprintf(stderr, "nidmap: %s is for another MPI than the program's, which runs without it: name the "
+            "program's own compiler with --mpicc or NIDMAP_MPICC\n", library);
+}
+
 /* Before a program of another MPI we would garble its handles: it starts anew without us. */
 __attribute__((constructor)) static void leave_another_mpi(int argc, char **argv, char **env)
 {
-    const char *ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
     const char *list = getenv("LD_PRELOAD");
-    int open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL, first = 1;
     Dl_info own;
     (void)argc;
-#ifdef OPEN_MPI
-    int foreign = !open_mpi && dlsym(RTLD_NEXT, "MPI_Init");
-#else
-    int foreign = open_mpi;
-#endif
-    if (!foreign || !list || !dladdr((void *)&all, &own))
+    (void)env;
+    if (!list || !is_another_mpi() || !dladdr((void *)&all, &own))
         return;
     const char *found = strstr(list, own.dli_fname);
     char *others = found ? strdup(list) : NULL;
@@ -211,14 +227,19 @@ __attribute__((constructor)) static void leave_another_mpi(int argc, char **argv
         return;
     memset(others + (found - list), ':', strlen(own.dli_fname));
     setenv("LD_PRELOAD", others, 1);
-    for (int i = 0; i < 3; i++)
-        first = first && atoi(getenv(ranks[i]) ? getenv(ranks[i]) : "0") == 0;
-    if (first)
-        fprintf(stderr, "nidmap: %s is for another MPI than the program's, which runs without it\n",
-                own.dli_fname);
-    (void)env;
+    say_another_mpi(own.dli_fname);
     execve("/proc/self/exe", argv, environ);
     free(others);
+}
+#else
+INSIDE int is_another_mpi(void)
+{
+    return 0;
+}
+
+INSIDE void say_another_mpi(const char *library)
+{
+    (void)library;
 }
 #endif
 
@@ -272,7 +293,9 @@ INSIDE void control(int level)
     EXPORT int name params                                                                     \
     {                                                                                          \
         int code = PASS(name, args);                                                           \
-        if (code == MPI_SUCCESS && !inside) {                                                  \
+        if (code == MPI_SUCCESS && is_another_mpi()) { /* loaded late, as Python does */       \
+            say_another_mpi("the recorder");                                                   \
+        } else if (code == MPI_SUCCESS && !inside) {                                           \
             begin_ordering();                                                                  \
             begin();                                                                           \
         }                                                                                      \

@@ -37,9 +37,9 @@
 #define REAL(name) REAL_(name)
 #define REAL_(name) P##name
 #else
-/* The next definition of a name. A library that was loaded later and privately, as
+/* The next definition of a name; NULL for none. A library that was loaded later and privately, as
  * Python loads its extensions, is not part of our own search: it is looked for by name. */
-INSIDE void *find_from(void *where, const char *name)
+INSIDE void *find_if_there(void *where, const char *name)
 {
     void *found = dlsym(where, name);
     if (found)
@@ -56,6 +56,13 @@ INSIDE void *find_from(void *where, const char *name)
             if (found)
                 return found;
         }
+    return NULL;
+}
+INSIDE void *find_from(void *where, const char *name)
+{
+    void *found = find_if_there(where, name);
+    if (found)
+        return found;
     fprintf(stderr, "nidmap: the MPI library has no %s\n", name);
     abort();
 }

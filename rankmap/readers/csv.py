@@ -17,6 +17,7 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.readers.entries import Entries, check_entries, gather, whole
 
 __all__ = ["read", "read_messages"]
@@ -36,10 +37,10 @@ def read(raw: bytes, source: str) -> Entries:
 
     Examples
     --------
-    >>> read(b"src,dst,bytes\\n0,1,100\\n1,2,50\\n", "-").weight.tolist()
+    >>> read(b"src,dst,bytes\\n0,1,100\\n1,2,50\\n", "-").sent.bytes.tolist()
     [100.0, 50.0]
     >>> e = read(b"0 7 0\\n7 0 1\\n0 1 0\\n", "-")
-    >>> e.ranks, e.a.tolist(), e.stated
+    >>> e.ranks, e.sent.source.tolist(), e.stated
     (3, [0, 1, 1, 2], True)
     """
     header = _header_lines(raw)
@@ -72,7 +73,7 @@ def read_messages(raw: bytes, source: str) -> Entries:
     Examples
     --------
     >>> found = read_messages(b"src,dst,bytes\\n0,1,100\\n0,1,50\\n", "-")
-    >>> found.ranks, found.weight.tolist()
+    >>> found.ranks, found.sent.bytes.tolist()
     (2, [100.0, 50.0])
     >>> read_messages(b"0 1 8\\n1 2\\n", "sent.txt")
     Traceback (most recent call last):
@@ -96,7 +97,7 @@ def _edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
     weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
     stated = _RANKS.search(raw)
     n = int(stated[1]) if stated else int(ends.max()) + 1
-    found = Entries(n, ends[:, 0], ends[:, 1], weight, stated=stated is not None)
+    found = Entries(n, Traffic.of(ends[:, 0], ends[:, 1], weight), stated=stated is not None)
     return check_entries(found, source, at)
 
 
@@ -113,4 +114,6 @@ def _matrix(rows: Floats, at: Ints, source: str) -> Entries:
     notes: tuple[str, ...] = ()
     if len(rows) in (2, 3):
         notes = (f"taken as a {len(rows)}x{len(rows)} matrix; a first line of words makes edges",)
-    return check_entries(Entries(len(rows), a, b, rows[a, b], notes=notes), source, at[a])
+    return check_entries(
+        Entries(len(rows), Traffic.of(a, b, rows[a, b]), notes=notes), source, at[a]
+    )

@@ -11,6 +11,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.reading import read_at_most
+from placement.traffic import Traffic
 from rankmap.slots import MOST_SLOTS
 
 __all__ = ["Entries", "Numbers", "check_entries", "empty", "file_bytes", "gather", "whole"]
@@ -33,10 +34,8 @@ class Entries(NamedTuple):
     ----------
     ranks : int
         How many ranks there are, at least.
-    a, b : int64 (m,)
-        From and to.
-    weight : float64 (m,)
-        Bytes, or an edge's weight; several entries of one pair add up.
+    sent : Traffic
+        Several flows of one pair add up.
     undirected : bool
         True where each entry stands for both directions.
     stated : bool
@@ -46,9 +45,7 @@ class Entries(NamedTuple):
     """
 
     ranks: int
-    a: Ints
-    b: Ints
-    weight: Floats
+    sent: Traffic
     undirected: bool = False
     stated: bool = True
     notes: tuple[str, ...] = ()
@@ -70,21 +67,23 @@ def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> E
         A rank that is none, a weight that is negative or no number, more
         ranks than any machine has.
     """
+    a, b, weight, _ = entries.sent.columns
 
     def refuse(bad: Mask, text: str) -> None:
         if bad.any():
             at = int(np.argmax(bad))
-            pair = f"{entries.a[at]} to {entries.b[at]}"
             line = 0 if lines is None else int(lines[at])
-            raise ParseError(source, line, text.format(pair=pair, weight=entries.weight[at]))
+            raise ParseError(
+                source, line, text.format(pair=f"{a[at]} to {b[at]}", weight=weight[at])
+            )
 
     if entries.ranks > MOST_SLOTS:
         raise ParseError(source, 0, f"{entries.ranks} ranks, at most {MOST_SLOTS} are supported")
-    low = (entries.a < 0) | (entries.b < 0)
-    high = (entries.a >= entries.ranks) | (entries.b >= entries.ranks)
+    low = (a < 0) | (b < 0)
+    high = (a >= entries.ranks) | (b >= entries.ranks)
     refuse(low | high, f"the entry from {{pair}}: ranks are 0 to {entries.ranks - 1}")
-    refuse(~np.isfinite(entries.weight), "the weight of {pair} is {weight}, no number")
-    refuse(entries.weight < 0, "the weight of {pair} is {weight:g}, less than 0")
+    refuse(~np.isfinite(weight), "the weight of {pair} is {weight}, no number")
+    refuse(weight < 0, "the weight of {pair} is {weight:g}, less than 0")
     return entries
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.pattern.edges import distinct
 from rankmap.readers.entries import Entries, check_entries, gather, whole
 from rankmap.slots import MOST_SLOTS
@@ -31,7 +32,7 @@ def read(raw: bytes, source: str) -> Entries:
     Examples
     --------
     >>> e = read(b"3 2 1\\n2 7\\n1 7 3 1\\n2 1\\n", "-")
-    >>> e.ranks, e.a.tolist(), e.b.tolist(), e.weight.tolist()
+    >>> e.ranks, *(column.tolist() for column in e.sent.columns[:3])
     (3, [0, 1, 1, 2], [1, 0, 2, 1], [7.0, 7.0, 1.0, 1.0])
     """
     values, line, lines = gather(raw, source)
@@ -47,7 +48,7 @@ def read(raw: bytes, source: str) -> Entries:
         said = f"{len(lines) - 1} lines for {n} vertices"
         raise ParseError(source, int(lines[-1]), said, "is the file cut short?")
     a, b, weight, at = _edges(values[head:], vertex - 1, line[head:], extra, weighted, source)
-    entries = check_entries(Entries(n, a, b, weight), source, at)
+    entries = check_entries(Entries(n, Traffic.of(a, b, weight)), source, at)
     joined = a != b
     edges = distinct(np.minimum(a, b)[joined] * n + np.maximum(a, b)[joined])
     if m not in (edges, -(-len(a) // 2)):

@@ -17,6 +17,7 @@ import re
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.traffic import Traffic, join_traffic
 from rankmap.readers.entries import Entries, check_entries, file_bytes
 from rankmap.slots import MOST_SLOTS
 
@@ -41,7 +42,7 @@ def read(raw: bytes, source: str) -> Entries:
 
     Examples
     --------
-    >>> read(b"# POINT TO POINT\nE\t0\t1\t108 bytes\t27 msgs sent\t0,27\n", "-").weight.tolist()
+    >>> read(b"# POINT TO POINT\nE\t0\t1\t108 bytes\t27 msgs sent\t0,27\n", "-").sent.bytes.tolist()
     [108.0]
     """
     found = [match.groups() for match in _LINE.finditer(raw)]
@@ -57,11 +58,9 @@ def read(raw: bytes, source: str) -> Entries:
     last = max((max(a, b) for a, b, _ in kept), default=0)
     if last >= MOST_SLOTS:  # before they are numbers of numpy's, which end at 2^63
         raise ParseError(source, 0, f"rank {last}: at most {MOST_SLOTS} ranks are supported")
-    a, b, size = (
-        (np.array(column) for column in zip(*kept, strict=True)) if kept else np.empty((3, 0))
-    )
-    ends = a.astype(np.int64), b.astype(np.int64)
-    return check_entries(Entries(last + 1, *ends, size.astype(np.float64), stated=False), source)
+    a, b, size = np.array(kept, dtype=np.float64).reshape(-1, 3).T
+    sent = Traffic.of(a.astype(np.int64), b.astype(np.int64), size)
+    return check_entries(Entries(last + 1, sent, stated=False), source)
 
 
 def read_directory(path: str) -> Entries:
@@ -83,8 +82,7 @@ def read_directory(path: str) -> Entries:
     if missing:
         raise ParseError(path, 0, f"the file of rank {missing[0]} is missing")
     parts = [read(file_bytes(os.path.join(path, name)), name) for name in named]
-    a, b, weight = (np.concatenate([p[k] for p in parts]) for k in (1, 2, 3))
     n = max(len(ranks), *(p.ranks for p in parts))
     if n > len(ranks):
         raise ParseError(path, 0, f"rank {n - 1} is sent to, but there are {len(ranks)} files")
-    return check_entries(Entries(n, a, b, weight), path)
+    return check_entries(Entries(n, join_traffic(p.sent for p in parts)), path)

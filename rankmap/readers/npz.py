@@ -12,6 +12,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
 from placement.support.array_types import Array
+from placement.traffic import Traffic
 from rankmap.readers.entries import Entries, check_entries
 from rankmap.slots import MOST_SLOTS
 
@@ -37,7 +38,7 @@ def read(raw: bytes, source: str) -> Entries:
     --------
     >>> file = io.BytesIO()
     >>> np.savez(file, matrix=np.array([[0, 3], [4, 0]]))
-    >>> read(file.getvalue(), "a.npz").weight.tolist()
+    >>> read(file.getvalue(), "a.npz").sent.bytes.tolist()
     [3.0, 4.0]
     """
     try:
@@ -94,7 +95,7 @@ def _sparse(n: int, row: Array, column: Array, data: Array, source: str) -> Entr
         raise ParseError(source, 0, f"values of type {data.dtype} are not weights")
     a, b = (end.astype(np.int64, copy=False) for end in (row, column))
     weight = data.astype(np.float64, copy=False)
-    return check_entries(Entries(n, a, b, weight), source)
+    return check_entries(Entries(n, Traffic.of(a, b, weight)), source)
 
 
 def _dense(matrix: Array, source: str) -> Entries:

@@ -9,18 +9,16 @@ where these are asked for: those of a usual algorithm, the ones that
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Ints
-from placement.support.arrays import sum_by_key
+from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import usual
 
-__all__ = ["KINDS", "MOST_PAIRS", "Collective", "Messages", "Phase", "Recording"]
+__all__ = ["KINDS", "MOST_PAIRS", "Collective", "Phase", "Recording"]
 
 #: Kinds of a phase, as the library between program and MPI numbers them.
 KINDS = (
@@ -36,33 +34,6 @@ _AT_ONCE = 8_000_000
 
 #: Pairs of ranks at most that collectives are written out to.
 MOST_PAIRS = 50_000_000
-
-
-class Messages(NamedTuple):
-    """Messages added up by pair of ranks.
-
-    Attributes
-    ----------
-    source, target : int64 (m,)
-        Ranks of MPI_COMM_WORLD.
-    bytes, messages : int64 (m,)
-    """
-
-    source: Ints
-    target: Ints
-    bytes: Ints
-    messages: Ints
-
-    def by_pair(self, ranks: int) -> Messages:
-        """Return each ordered pair once, ascending, with the sums of its entries."""
-        sums = sum_by_key(self.source * ranks + self.target, self.bytes, self.messages)
-        return Messages(*np.divmod(sums[0], max(ranks, 1)), *sums[1:])
-
-
-def join_messages(parts: Iterable[Messages]) -> Messages:
-    """Return all entries of several lists of messages."""
-    none = Messages(*np.empty((4, 0), dtype=np.int64))
-    return Messages(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,11 +67,11 @@ class Collective:
         one, same = np.array([calls, size], dtype=np.int64), members.shape
         return cls(members, root, np.broadcast_to(one[0], same), np.broadcast_to(one[1], same))
 
-    def messages(self, kind: str) -> Messages:
+    def messages(self, kind: str) -> Traffic:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
         source, target, times = usual.messages(kind, len(self.members), self.root)
         sent = self.bytes[source] * times, self.calls[source] * times
-        return Messages(self.members[source], self.members[target], *sent)
+        return Traffic(self.members[source], self.members[target], *sent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +88,7 @@ class Phase:
         Steps, or calls of a collective, of the rank that took most.
     steps : int
         The same, of all ranks together.
-    sent : Messages
+    sent : Traffic
         By pair of ranks: all of a phase of messages; of a collective what
         differs from rank to rank (v- and w-forms, neighbours).
     collectives : tuple of Collective
@@ -128,7 +99,7 @@ class Phase:
     site: str
     calls: int
     steps: int
-    sent: Messages
+    sent: Traffic
     collectives: tuple[Collective, ...] = ()
 
     @property
@@ -136,7 +107,7 @@ class Phase:
         """Messages that a rank has in flight together, in the mean over its steps."""
         return float(self.sent.messages.sum() / self.steps) if self.steps else 0.0
 
-    def messages(self) -> Messages:
+    def messages(self) -> Traffic:
         """Return all messages of this phase, those of collectives by a usual algorithm.
 
         Raises
@@ -156,10 +127,10 @@ class Phase:
             parts.append(collective.messages(self.kind))
             pairs += len(parts[-1].source)
             if pairs > room:  # trees from many roots have few pairs together
-                parts = [join_messages(parts).by_pair(_MOST_RANKS)]
+                parts = [join_traffic(parts).by_pair(_MOST_RANKS)]
                 pairs = len(parts[0].source)
                 room = max(room, 2 * pairs)
-        return join_messages(parts)
+        return join_traffic(parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +159,7 @@ class Recording:
     window: str = ""
     notes: tuple[str, ...] = ()
 
-    def total(self) -> Messages:
+    def total(self) -> Traffic:
         """Return all messages by ordered pair of ranks.
 
         Raises
@@ -196,4 +167,4 @@ class Recording:
         UsageError
             Where there would be more than `MOST_PAIRS` pairs.
         """
-        return join_messages(phase.messages() for phase in self.phases).by_pair(self.ranks)
+        return join_traffic(phase.messages() for phase in self.phases).by_pair(self.ranks)

@@ -18,7 +18,8 @@ import numpy as np
 from placement.commands.common import write_output
 from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints
-from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
+from placement.traffic import Traffic, join_traffic
+from rankmap.recording import KINDS, Collective, Phase, Recording
 from rankmap.slots import MOST_SLOTS
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
@@ -31,7 +32,7 @@ OTHERS = "nidmap record writes one; matrix:FILE reads other files"
 #: Bytes of a file's largest array.
 _MOST_BYTES = 1 << 33
 
-#: Of each message's entry: its phase and `Messages`.
+#: Of each message's entry: its phase and `Traffic`.
 _SENT = ("sent_phase", "sent_source", "sent_target", "sent_bytes", "sent_messages")
 #: Of each collective: its phase, root, communicator, and what each member called and gave,
 #: `_LISTED` where that stands member by member in `_MEMBERS`.
@@ -57,7 +58,7 @@ def save_recording(recording: Recording, path: str) -> None:
         Where it cannot be written.
     """
     if os.path.splitext(path)[1].lower() == ".csv":
-        rows = zip(*(column.tolist() for column in recording.total()[:3]), strict=True)
+        rows = zip(*(column.tolist() for column in recording.total().columns[:3]), strict=True)
         lines = "".join(f"{a},{b},{many}\n" for a, b, many in rows)
         write_output(f"# ranks={recording.ranks}\nsource,target,bytes\n{lines}", path)
         return
@@ -79,7 +80,7 @@ def save_recording(recording: Recording, path: str) -> None:
     who = np.cumsum([0, *map(len, members)]), np.concatenate([none, *members])
     columns: dict[str, Any] = {
         "recording": np.array(json.dumps(_header(recording))),
-        **dict(zip(_SENT, (numbers, *join_messages(sent)), strict=True)),
+        **dict(zip(_SENT, (numbers, *join_traffic(sent).columns), strict=True)),
         **dict(zip(_CALLED, np.array(alike, dtype=np.int64).reshape(-1, 5).T, strict=True)),
         **dict(zip(_MEMBERS, np.hstack(listed), strict=True)),
         **dict(zip(_GROUPS, who, strict=True)),
@@ -164,7 +165,7 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
             raise ValueError(f"kind {word['kind']}")
         mine = columns["sent_phase"] == number
         own = np.flatnonzero(columns["called_phase"] == number).tolist()
-        sent = Messages(*(columns[name][mine] for name in _SENT[1:]))
+        sent = Traffic(*(columns[name][mine] for name in _SENT[1:]))
         words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
         phases.append(Phase(*words, sent, tuple(called[i] for i in own)))
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])

@@ -24,7 +24,8 @@ import numpy as np
 from placement.errors import ParseError
 from placement.support.array_types import Ints
 from placement.support.arrays import sum_by_key
-from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
+from placement.traffic import Traffic, join_traffic
+from rankmap.recording import KINDS, Collective, Phase, Recording
 
 __all__ = ["Window", "read_raw"]
 
@@ -195,7 +196,7 @@ class _Phase:
         Its place in the order of first use.
     calls : dict of int to int
         By rank.
-    sent : list of Messages
+    sent : list of Traffic
     called : dict of int to _Called
         By communicator.
     """
@@ -203,7 +204,7 @@ class _Phase:
     def __init__(self) -> None:
         self.first = 2**63
         self.calls: dict[int, int] = {}
-        self.sent: list[Messages] = []
+        self.sent: list[Traffic] = []
         self.called: dict[int, _Called] = {}
 
     def add(self, rank: int, part: _Part) -> None:
@@ -222,7 +223,7 @@ class _Phase:
             ", ".join(sites) or "many call sites",
             max(self.calls.values()),
             sum(self.calls.values()),
-            join_messages(self.sent),
+            join_traffic(self.sent),
             tuple(
                 collective
                 for comm, called in self.called.items()
@@ -300,9 +301,9 @@ def _by_root(cells: Ints) -> Ints:
     return np.stack(sum_by_key(*cells.T), axis=1)
 
 
-def _messages(rank: int, cells: Ints) -> Messages:
+def _messages(rank: int, cells: Ints) -> Traffic:
     """Return a rank's cells as messages: what it got one-sidedly was sent by the other."""
     other, many, times = cells.T
     came = other < 0
     source = np.where(came, -1 - other, rank)
-    return Messages(source, np.where(came, rank, other), many, times)
+    return Traffic(source, np.where(came, rank, other), many, times)

@@ -15,6 +15,7 @@ from pathlib import Path
 from placement.commands.common import say
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
 from placement.support.child import start_child
+from placement.support.quantities import counted
 from rankmap.launch.process import job_environment
 from rankmap.preload.build import library_for, preload
 from rankmap.recording.file import save_recording
@@ -142,7 +143,7 @@ def merge_counts(raw: str, output: str, program: str, window: str) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
             os.unlink(path)
-    say(f"nidmap: {read.ranks} ranks recorded in {output}: nidmap pattern show {output}")
+    say(f"nidmap: {read.ranks} ranks recorded in {output}: nidmap record show {output}")
 
 
 def _counts_at(raw: str) -> list[str]:
@@ -183,8 +184,8 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
         say(f"nidmap: {line}: the program mixes ranks of two communicators")
     if mixed:
         return 1
-    made = sum(line.startswith("made ") for line in lines)
-    say(f"nidmap: {made} communicators were reordered, and no ranks of them were seen mixed")
+    made = counted(sum(line.startswith("made ") for line in lines), "communicator")
+    say(f"nidmap: reordered {made}; the program mixed no ranks of two communicators")
     if code:
         say(f"nidmap: the program ended with code {code}: does it also without nidmap?")
     return code

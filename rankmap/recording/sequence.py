@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Ints
-from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
+from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from rankmap.recording import Collective, Phase, Recording
 from rankmap.recording.words import NEARLY_EQUAL, stencil_in
 
 __all__ = ["MOST_STEPS", "Step", "steps_in"]
@@ -34,7 +35,7 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    sent : Messages
+    sent : Traffic
         Each pair of ranks once.
     times : int
         How often: of messages that go together how often ranks waited for them, else by the
@@ -44,12 +45,12 @@ class Step(NamedTuple):
         None for what is no all-to-all of equal blocks.
     """
 
-    sent: Messages
+    sent: Traffic
     times: int
     place: Ints | None = None
 
     @classmethod
-    def of(cls, sent: Messages, place: Ints | None = None) -> Step:
+    def of(cls, sent: Traffic, place: Ints | None = None) -> Step:
         """Return a step of messages."""
         return cls(sent, int(sent.messages.max(initial=0)), place)
 
@@ -74,9 +75,10 @@ def steps_in(recording: Recording) -> list[Step]:
 
     Examples
     --------
-    >>> from rankmap.recording import Messages, Phase, Recording
+    >>> from placement.traffic import Traffic
+    >>> from rankmap.recording import Phase, Recording
     >>> pairs = np.array([0, 1, 1, 0]), np.array([1, 0, 2, 2])
-    >>> sent = Messages(*pairs, np.full(4, 100), np.full(4, 10))
+    >>> sent = Traffic(*pairs, np.full(4, 100), np.full(4, 10))
     >>> alone = Phase("point-to-point", "app+0x1f", 20, 40, sent)
     >>> [step.sent.target.tolist() for step in steps_in(Recording(3, 1.0, (alone,)))]
     [[1, 2], [2, 0]]
@@ -86,7 +88,7 @@ def steps_in(recording: Recording) -> list[Step]:
     sent = [phase.messages().by_pair(ranks) for phase in phases]
     least = LEAST_SHARE * sum(int(one.bytes.sum()) for one in sent)
     found: list[Step | _Together] = []
-    rest: list[Messages] = []
+    rest: list[Traffic] = []
     for phase, one in zip(phases, sent, strict=True):
         partners = np.bincount(one.source, minlength=ranks)
         groups = (other for other in found if isinstance(other, _Together))
@@ -99,7 +101,7 @@ def steps_in(recording: Recording) -> list[Step]:
         elif not any(other.joined_by(phase.calls, one) for other in groups):
             found.append(_Together(phase.calls, partners, [one]))
     steps = [
-        Step(join_messages(one.parts).by_pair(ranks), one.calls)
+        Step(join_traffic(one.parts).by_pair(ranks), one.calls)
         if isinstance(one, _Together)
         else one
         for one in found
@@ -107,7 +109,7 @@ def steps_in(recording: Recording) -> list[Step]:
     size = [-int(one.sent.bytes.sum()) for one in steps]
     kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
     rest += [one.sent for k, one in enumerate(steps) if k not in kept]
-    last = Step.of(join_messages(rest).by_pair(ranks))
+    last = Step.of(join_traffic(rest).by_pair(ranks))
     every = (*(one for k, one in enumerate(steps) if k in kept), last)
     return [one for one in every if one.sent.bytes.sum()]
 
@@ -126,7 +128,7 @@ def _one_after_another(phase: Phase) -> Iterator[Phase]:
     if len(groups) < 2:
         yield phase
         return
-    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    none = NO_TRAFFIC
     for k, (_, together) in enumerate(groups):
         calls = max(int(one.calls.max(initial=0)) for one in together)
         yield replace(
@@ -151,14 +153,14 @@ class _Together:
     calls : int
     senders : int64 (ranks,)
         Pairs that each rank sends to.
-    parts : list of Messages
+    parts : list of Traffic
     """
 
     calls: int
     senders: Ints
-    parts: list[Messages]
+    parts: list[Traffic]
 
-    def joined_by(self, calls: int, sent: Messages) -> bool:
+    def joined_by(self, calls: int, sent: Traffic) -> bool:
         """Take a phase in, unless it is entered otherwise or a rank sends in both."""
         fits = calls == self.calls and not self.senders[sent.source].any()
         if fits:
@@ -167,7 +169,7 @@ class _Together:
         return fits
 
 
-def _one_by_one(sent: Messages, ranks: int) -> Iterator[Messages]:
+def _one_by_one(sent: Traffic, ranks: int) -> Iterator[Traffic]:
     """Yield messages that ranks send one at a time: by direction, or by how far they go."""
     grid = stencil_in(sent, ranks, NEARLY_EQUAL)
     dims = (ranks,) if grid is None else grid.dims
@@ -180,4 +182,4 @@ def _one_by_one(sent: Messages, ranks: int) -> Iterator[Messages]:
         way = np.arange(len(way)) - first
         ways = np.unique(way)
     for one in ways:
-        yield Messages(*(column[way == one] for column in sent))
+        yield sent.some(way == one)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from placement.support.quantities import size_text
+from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.graph import from_edges, stencil_of
 from rankmap.pattern.structured import Stencil, points
-from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
+from rankmap.recording import Collective, Phase, Recording
 
 __all__ = ["NEARLY_EQUAL", "describe", "document", "grid_lines", "named_pattern", "stencil_in"]
 
@@ -25,12 +26,12 @@ _MOST = 0.8
 NEARLY_EQUAL = 2.0
 
 
-def stencil_in(messages: Messages, ranks: int, factor: float = 1.0) -> Stencil | None:
+def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | None:
     """Return the stencil that messages are, whatever their number; None where they are none.
 
     Parameters
     ----------
-    messages : Messages
+    messages : Traffic
     ranks : int
     factor : float
         How many times the bytes of the least between neighbours along one dimension the most
@@ -89,21 +90,23 @@ def describe(recording: Recording) -> str:
 
     Examples
     --------
-    >>> from rankmap.recording import Messages, Phase, Recording
+    >>> from placement.traffic import Traffic
+    >>> from rankmap.recording import Phase, Recording
     >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
-    >>> once = Phase("point-to-point", "app+0x1f", 10, 40, Messages(*ring))
+    >>> once = Phase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
     >>> print(describe(Recording(4, 1.5, (once,))))
     4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
        100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
     """
-    sent = [phase.messages() for phase in recording.phases]
-    total = join_messages(sent).by_pair(recording.ranks)
-    whole = int(total.bytes.sum())
+    sent = [phase.messages().away() for phase in recording.phases]
+    total = join_traffic(sent).by_pair(recording.ranks)
+    whole, own = int(total.bytes.sum()), _bytes_to_themselves(recording)
     many = len(recording.phases)
     lines = [
         f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(whole)} in "
         f"{int(total.messages.sum()):,} messages between {len(total.source):,} pairs of ranks, "
         f"{many} phase{'s' * (many != 1)}"
+        + (f"; {size_text(own)} more from ranks to themselves" if own else "")
     ]
     sizes = [int(own.bytes.sum()) for own in sent]
     for phase, size in zip(recording.phases, sizes, strict=True):
@@ -121,6 +124,12 @@ def describe(recording: Recording) -> str:
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
     return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
+
+
+def _bytes_to_themselves(recording: Recording) -> int:
+    """Return the bytes that ranks send to themselves: they cost no network anything."""
+    sent = (phase.messages() for phase in recording.phases)
+    return sum(int(one.bytes[one.source == one.target].sum()) for one in sent)
 
 
 def phase_words(phase: Phase, ranks: int) -> str:
@@ -171,7 +180,7 @@ def _staged_stencils(recording: Recording) -> str:
     found = []
     for calls, phases in single.items():
         stencil = (
-            stencil_in(join_messages(p.sent for p in phases), ranks) if len(phases) > 1 else None
+            stencil_in(join_traffic(p.sent for p in phases), ranks) if len(phases) > 1 else None
         )
         if stencil:
             what = f"{_stencil_words(stencil)}, staged by direction"
@@ -203,7 +212,7 @@ def _named_stencil(recording: Recording) -> str:
     ranks = recording.ranks
     alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
     phases = [p for p in alone if stencil_in(p.sent, ranks, NEARLY_EQUAL)] or alone
-    sent = join_messages(p.sent for p in phases).by_pair(ranks)
+    sent = join_traffic(p.sent for p in phases).by_pair(ranks)
     whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     found = stencil_in(sent, ranks, NEARLY_EQUAL)
     if not found or found.reach > 1 or sent.bytes.sum() < _MOST * whole:
@@ -234,12 +243,13 @@ def _times(many: int) -> str:
 
 def document(recording: Recording) -> dict[str, Any]:
     """Return a recording's figures as JSON holds them (schema ``nidmap.pattern/1``)."""
-    sent = [phase.messages() for phase in recording.phases]
-    total = join_messages(sent).by_pair(recording.ranks)
+    sent = [phase.messages().away() for phase in recording.phases]
+    total = join_traffic(sent).by_pair(recording.ranks)
     return {
         "schema": "nidmap.pattern/1",
         "ranks": recording.ranks,
         "bytes": int(total.bytes.sum()),
+        "bytes_to_themselves": _bytes_to_themselves(recording),
         "messages": int(total.messages.sum()),
         "pairs": len(total.source),
         "seconds": recording.seconds,

@@ -51,9 +51,8 @@ class Answerer:
         '' for the best there is.
     order : str
         An order file, '' for none.
-    order_format : str or None
     job : mapping
-        What else is said of what the program sends (`rankmap.search.job.KEYS`).
+        What else a `Job` says of what is sent.
     quiet : bool
         Do not say what the order was chosen by.
     """
@@ -62,7 +61,6 @@ class Answerer:
     pattern: str = ""
     strategy: str = ""
     order: str = ""
-    order_format: str | None = None
     job: Mapping[str, Any] = field(default_factory=dict)
     quiet: bool = False
 
@@ -112,10 +110,9 @@ def answer(question: str, how: Answerer) -> Reranked:
 
     pattern, hosts, edges = _parse(question)
     wanted = how.pattern if how.pattern or how.order else _named_pattern(pattern, hosts, edges)
-    file = (how.order, how.order_format) if how.order else None
     grid = isinstance(wanted, str) and wanted.startswith("stencil:")
     seconds = _GRID_SECONDS if grid else _SECONDS
-    return rerank(hosts, wanted, how.machine or None, how.strategy, seconds, file, how.job)
+    return rerank(hosts, wanted, how.machine or None, how.strategy, seconds, how.order, how.job)
 
 
 def _parse(text: str) -> tuple[str, Hosts, str]:

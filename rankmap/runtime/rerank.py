@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -18,9 +19,9 @@ from rankmap.order_file import read_order_file
 from rankmap.orders import arrange
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.permutation import inverse
+from rankmap.predict import Job, Predictor
 from rankmap.score import cost
 from rankmap.search.by_strategy import order_by_strategy
-from rankmap.search.job import predictor
 from rankmap.slots import Slots, slots_of
 
 __all__ = ["Reranked", "rerank"]
@@ -54,7 +55,7 @@ def rerank(
     machine: str | Machine | None = None,
     strategy: str = "",
     seconds: float = math.inf,
-    order_file: tuple[str, str | None] | None = None,
+    order_file: str = "",
     job: Mapping[str, Any] | None = None,
 ) -> Reranked:
     """Return the processes in their new order, for processes that sit where they sit.
@@ -74,10 +75,10 @@ def rerank(
         old order where that is not better.
     seconds : float
         Of processor time that choosing the best may take.
-    order_file : (str, str or None) or None
-        A file with the order, and its format where its name does not state it.
+    order_file : str
+        A file with the order, of the format that its name states; '' for none.
     job : mapping or None
-        What else is said of what the job sends (`rankmap.search.job.KEYS`).
+        What else a `Job` says of what is sent.
 
     Returns
     -------
@@ -104,24 +105,24 @@ def rerank(
     machine = machine or os.environ.get("NIDMAP_MACHINE", "").strip()
     slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
     if order_file:
-        return Reranked(at_slot[read_order_file(*order_file, slots).slots], talk)
+        return Reranked(at_slot[read_order_file(order_file, None, slots).slots], talk)
     if strategy:
         return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
-    sends = job or {}
-    best, broke = _best_order(slots, pattern, seconds, sends)
+    sent = Job(pattern, **(job or {}))
+    best, broke = _best_order(slots, sent, seconds)
     before, remark = Order(inverse(at_slot), slots), best.remark
-    if not np.array_equal(best.node, before.node) and not _wins(best, before, pattern, sends):
+    if not np.array_equal(best.node, before.node) and not _wins(best, before, sent):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
     return Reranked(at_slot[best.slots], talk or broke, remark)
 
 
-def _wins(best: Order, before: Order, pattern: str | Pattern, job: Mapping[str, Any]) -> bool:
+def _wins(best: Order, before: Order, job: Job) -> bool:
     """Return whether an order is better than another one, by what it was chosen by."""
     slots = best.on
     by_time = best.optimised is not None and best.optimised["by"] == "time"
     if not by_time or slots.machine is None or slots.rows is None:
-        return cost(best, pattern) < cost(before, pattern)
-    asked, _ = predictor(slots.machine, {**job, "pattern": pattern, "ppn": slots.counts.tolist()})
+        return cost(best, job.pattern) < cost(before, job.pattern)
+    asked = Predictor(slots.machine, job.on(slots.counts.tolist()))
     return asked.time(slots.rows, best.slots) < asked.time(slots.rows, before.slots)
 
 
@@ -146,17 +147,15 @@ def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple
     return Slots(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
 
 
-def _best_order(
-    slots: Slots, pattern: str | Pattern, seconds: float, job: Mapping[str, Any]
-) -> tuple[Order, str]:
+def _best_order(slots: Slots, job: Job, seconds: float) -> tuple[Order, str]:
     """Return the best order that there is, and what is to be said of a strategy that broke down."""
-    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    wanted = parse_pattern(job.pattern) if isinstance(job.pattern, str) else job.pattern
     wanted, broke = wanted.fit(len(slots)), ""
     for name in BEST:
         try:
-            return order_by_strategy(slots, wanted, name, job, seconds), broke
+            return order_by_strategy(slots, replace(job, pattern=wanted), name, seconds), broke
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:
             broke = broke or f"strategy {name} broke down ({error_text(error)})"
-    raise UsageError(f"no strategy for {pattern}")
+    raise UsageError(f"no strategy for {job.pattern}")

@@ -156,7 +156,7 @@ def pairs_of_nodes(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, A
     """Yield the nodes at both ends of all edges, and their weight (one for all, or one each)."""
     if not isinstance(pattern, GridPattern):
         for edges in pattern.edges():
-            yield node[edges.a], node[edges.b], edges.weight
+            yield node[edges.source], node[edges.target], edges.bytes
         return
     grid = node.reshape(pattern.dims or ())
     for offset, weight in pattern.steps():

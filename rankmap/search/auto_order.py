@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -31,14 +30,13 @@ from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.placement import Placement
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.refine import cache
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget, Moment
 from rankmap.search.cost import TimeCost, without_time
-from rankmap.search.job import predictor
 from rankmap.search.node_sets import node_choices
 from rankmap.search.rank_orders import ranks_alike, ready
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
@@ -61,22 +59,13 @@ EXCHANGED = ", then exchanges"
 ROUNDING = 1e-6
 
 
-def auto_order(
-    slots: Slots,
-    pattern: str | Pattern,
-    job: Mapping[str, Any] | None = None,
-    seconds: float = math.inf,
-) -> Order:
+def auto_order(slots: Slots, job: Job, seconds: float = math.inf) -> Order:
     """Return the best order of a job's ranks on its nodes.
 
     Parameters
     ----------
     slots : Slots
-    pattern : str or Pattern
-        See `rankmap.pattern.parse_pattern`.
-    job : mapping or None
-        What else is said of what the job sends: ``bytes``, ``routing`` … as
-        `rankmap.search.job.predictor` takes them.
+    job : Job
     seconds : float
         Of processor time that there are.
 
@@ -88,23 +77,24 @@ def auto_order(
     Raises
     ------
     UsageError
-        A pattern whose ranks are not the slots, or a word on the job that makes no sense.
+        A pattern whose ranks are not the slots.
 
     Examples
     --------
     >>> import nidmap
     >>> from rankmap.slots import slots_of
-    >>> best = auto_order(slots_of(nidmap.load_machine("torus:8,bw=1"), "0-5", 1), "stencil:2x3")
+    >>> on = slots_of(nidmap.load_machine("torus:8,bw=1"), "0-5", 1)
+    >>> best = auto_order(on, nidmap.Job("stencil:2x3"))
     >>> best.optimised["by"], best.optimised["time_s"] < best.optimised["default_time_s"]
     ('time', True)
     """
-    words = dict(job or {})
-    why = without_time(slots, words.get("routing", "")) or _too_large(pattern)
+    pattern = job.pattern or job.sent
+    why = without_time(slots) or _too_large(pattern)
     if why:
         return _by_j(slots, pattern, seconds, why)
-    ppn = slots.counts.tolist()
-    model, _ = predictor(slots.machine, {**words, "pattern": pattern, "ppn": ppn})  # type: ignore[arg-type]  # without_time has seen it
-    return _by_time(model, slots, pattern, seconds, words.get("deadline"))
+    assert slots.machine is not None  # without_time has seen it
+    model = Predictor(slots.machine, job.on(slots.counts.tolist()))
+    return _by_time(model, slots, pattern, seconds)
 
 
 def _too_large(pattern: str | Pattern) -> str:
@@ -130,15 +120,9 @@ def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Ord
     return Order(made.slots, slots, made.strategy, wanted.spec, remark, optimised)
 
 
-def _by_time(
-    model: Predictor,
-    slots: Slots,
-    pattern: str | Pattern,
-    seconds: float,
-    deadline: float | None = None,
-) -> Order:
+def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:
     """Return the order with the least predicted time, with what is to be said of it."""
-    end = time.thread_time() + min(deadline or math.inf, seconds)
+    end = time.thread_time() + seconds
     mapping = not math.isfinite(seconds) or cache.kernels_compiled()
     others = _cheapest(slots, pattern, seconds)  # may have to compile first
     limit = end - time.thread_time()
@@ -249,8 +233,8 @@ def rank_orders(
     --------
     >>> import nidmap
     >>> from rankmap.slots import slots_of
-    >>> m = nidmap.load_machine("torus:8,bw=1")
-    >>> model = Predictor(m, "stencil:2x3", [1] * 6, 1e6, latency=0)
+    >>> m = nidmap.load_machine("torus:8,bw=1,latency=0")
+    >>> model = Predictor(m, Job("stencil:2x3", [1] * 6, 1e6))
     >>> ranking = rank_orders(model, slots_of(m, "0-5", 1), Budget(800))
     >>> ranking.default.cost, ranking.best.cost, ranking.every
     (0.003, 0.002, True)

@@ -52,6 +52,8 @@ class Limits:
         Ranks up to which order ``boxes`` is made.
     figures : int
         Costs between nodes that are worked out for one step, at most.
+    exchanges : int
+        Steps of an exchange that get prices, those that take longest.
     singles : int
         Moves that are judged one by one where many at once win nothing.
     patience : int
@@ -64,7 +66,7 @@ class Limits:
 
     judgements: int = 1200
     nodes: int = 256
-    least: int = 40
+    least: int = 120
     divided: int = 4
     pilots: int = 3
     searched: int = 4
@@ -77,6 +79,7 @@ class Limits:
     most_edges: int = 1 << 14
     most_ranks: int = 1 << 14
     figures: int = 1 << 22
+    exchanges: int = 8
     singles: int = 12
     patience: int = 4
     stale: int = 30
@@ -97,8 +100,9 @@ class Limits:
 
 LIMITS = Limits()
 
-#: Seconds of processor time after which a search ends, where nobody says a deadline.
-DEADLINE = 10.0
+#: Seconds of processor time after which a search ends, where nobody says a deadline; what a
+#: comparison prints may take longer, so that none of it is above the answer.
+DEADLINE, PRINTED = 10.0, 30.0
 
 
 #: The part of the seconds that are left which the search for one order may take.
@@ -134,7 +138,8 @@ class Budget:
     judgements : int
         Placements that may be judged.
     deadline : float or None
-        Processor seconds from now on; None: `DEADLINE`.
+        Processor seconds from now on; None: `DEADLINE`, and `PRINTED` for what a comparison
+        prints.
     watch : callable or None
         Is told each `Moment`; where it returns True the search ends, and the
         best so far is its answer.
@@ -160,16 +165,26 @@ class Budget:
         watch: Callable[[Moment], bool | None] | None = None,
     ) -> None:
         self.judgements, self.watch = judgements, watch
-        self.end = time.thread_time() + (DEADLINE if deadline is None else deadline)
+        now = time.thread_time()
+        self.end = now + (DEADLINE if deadline is None else deadline)
+        self.last = now + (PRINTED if deadline is None else deadline)
         self.judged, self.share = 0, 0.0
         self.late = self.stopped = False
         self.best_s = math.inf
         self.best: Ints | None = None
         self.text = ""
 
-    def spend(self, text: str = "") -> bool:
-        """Count a judgement that is about to be made; return whether it may be."""
-        self.late = self.late or time.thread_time() > self.end
+    def spend(self, text: str = "", printed: bool = False) -> bool:
+        """Count a judgement that is about to be made; return whether it may be.
+
+        Parameters
+        ----------
+        text : str
+            What is going on.
+        printed : bool
+            Whether a comparison prints it.
+        """
+        self.late = self.late or time.thread_time() > (self.last if printed else self.end)
         if self.ended or self.judged >= self.judgements:
             return False
         self.text = text or self.text

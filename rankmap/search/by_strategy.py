@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from rankmap.order import Order
 from rankmap.orders import arrange
-from rankmap.pattern import Pattern
+from rankmap.predict import Job
 from rankmap.search.auto_order import auto_order
 from rankmap.slots import Slots, slots_of
 
@@ -24,11 +23,9 @@ AUTO = "auto"
 def order(
     machine: Machine,
     nodes: str | NodeList | Sequence[str] | Ints | None = None,
-    ppn: str | int | Sequence[int] | None = None,
+    job: Job | None = None,
     *,
-    pattern: str | Pattern,
     strategy: str = "row-major",
-    **job: Any,
 ) -> Order:
     """Order the ranks of a job on its nodes.
 
@@ -38,16 +35,11 @@ def order(
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
         compute nodes in NID order (see `rankmap.slots.slots_of`).
-    ppn : str, int, sequence of int or None
-        Ranks on each node; None: as often as the list names it.
-    pattern : str or Pattern
-        Who talks to whom (see `rankmap.pattern.parse_pattern`).
+    job : Job or None
+        Who talks to whom, and how many ranks a node has; None: an all-to-all.
     strategy : str
         An ordering's name (see `rankmap.orders.names`); ``auto`` chooses by predicted
         time where the machine states bandwidths, else by J: the order's remark says which.
-    **job
-        What else ``auto`` is told of what the job sends: bytes, routing …
-        (see `rankmap.search.job.predictor`).
 
     Returns
     -------
@@ -64,31 +56,24 @@ def order(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4x4")
-    >>> nidmap.order(m, "nid[00000-00003]", 4, pattern="fft:4x4", strategy="morton").slots.tolist()
+    >>> nidmap.order(m, "0-3", nidmap.Job("fft:4x4", ppn=4), strategy="morton").slots.tolist()
     [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     """
-    return order_by_strategy(slots_of(machine, nodes, ppn), pattern, strategy, job)
+    job = job or Job()
+    return order_by_strategy(slots_of(machine, nodes, job.ppn), job, strategy)
 
 
-def order_by_strategy(
-    slots: Slots,
-    pattern: str | Pattern,
-    strategy: str,
-    job: Mapping[str, Any] | None = None,
-    seconds: float = math.inf,
-) -> Order:
+def order_by_strategy(slots: Slots, job: Job, strategy: str, seconds: float = math.inf) -> Order:
     """Return the order that a strategy makes on slots that are known already; see `order`.
 
     Parameters
     ----------
     slots : Slots
-    pattern : str or Pattern
+    job : Job
     strategy : str
-    job : mapping or None
-        What else is said of what the job sends, which ``auto`` alone looks at.
     seconds : float
         Of processor time that there are for ``auto``.
     """
     if strategy == AUTO:
-        return auto_order(slots, pattern, job, seconds)
-    return arrange(slots, pattern, strategy)
+        return auto_order(slots, job, seconds)
+    return arrange(slots, job.pattern or job.sent, strategy)

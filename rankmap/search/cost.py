@@ -16,13 +16,13 @@ from placement.errors import UsageError
 from placement.network import Loads, channels
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.orders.auto import choose
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.phase import Phase
-from rankmap.predict.summing import Summed
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.search.rank_orders import Make, searched_orders
@@ -59,21 +59,13 @@ class Cost(Protocol):
         """Return how to make each order that is searched for, in the seconds that are left."""
 
 
-def without_time(slots: Slots, routing: str = "") -> str:
-    """Return why no time can be predicted on some slots; '' where it can.
-
-    Raises
-    ------
-    UsageError
-        A routing that does not apply.
-    """
+def without_time(slots: Slots) -> str:
+    """Return why no time can be predicted on some slots; '' where it can."""
     if slots.machine is None or slots.rows is None:
         return "no machine is named"
     try:
-        bandwidth = channels(slots.machine, routing).bandwidth
+        bandwidth = channels(slots.machine).bandwidth
     except UsageError as error:
-        if routing:
-            raise
         return error.message
     known = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
     return "" if np.isfinite(known).any() else f"{slots.machine.name} states no bandwidths"
@@ -85,7 +77,7 @@ class HopCost:
     Examples
     --------
     >>> import nidmap
-    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), "ring"))
+    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), nidmap.Job("ring")))
     >>> [cost.of(Placement(np.array(rows), np.ones(4, int))) for rows in ([0, 2, 1, 3], range(4))]
     [12.0, 8.0]
     """
@@ -122,14 +114,14 @@ class Exchange(NamedTuple):
     ----------
     phase : Phase
     flows : callable
-        Returns what goes from node to node.
+        Returns what goes from node to node, each to itself left out.
     times : float
         Steps that it stands for.
     loads : Loads
     """
 
     phase: Phase
-    flows: Callable[[], Summed]
+    flows: Callable[[], Traffic]
     times: float
     loads: Loads
 
@@ -157,8 +149,8 @@ class TimeCost:
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> cost = TimeCost(Predictor(m, "alltoall", 1, 1e9, latency=0))
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> cost = TimeCost(Predictor(m, nidmap.Job("alltoall", bytes=1e9)))
     >>> cost.of(Placement(np.arange(4), np.ones(4, int)))
     3.0
     """
@@ -205,14 +197,13 @@ class TimeCost:
 
     def _exchanges(
         self, phase: Phase, loads: Loads
-    ) -> Iterator[tuple[Callable[[], Summed], float, Loads]]:
+    ) -> Iterator[tuple[Callable[[], Traffic], float, Loads]]:
         """Yield what is sent at the same time in a phase, one after the other, with its loads."""
         if phase.steps is None:
-            yield phase.flows, 1.0, loads
+            yield phase.traffic.listed, 1.0, loads
             return
-        for sums, times in phase.steps():
-            step_loads = self.model.loads(phase.job.demand(sums), loads.channels)
-            yield lambda sums=sums: sums, times, step_loads  # type: ignore[misc]
+        for step, times in phase.steps():
+            yield step.away, times, self.model.loads(phase.job.demand(step), loads.channels)
 
 
 def norm(seconds: Floats) -> Floats:

@@ -23,14 +23,13 @@ from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
 from rankmap.order import Order
 from rankmap.placement import Placement
-from rankmap.predict import Prediction, Predictor
+from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import Cost, cost_by, without_time
-from rankmap.search.job import predictor
 from rankmap.search.node_sets import default, node_choices
 from rankmap.search.rank_orders import ready
 from rankmap.search.ranking import ROW_MAJOR, Ranking
@@ -54,11 +53,10 @@ def auto(machine: Machine, request: Request) -> Choice:
     ----------
     machine : Machine
     request : Request
-        ``request.job`` says what the job sends (see `rankmap.search.job`),
-        with ``deadline`` (processor seconds of search; default 10) and ``progress``
-        (is told each `rankmap.search.budget.Moment`, and ends the search by
-        returning True). Without a pattern an all-to-all of 1 rank a node is
-        assumed, and said.
+        ``request.job`` says what the job sends, ``request.deadline`` the processor
+        seconds of search (10), and ``request.progress`` is told each
+        `rankmap.search.budget.Moment`, and ends the search by returning True. Without
+        a pattern an all-to-all of 1 rank a node is assumed, and said.
 
     Returns
     -------
@@ -75,8 +73,8 @@ def auto(machine: Machine, request: Request) -> Choice:
     Examples
     --------
     >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4,bw=1")
-    >>> chosen = nidmap.plan(m, 4, strategy="auto", pattern="alltoall", latency=0)
+    >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
+    >>> chosen = nidmap.plan(m, 4, job=nidmap.Job("alltoall"))
     >>> chosen.nodes.fold(), chosen.facts["predicted"]["ratio"]
     ('nid[00000-00001,00004-00005]', 0.666...)
     """
@@ -84,18 +82,19 @@ def auto(machine: Machine, request: Request) -> Choice:
         raise UsageError(
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
         )
-    model, assumed = predictor(machine, request.job)
+    job = request.job or Job()
+    model, assumed = Predictor(machine, job), tuple(filter(None, [job.assumed]))
     free, note = connected_nodes(machine, request.free, request.include)
     if note:
         request, assumed = replace(request, free=free, idle=None), (*assumed, note)
     rows = request.rows()[: request.count]  # too few are an answer too
     ready(model.pattern)
-    deadline = request.job.get("deadline")
+    deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
     judgements = LIMITS.judgements_of(request.count, model.routing == "adaptive")
-    budget = Budget(judgements, deadline, request.job.get("progress"))
-    timeless = without_time(model.slots(rows), model.routing)
+    budget = Budget(judgements, deadline, request.progress)
+    timeless = without_time(model.slots(rows))
     within = inside_one_block if request.segment is None else whole_segments
     segments = within(model, request)
     if segments is not None and request.segment is not None:
@@ -177,10 +176,10 @@ class _Answer:
     def choice(self) -> Choice:
         """Return the plan."""
 
-        def written(form: str | None, path: str | None, limit: str | None) -> tuple[str, str]:
-            """Return the order as text of a format, and how its library is told it."""
-            form = form or format_of(path)
-            fitted, how = fit_format(self.order, form, "sorted", limit, {"predictor": self.model})
+        def written(path: str) -> tuple[str, str]:
+            """Return the order as text of the format of a file, and how its library is told it."""
+            form = format_of(path)
+            fitted, how = fit_format(self.order, form, "sorted", None, self.model.job)
             return emit(fitted, form), how
 
         return Choice(
@@ -357,7 +356,7 @@ def why(
         return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
     here = " on the same nodes by the order of the ranks" if same else ""
-    unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
@@ -418,7 +417,7 @@ def _becomes(before: Floats, after: Floats, kind: str) -> str:
     if fewer == most:
         return f"the plan sends {100 * (1 - 1 / fewer):.0f} % less over {kind} links"
     if uneven < 1.05:
-        return "the plan's carry about the same each"
+        return "this plan balances the links"
     return f"the plan's busiest carries {uneven:.1f} x its mean"
 
 

@@ -41,10 +41,10 @@ class _Listed:
     """Bills of an exchange whose messages are listed by pairs of places."""
 
     def __init__(self, cost: PathCosts, one: Exchange) -> None:
-        sums = one.flows()
-        order = np.lexsort((sums.target, sums.source))
+        sent = one.flows()
+        order = np.lexsort((sent.target, sent.source))
         source, target, weight = (
-            x[order] for x in (sums.source, sums.target, sums.weight * one.times)
+            x[order] for x in (sent.source, sent.target, sent.bytes * one.times)
         )
         into = np.argsort(target, kind="stable")
         self.cost, self.flows = cost, len(order)
@@ -190,6 +190,54 @@ class PricedSteps:
                 return after, new, len(some)
         return None
 
+    def scan(self, start: Candidate) -> Candidate:
+        """Return what single moves make of a candidate, each judged, until none relieves a link.
+
+        Of several links that are equally full one move relieves one alone: what counts is the
+        norm of all (`rankmap.search.cost.norm`), as in a descent. Those come first that save
+        most by the bills; nothing is tried where not all can be judged.
+        """
+        best, last = start, self.budget.left // 2
+        count = len(start.placement.rows)
+        moves = count * (int(self.free.sum()) - count) + self.swaps * count * (count - 1) // 2
+        if not self.works or moves > last:
+            return start
+        judged = self.cost.judge(start.placement)
+        while self.works:
+            bills = list(self._bills(judged))
+            better = None
+            for move in self._single_moves(bills, best.placement.rows) if bills else ():
+                after = best.placement.on_nodes(move_nodes(best.placement.rows, [move]))
+                if not self.allows(after):
+                    continue
+                if self.budget.left <= last or not self.budget.spend():
+                    return best
+                new = self.cost.judge(after)
+                if new.soft < judged.soft * (1 - ROUNDING):
+                    nodes, judged = _stepped(start.nodes), new
+                    better = replace(start, placement=after, cost=new.time, nodes=nodes)
+                    break
+            if better is None:
+                return best
+            best = better
+        return best
+
+    def _single_moves(self, billed: list[Bills], rows: Ints) -> Iterator[tuple[int, int]]:
+        """Yield every place with every free node and other place, the largest saving first."""
+        every, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
+        nodes = self._spare(rows)
+        i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
+        now = _sum(one.now(rows) for one in billed)
+        come = _sum(one.bills(rows, places, nodes) for one in billed)
+        gone = _sum(one.bills(rows, every, rows) for one in billed)
+        saving = np.concatenate(
+            [(now[places][:, None] - come).ravel(), now[i] + now[j] - gone[i, j] - gone[j, i]]
+        )
+        place = np.concatenate([np.repeat(places, len(nodes)), i])
+        to = np.concatenate([np.tile(nodes, len(places)), -1 - j])
+        for k in np.argsort(-saving, kind="stable").tolist():
+            yield int(place[k]), int(to[k])
+
     def disturb(self, placement: Placement) -> Placement:
         """Return a copy of a placement after a few moves drawn by lot."""
         rows, rng = placement.rows.copy(), self.rng
@@ -220,12 +268,13 @@ class PricedSteps:
         return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
 
     def _bills(self, judged: Judged) -> Iterator[Bills]:
-        """Yield the exchanges that links bind, with prices."""
-        for exchange in judged.exchanges:
-            loads = exchange.loads
-            most = _binding(loads)
-            if not most:
-                continue
+        """Yield the exchanges that links bind longest, with prices."""
+        bound = [(one.times * _binding(one.loads), one) for one in judged.exchanges]
+        bound.sort(key=lambda pair: -pair[0])
+        for seconds, exchange in bound[: LIMITS.exchanges]:
+            if not seconds:
+                return
+            loads, most = exchange.loads, seconds / exchange.times
             price = _prices(loads.seconds() / most, loads)
             costs = path_costs(self.cost.model.machine, price)
             if costs is None:
@@ -312,10 +361,12 @@ def _binding(loads: Loads) -> float:
 
 def _prices(share: Floats, loads: Loads) -> Floats:
     """Return what a byte more on each channel adds to the norm of the times, in ns."""
-    gbs = loads.channels.bandwidth
-    steep: Floats = np.where(share > 0.5, share ** (POWER - 1), 0.0)
-    whole = float((share * steep).sum()) ** (1 - 1 / POWER)
-    return np.asarray(np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole)
+    full = np.flatnonzero(share > 0.5)
+    steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]
+    whole = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
+    out = np.zeros(len(share))
+    out[full] = np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole
+    return out
 
 
 def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:

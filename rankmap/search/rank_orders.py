@@ -12,6 +12,7 @@ import numpy as np
 from placement.curves import hilbert_key
 from placement.errors import NidmapError
 from placement.support.array_types import Ints
+from placement.traffic import join_traffic
 from rankmap import orders
 from rankmap.grid.lines import stretches
 from rankmap.order import Order
@@ -21,7 +22,6 @@ from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
 from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
-from rankmap.predict.summing import join_sums
 from rankmap.score.distance import job_distance
 from rankmap.search.budget import LIMITS
 from rankmap.slots import Slots
@@ -205,8 +205,8 @@ def node_by_node(
     if ppn is None:
         return None
     together = np.arange(len(slots)) if grouping is None else grouping
-    sums = join_sums([phase.flows() for phase in model.phases(slots, together)], nodes)
-    graph = from_edges(nodes, sums.source, sums.target, sums.weight)
+    sent = join_traffic(phase.traffic.listed() for phase in model.phases(slots, together))
+    graph = from_edges(nodes, sent.source, sent.target, sent.bytes)
     if not 0 < len(graph.indices) <= 2 * LIMITS.most_edges:
         return None
 

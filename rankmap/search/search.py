@@ -125,6 +125,11 @@ class Enumeration:
     ----------
     ordered : bool
         Whether the order of the ranks makes a difference.
+    pruned : bool
+        Whether judgements end where they certainly cannot win: not where what candidates cost
+        says which others are judged.
+    printed : bool
+        Whether a comparison prints what is judged now.
     """
 
     def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
@@ -146,6 +151,7 @@ class Enumeration:
         self.guess = cost.guess if isinstance(cost, TimeCost) and cost.divides else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
+        self.pruned, self.printed = not space.exact, True
         self.choices: list[_NodeChoice] = []
         if base is not None:
             self.default = self._judge_default(base)
@@ -166,13 +172,17 @@ class Enumeration:
             every.setdefault(self._key(rows), _NodeChoice(name, rows))
         self.choices = list(every.values())
         if self.guess is None:
+            pairs = len(self.orders or (ROW_MAJOR,)) * len(self.choices)
+            self.pruned = pairs <= self.budget.left and not self.space.exact
             for choice in self.choices:
                 self._judge_order(choice, ROW_MAJOR)
             self._judge_grids()
             self._judge_quick_orders()
+            self.pruned = not self.space.exact
         else:
             self._judge_grids()
             self._judge_by_guess(self.guess)
+        self.printed = False
         if searching and not first:
             self._judge_searched_orders()
         self._judge_every_list()
@@ -208,6 +218,7 @@ class Enumeration:
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
         for candidate in self._kept():
             self._offer(steps.descend(candidate), candidate)
+        self._offer(steps.scan(self._kept()[0]), self._kept()[0])
         stale = 0
         while steps.works and stale < LIMITS.stale and self.budget.left:
             kept = self._kept()
@@ -275,6 +286,7 @@ class Enumeration:
         shown = [ROW_MAJOR, min(gains, key=gains.__getitem__)]  # what a comparison prints of each
         for choice, name in itertools.product(ranked, dict.fromkeys(shown)):
             self._judge_order(choice, name)
+        self.printed = False
         pairs = list(itertools.product(ranked, gains)) if not self.space.exact else []
         pairs.sort(key=lambda pair: plain[id(pair[0])] * gains[pair[1]])
         for choice, name in pairs[: self.budget.left // 2]:
@@ -341,11 +353,11 @@ class Enumeration:
         if not self.space.allows(placement):
             return
         known = placement.key in self.costs
-        may = known or self.budget.spend(choice.name) or searched
+        may = known or self.budget.spend(choice.name, self.printed) or searched
         if not may and self.best is not None:
             return
         below = np.inf
-        if not self.space.exact:
+        if self.pruned:
             rivals = self._plain if order == ROW_MAJOR else self.best
             below = np.inf if rivals is None else rivals.cost
         choice.costs[order] = cost = self._cost_of(placement, below)

@@ -11,6 +11,7 @@ from benchmarks.fair_sharing import fair_ends, share_fairly
 from placement.errors import UsageError
 from placement.network import Demand, loads
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 
 
 def exact(sizes, routes, bandwidth):
@@ -75,7 +76,7 @@ def test_an_all_to_all_ends_when_its_busiest_channel_does(spec):
     rows = np.random.default_rng(2).permutation(len(machine))[:12]
     a, b = (x.ravel() for x in np.meshgrid(rows, rows))
     found = fair_ends(machine, a, b, 1e6)
-    load = loads(machine, Demand.complete(machine, rows, 1, 1e6))
+    load = loads(machine, Demand.of(machine, Traffic.everyone(rows, 1, 1e6)))
     assert found.max() == pytest.approx(load.worst().seconds, rel=1e-9)
     assert (found[a == b] == 0).all()
     assert (found[a != b] > 0).all()

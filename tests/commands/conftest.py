@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement import commands
+from placement import commands, live
 from placement.slurm import command
 from tests.waiting import HANGS
 
@@ -46,6 +46,7 @@ def inside(monkeypatch, capfd):
                 patch.setenv(name, value)
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
             patch.setattr(command, "TIMEOUT", HANGS)  # the machine may be busy
+            patch.setattr(live, "PATIENCE", HANGS)
             capfd.readouterr()
             code = commands.run(list(argv))
         out, err = capfd.readouterr()

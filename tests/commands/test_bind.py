@@ -6,7 +6,7 @@ from nidmap import load_machine
 from rankmap.emit import read_order
 from rankmap.slots import slots_of
 
-POLARIS = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "4", "--grid", "2x4"]
+POLARIS = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "4", "--pattern", "stencil:2x4"]
 
 
 def test_options_go_out_and_the_order_into_its_file(tmp_path, inside):
@@ -61,7 +61,18 @@ def test_what_cannot_be_bound_is_said(inside):
     found = inside(*POLARIS, "--bind", "srun")
     assert (found.code, found.out) == (2, "")
     assert "where does the order go?" in found.err
-    torus = ["order", "-m", "torus:4x4", "--ppn", "2", "--grid", "4x8", "--bind", "srun", "--json"]
+    torus = [
+        "order",
+        "-m",
+        "torus:4x4",
+        "--ppn",
+        "2",
+        "--pattern",
+        "stencil:4x8",
+        "--bind",
+        "srun",
+        "--json",
+    ]
     found = inside(*torus)
     assert found.code == 2
     assert "lstopo --of xml" in found.err
@@ -69,7 +80,7 @@ def test_what_cannot_be_bound_is_said(inside):
 
 def test_a_rankfile_has_the_cores_of_nodes_with_different_counts(tmp_path, inside):
     path = tmp_path / "job.rankfile"
-    job = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "2,4", "--grid", "2x3"]
+    job = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "2,4", "--pattern", "stencil:2x3"]
     assert inside(*job, "--bind", "openmpi", "-o", str(path)).code == 0
     found = {}
     for line in path.read_text().splitlines():

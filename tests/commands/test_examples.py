@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 #: What other commands would print into a pipe.
 PRINTED = {
     "squeue -h -j 4711 -o %N": "nid[00324-00383]\n",
+    "scontrol show hostnames": "nid00000\nnid00040\nnid00001\n",
     "squeue": "  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
     "   4711 workq a b R 1:00 4 nid[00200-00203]\n",
     "sinfo -N": "NODELIST NODES PARTITION STATE\n"
@@ -39,6 +40,10 @@ PRINTED = {
     "scontrol show nodes": "".join(
         f"NodeName=nid{i:05d} Arch=x86_64 CoresPerSocket=16\n   State=IDLE Partitions=workq\n\n"
         for i in range(200, 460)
+    ),
+    "sacct -a -X -P -o JobID,User,Start,End,NodeList,JobName": (
+        "JobID|User|Start|End|NodeList|JobName\n"
+        "4711|ada|2024-05-01T12:00:00|2024-05-01T13:00:00|nid[001000-001003]|lammps-1\n"
     ),
     "pbsnodes -a -F json": json.dumps(
         {
@@ -53,11 +58,15 @@ PRINTED = {
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
     r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
-    r"|^(pattern show|slurm )"
+    r"|^jobs( -m lumi)?( --since \S+)?$"
+    r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )
 
+
+#: How a line begins that is an example.
+LEADING = re.compile(r"((squeue|sinfo|sacct|scontrol|pbsnodes|rtr)\b.*\| |srun .*|)nidmap ")
 
 #: Lines that look like examples and have a part that stands for something.
 SYNOPSIS = re.compile(r"…|\[--|MACHINE|^nidmap: ")
@@ -84,7 +93,7 @@ def examples():
     for where, text in (*helps(cli), *blocks()):
         for line in text.splitlines():
             bare = line.strip().removeprefix("$ ").partition("  #")[0]
-            if re.match(r"((squeue|sinfo|scontrol|pbsnodes|rtr)\b.*\| |srun .*|)nidmap ", bare):
+            if LEADING.match(bare):
                 found.setdefault(bare, where)
     return [(where, x) for x, where in found.items() if not SYNOPSIS.search(x)]
 
@@ -141,9 +150,12 @@ def files(tmp_path_factory):
     listed_links("edison", folder / "edison.rtr")
     shutil.copy(folder / "edison.rtr.gz", folder / "edison.rtr_interconnect.txt.gz")
     make("plan -m shaheen2 -N 216 --format nodelist", "nodes.txt", "job.list")
+    make("machine export -m tree:8x8x2 --format topology-conf", "topology.conf")
+    (folder / "nidmap").mkdir()
+    (folder / "nidmap" / "config.toml").write_text('machine = "tree:16x32,bw=12.5"\n')
     four = "-m shaheen2 --nodes 12-15 --ppn 32 --pattern fft:8x16 --strategy row-major"
     make(f"order {four}", "MPICH_RANK_ORDER")
-    make("order -m tree:4x16x6 --ppn 24 --grid 24x24x16 --strategy row-major", "a.slots")
+    make("order -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --strategy row-major", "a.slots")
     shutil.copy(ROOT / "site-configs" / "pizdaint.toml", folder / "mymachine.toml")
     (folder / "hosts.txt").write_text("nid00045\nnid00012\n")
     ranks = 384 * 24
@@ -153,6 +165,11 @@ def files(tmp_path_factory):
     (folder / "prof").mkdir()
     figure = '{ value = 3.0, mark = "measured", source = "nidmap calibrate" }'
     (folder / "calibrated.toml").write_text(f"[bandwidth]\nblue = {figure}\n")
+    shares = "name = 'lammps*'\npattern = 'stencil:auto'\ncommunication = 0.3\n"
+    (folder / "mine.toml").write_text(f"[[application]]\n{shares}")
+    ended = "user=ada jobname=lammps queue=prod start=10 exec_host={}/0*32+{}/0*32 end=20"
+    ended = ended.format(*load_machine("polaris").names[:2])
+    (folder / "accounting.log").write_text(f"05/01/2024 12:00:00;E;7.pbs;{ended}\n")
     (folder / "node.xml").write_text(node_xml(1, 2, 2, 2, 2))
     return folder
 
@@ -165,6 +182,7 @@ def here(files, tmp_path, monkeypatch):
             os.link(path, tmp_path / path.name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(files))  # stands for the cluster that one is on
     return tmp_path
 
 
@@ -172,8 +190,12 @@ def parse(words):
     """Let the command's own parser read its words."""
     command, words = cli, list(words)
     while isinstance(command, click.Group):
-        command = command.get_command(click.Context(command), words.pop(0))
-        assert command is not None
+        below = command.get_command(click.Context(command), words[0])
+        if below is None:
+            break  # nidmap record -- a program's words
+        command = below
+        words.pop(0)
+    assert command is not cli
     command.make_context(command.name, words)
 
 
@@ -187,7 +209,7 @@ def substituted(words):
 
 def quickened(words):
     """Leave out the search of ``auto``: what it finds is tested where it lives."""
-    if words[0] == "plan" and {"--pattern", "--grid"} & set(words):
+    if words[0] == "plan" and "--pattern" in words:
         return [*words, "--deadline", "0.1"]
     return [*words, "--strategy", "row-major"] if words[0] == "order" else words
 
@@ -196,6 +218,9 @@ def quickened(words):
 def test_an_example_holds(here, monkeypatch, capfdbinary, where, line):
     if where == "first-steps.md":
         monkeypatch.setenv("NIDMAP_MACHINE", "today.xtprocadmin")
+    elif " -m " not in line:
+        monkeypatch.setenv("SLURM_JOB_NODELIST", "nid0000[0-7]")
+        monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "8")
     text = b""
     for words in commands(line):
         if words[0] != "nidmap":

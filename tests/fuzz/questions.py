@@ -17,10 +17,15 @@ _PATTERNS = (
 )  # fmt: skip
 _OPTIONS = {
     "--bytes": ("1", "1000", "50000", "1e6", "1e9"),
-    "--routing": ("minimal", "single", "valiant", "adaptive", "dimension-order"),
-    "--latency": ("0", "2e-6"),
-    "--process": ("2", "inf"),
     "--algorithm": ("at-once", "pairwise", "ring", "bruck", "mpich", "openmpi", "binomial"),
+}
+
+
+_FIGURES = {
+    "routing": ("minimal", "single", "valiant", "adaptive", "dimension-order"),
+    "latency": ("0", "2"),
+    "process": ("2", "inf", "-1"),
+    "mpi": ("mpich", "openmpi"),
 }
 
 
@@ -31,8 +36,9 @@ def question(data):
     nodes = rng.randint(1, min(most, 24))
     ppn = rng.choice((1, 1, 2, 3, 4))
     words = [rng.choice(("plan", "plan", "order", "predict", "compare", "score")), "-m", spec]
-    if rng.random() < 0.3:
-        words += ["-m", f"known:{rng.choice(('process=2', 'mpi=mpich', 'mpi=openmpi'))}"]
+    for figure, values in _FIGURES.items():
+        if rng.random() < 0.2:
+            words[-1] += f",{figure}={rng.choice(values)}"
     words += ["--ppn", str(ppn), "--pattern", _pattern(rng, nodes * ppn)]
     for option, values in _OPTIONS.items():
         if rng.random() < 0.25:

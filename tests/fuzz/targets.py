@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 import warnings
 import zipfile
 from functools import cache
@@ -16,12 +17,13 @@ from typing import NamedTuple
 
 import nidmap
 from placement.errors import NidmapError
+from rankmap.predict import Job
 from tests.fuzz.questions import question
 
 HERE = Path(__file__).parent.parent
 MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
 JOB = ("--nodes", "0-5", "--ppn", "4")
-GRID = (*JOB, "--grid", "4x6")
+GRID = (*JOB, "--pattern", "stencil:4x6")
 
 #: Exit codes that a wrong input may have, and statuses that the page's server may answer with.
 CODES = {0, 1, 2, 3, 4, 5}
@@ -307,7 +309,30 @@ JOBS = {"jobs": [
      "user_name": "u", "partition": "p"},
     {"job_id": {"number": 8}, "job_state": "RUNNING", "nodes": "nid00009"},
 ]}  # fmt: skip
+PAST = [
+    "JobID|JobName|User|State|Start|End|NodeList\n"
+    "1|a|u|COMPLETED|2024-05-01T00:00:00|2024-05-01T10:00:00|nid[00001-00003]\n"
+    "1.batch|batch||COMPLETED|2024-05-01T00:00:00|2024-05-01T10:00:00|nid00001\n"
+    "2_3|b|v|CANCELLED by 7|2024-05-01T00:30:00+02:00|Unknown|nid00005\n"
+    "3|c|v|PENDING|Unknown|Unknown|None assigned\n",
+    'job,hosts,start,elapsed,name\n7,"nid00001,nid00002",10,1-02:00:00,x\n8,nid00009,20,5,"a\nb"\n',
+    "05/01/2024 12:00:00;E;7.pbs;user=a jobname=b queue=q start=10 exec_host=nid00001/0*24+nid00002"
+    "/0*24 exec_vnode=(nid00001:ncpus=24)+(nid00002:ncpus=24) end=20 Exit_status=0\n",
+    json.dumps(JOBS),
+]  # fmt: skip
+SHARES = (
+    '[[application]]\nname = "a*"\npattern = "stencil:auto"\ncommunication = 0.3\nppn = 4\n'
+    '[[application]]\nuser = "v"\npattern = "alltoall"\ncommunication = [0.1, 0.2]\nbytes = 8\n'
+)
 SPARSE = {"row": [0, 1, 3], "col": [1, 0, 2], "data": [5, 6, 7], "shape": [4, 4]}
+
+
+@cache
+def past_jobs():
+    """Return the path of a list of jobs that stays as it is."""
+    path = Path(tempfile.mkdtemp(prefix="nidmap-fuzz-"), "jobs")
+    path.write_text(PAST[0])
+    return str(path)
 
 
 def arrays():
@@ -342,15 +367,15 @@ def orders():
 
     machine, found = machine_once(), {}
     for form in names():
-        strategy = "row-major" if form in ("hydra", "intel", "torchrun") else "morton"
-        made = nidmap.order(machine, "0-5", 4, pattern="stencil:4x6", strategy=strategy)
+        strategy = "row-major" if form in ("hydra", "intel", "torchrun", "deepspeed") else "morton"
+        made = nidmap.order(machine, "0-5", Job("stencil:4x6", 4), strategy=strategy)
         found[form] = emit(made, form).encode()
     return found
 
 
 def targets():
     """Return all that is fuzzed, by name."""
-    score = ("score", "-m", MACHINE, *GRID, "--order", "FILE", "--order-format")
+    score = ("score", "-m", MACHINE, *GRID, "--order", "FILE", "--format")
     found = {
         "dump": command(dumps(), "machine", "check", "-m", "FILE"),
         "dump-twice": command(dumps(), "machine", "show", "-m", "FILE", "-m", "FILE"),
@@ -362,6 +387,9 @@ def targets():
         "list-file": command(LISTS, "nodes", "expand", "FILE"),
         "list-info": command(LISTS, "nodes", "info", "-m", "torus:4x4", "--", "TEXT"),
         "list-exclude": command(LISTS, "plan", "-m", MACHINE, "-N", "4", "--exclude", "FILE"),
+        "jobs": command([x.encode() for x in PAST], "jobs", "-m", MACHINE, "FILE", "--json"),
+        "jobs-toml": command([SHARES.encode()], "jobs", "-m", MACHINE, past_jobs(),
+                             "--applications", "FILE", name="a.toml"),
         "spec": command(SPECS, "machine", "show", "-m", "TEXT"),
         "spec-plan": command(SPECS, "compare", "-m", "TEXT", "-N", "2"),
         "pattern": command(PATTERNS, "predict", "-m", MACHINE, *JOB, "--pattern", "TEXT"),

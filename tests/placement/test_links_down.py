@@ -9,7 +9,10 @@ import nidmap
 from placement.errors import ParseError, PlanError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, routings
+from placement.options import with_figures
 from placement.topologies import links, router_names
+from placement.traffic import Traffic
+from rankmap.predict import Job
 from tests.writers import write
 
 SPECS = (
@@ -39,7 +42,7 @@ def test_routes_avoid_what_is_down(tmp_path_factory, spec, data):
     machine = down(folder, spec, f"# a note\n{b} {a}\n" * cables)
     pairs = list(zip(links(machine).a.tolist(), links(machine).b.tolist(), strict=True))
     assert (int(found.a[row]), int(found.b[row])) not in pairs
-    demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(len(machine)), 1, 1.0))
     got = loads(machine, demand)
     joined = {(int(x), int(y)) for x, y in zip(found.a[[row]], found.b[[row]], strict=True)}
     for source, target in zip(got.channels.source, got.channels.target, strict=True):
@@ -101,7 +104,7 @@ def test_a_node_that_is_cut_off_is_left_out_of_a_plan(tmp_path, strategy):
 
 def test_an_order_of_the_ranks_goes_round_it(tmp_path):
     machine = down(tmp_path, "torus:4,bw=1", "x0 x1\nx2 x3\n")
-    plan = nidmap.plan(machine, 2, pattern="ring", latency=0, include=[0])
+    plan = nidmap.plan(with_figures(machine, latency=0), 2, job=Job("ring"), include=[0])
     assert plan.nodes.fold() == "nid[00000,00003]"
 
 
@@ -162,7 +165,7 @@ def test_todays_dump_of_a_dragonfly_plus_counts_under_every_routing(tmp_path):
     today.write_text(write(listed, "ibnetdiscover"))
     found = load_machine(spec, f"links-down:{today}")
     assert "2 links down, 1 degraded" in found.notes[-1]
-    demand = [Demand.complete(one, np.arange(24), 1, 1e9) for one in (listed, found)]
+    demand = [Demand.of(one, Traffic.everyone(np.arange(24), 1, 1e9)) for one in (listed, found)]
     for routing in routings(listed):
         want, got = loads(listed, demand[0], routing), loads(found, demand[1], routing)
         np.testing.assert_allclose(got.seconds(), want.seconds())
@@ -195,7 +198,7 @@ def test_a_slow_cable_of_a_bundle_has_its_share_of_the_bytes(tmp_path):
     fabrics = (str(slow),), (str(sound), f"links-down:{slow}"), (sound, f"links-down:{degraded}")
     for fabric in fabrics:
         machine = load_machine(*map(str, fabric))
-        demand = Demand.complete(machine, np.arange(8), 1, 1e6)
+        demand = Demand.of(machine, Traffic.everyone(np.arange(8), 1, 1e6))
         for routing in routings(machine):
             # 16 MB cross each way, by four cables; 4xDDR is 4 lanes of 4 Gbit/s, 2 GB/s
             assert loads(machine, demand, routing).worst().seconds == pytest.approx(4e6 / 2e9)
@@ -206,7 +209,7 @@ def test_a_slow_cable_of_a_bundle_has_its_share_of_the_bytes(tmp_path):
 def test_the_routers_of_a_dragonfly_plus_deal_bytes_out_to_slow_cables_too(tmp_path):
     spec = "dragonfly+:groups=2,leaves=2,spines=1,nodes=2,links=3,injection=100,local-bw=10"
     machine = down(tmp_path, spec, "g0leaf0 g0spine0 2.5\n")
-    demand = Demand.pairs(machine, np.array([0]), np.array([2]), 9e9)
+    demand = Demand.of(machine, Traffic.of(np.array([0]), np.array([2]), 9e9))
     assert loads(machine, demand, "minimal").worst().seconds == pytest.approx(3e9 / 2.5e9)
 
 
@@ -215,7 +218,7 @@ def test_routers_that_choose_for_each_packet_use_what_all_cables_have(tmp_path):
     text = "g0c0b0 g0c1b0 1\n"
     machine = down(tmp_path, spec, text)
     left = float(links(machine).bandwidth[0])
-    demand = Demand.pairs(machine, np.array([0]), np.array([1]), 1e9)
+    demand = Demand.of(machine, Traffic.of(np.array([0]), np.array([1]), 1e9))
     assert left == pytest.approx(15 - 15 / links(machine).count[0] + 1)
     assert loads(machine, demand, "minimal").worst().seconds == pytest.approx(1 / left)
 

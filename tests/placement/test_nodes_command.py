@@ -100,11 +100,6 @@ def test_json(call):
     assert call("expand", "--json", "n[2,1]")[1] == out
 
 
-def test_output_goes_to_a_file(call, tmp_path):
-    assert call("fold", "n[2,1]", "-o", str(tmp_path / "out")) == (0, "", "")
-    assert (tmp_path / "out").read_text() == "n[2,1]\n"
-
-
 def test_info_is_a_table_with_a_summary(call, cray):
     code, out, err = call("info", "-m", cray, "c0-0c0s1n[1-2],380")
     assert (code, err) == (0, "")

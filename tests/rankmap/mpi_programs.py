@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from rankmap.preload.build import build, find_compiler, program_abi
+from rankmap.preload.build import build, find_compiler
+from rankmap.preload.program_mpi import program_abi
 from tests.rankmap.mpis import environment, flavours
 
 COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]

@@ -60,16 +60,16 @@ def test_the_default_order_is_row_major_on_all_free_nodes(tool):
 
 def test_a_machine_from_the_environment(tool, monkeypatch):
     monkeypatch.setenv("NIDMAP_MACHINE", "torus:2x2x2")
-    assert tool("order --ppn 2 --grid 4x4")[0] == 0
+    assert tool("order --ppn 2 --pattern stencil:4x4")[0] == 0
 
 
 def test_a_grid_is_short_for_a_stencil(tool):
     line = "order -m torus:4x4x4 --nodes 0-3 --ppn 4 --strategy hilbert"
-    assert tool(f"{line} --grid 4x4")[1] == tool(f"{line} --pattern stencil:4x4")[1]
+    assert tool(f"{line} --pattern stencil:4x4")[1] == tool(f"{line} --pattern stencil:4x4")[1]
 
 
 def test_json_is_one_stable_object(tool):
-    line = "order -m torus:4x4x4 --nodes 3,0 --ppn 3,1 --grid 2x2 --strategy morton"
+    line = "order -m torus:4x4x4 --nodes 3,0 --ppn 3,1 --pattern stencil:2x2 --strategy morton"
     code, out, _ = tool(f"{line} --json")
     assert code == 0
     assert json.loads(out) == {
@@ -82,11 +82,14 @@ def test_json_is_one_stable_object(tool):
         "counts": [3, 1],
         "slots": [0, 1, 2, 3],
     }
-    assert tool(f"{line} --format json")[1] == out
+    assert tool(f"{line} --json")[1] == out
 
 
 def test_an_unsorted_list_gives_two_rank_orders_and_a_word_about_it(tool):
-    line = "order -m torus:4x4x4 --nodes 9,3 --ppn 8 --grid 4x4 --strategy morton --format mpich"
+    line = (
+        "order -m torus:4x4x4 --nodes 9,3 --ppn 8 "
+        "--pattern stencil:4x4 --strategy morton --format mpich"
+    )
     _, as_sorted, said = tool(line)
     assert "for the nodes as Slurm sorts them, not as listed" in said
     assert tool(f"{line} --launcher-order sorted")[1] == as_sorted
@@ -99,7 +102,7 @@ def test_an_unsorted_list_gives_two_rank_orders_and_a_word_about_it(tool):
 
 
 def test_the_name_of_the_output_says_its_format(tool, here):
-    line = "order -m torus:4x4x4 --nodes 0-3 --ppn 4 --grid 4x4 --strategy row-major"
+    line = "order -m torus:4x4x4 --nodes 0-3 --ppn 4 --pattern stencil:4x4 --strategy row-major"
     for name in ("MPICH_RANK_ORDER", "a.json", "a.hosts", "a.slots"):
         code, out, _ = tool(f"{line} -o {name}")
         assert (code, out) == (0, "")
@@ -131,11 +134,10 @@ def test_nodes_come_from_a_host_file_with_repeats(tool, here):
             "fft:8x8 has 64 ranks, but there are 48 slots (2 nodes x 24)",
         ),
         ("--ppn 24", 2, "no pattern given"),
-        ("--ppn 24 --pattern ring --grid 4x4", 2, "exclude each other"),
         ("--ppn 24 --pattern nonsense", 2, "no pattern 'nonsense'"),
         ("--ppn 24 --pattern ring --strategy best", 2, "no strategy 'best'; there are aligned"),
         ("--ppn 24 --pattern ring --format scotch", 2, "no format 'scotch'"),
-        ("--ppn 24 --grid 6xx8", 2, "--grid: '' is not an extent"),
+        ("--ppn 24 --pattern stencil:6xx8", 2, "'' is not an extent"),
         ("--ppn 24,24,12 --pattern ring", 2, "--ppn has 3 numbers, but there are 2 nodes"),
         ("--ppn 0 --pattern ring", 2, "'0' is not a number of ranks"),
         ("--ppn 99999999 --pattern ring", 2, "slots, at most"),
@@ -206,7 +208,9 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
 
 
 def test_a_dry_run_leaves_nothing(tool, here, monkeypatch):
-    code, out, err = dry(tool, monkeypatch, "--grid 8x8 --dry-run --json -- srun -n 64 ./app")
+    code, out, err = dry(
+        tool, monkeypatch, "--pattern stencil:8x8 --dry-run --json -- srun -n 64 ./app"
+    )
     assert (code, json.loads(out)["order_file"]) == (0, None)
     assert err.endswith("nidmap: a dry run leaves no order file: --order-dir DIR keeps one\n")
     assert list(here.iterdir()) == []
@@ -226,7 +230,9 @@ def test_a_dry_run_for_a_cray(tool, monkeypatch):
 
 
 def test_a_dry_run_of_aprun(tool, monkeypatch):
-    options = "-m torus:4x4x4 --nodes 12-15 --grid 8x8 --dry-run -- aprun -n 64 -N 16 ./app"
+    options = (
+        "-m torus:4x4x4 --nodes 12-15 --pattern stencil:8x8 --dry-run -- aprun -n 64 -N 16 ./app"
+    )
     code, out, err = dry(tool, monkeypatch, options, {})
     assert code == 0
     assert shlex.split(out)[2:] == ["aprun", "-L", "12-15", "-n", "64", "-N", "16", "./app"]
@@ -234,7 +240,7 @@ def test_a_dry_run_of_aprun(tool, monkeypatch):
 
 
 def test_a_dry_run_as_json(tool, monkeypatch):
-    options = "--grid 8x8 --dry-run --order-dir . --json -- srun -n 64 ./app"
+    options = "--pattern stencil:8x8 --dry-run --order-dir . --json -- srun -n 64 ./app"
     code, out, _ = dry(tool, monkeypatch, options)
     document = json.loads(out)
     assert code == 0
@@ -271,13 +277,18 @@ def test_run_takes_a_host_file_but_not_stdin(tool, here, monkeypatch):
     (here / "hosts").write_text("nid00013\nnid00012\nnid00013\n")
     env = {**JOB, "SLURM_NTASKS": "3"}
     code, out, _ = dry(
-        tool, monkeypatch, "--nodes @hosts --grid 3 --dry-run --order-dir . -- srun ./app", env
+        tool,
+        monkeypatch,
+        "--nodes @hosts --pattern stencil:3 --dry-run --order-dir . -- srun ./app",
+        env,
     )
     path = shlex.split(out)[0].partition("=")[2]
     assert code == 0
     with open(path) as stream:
         assert stream.read().split() == named(13, 13, 12)
-    code, out, err = dry(tool, monkeypatch, "--nodes - --grid 3 --dry-run -- srun ./app", env)
+    code, out, err = dry(
+        tool, monkeypatch, "--nodes - --pattern stencil:3 --dry-run -- srun ./app", env
+    )
     assert (code, out) == (0, "srun ./app\n")
     assert "leaves standard input to the program" in err
 
@@ -325,13 +336,15 @@ def test_a_long_search_is_said_before_it_begins(tool, here, monkeypatch):
     code, _, talk = tool(f"{machine} --pattern graph:torn.graph --strategy graph")
     assert code == 0
     assert talk.startswith("nidmap: a graph of 512 ranks takes about 0 s; --deadline S ends it")
-    code, _, talk = tool(f"{machine} --grid 8x64 --strategy hilbert")
+    code, _, talk = tool(f"{machine} --pattern stencil:8x64 --strategy hilbert")
     assert code == 0
     assert "takes about" not in talk
 
 
 def test_a_deadline_is_for_what_searches(tool):
-    code, _, talk = tool("order -m tree:2x2 --ppn 1 --grid 2x2 --deadline 3 --strategy hilbert")
+    code, _, talk = tool(
+        "order -m tree:2x2 --ppn 1 --pattern stencil:2x2 --deadline 3 --strategy hilbert"
+    )
     assert code == 2
     assert "--deadline is for --strategy auto and graph" in talk
 
@@ -348,7 +361,7 @@ def test_files_that_windows_wrote_begin_with_a_mark(tool, here):
 @pytest.mark.parametrize("slot", ["-1", "4", "99999999999999999999"])
 def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
     (here / "a.slots").write_text(f"0\n1\n2\n{slot}\n")
-    code, _, talk = tool("score -m tree:2x2 --ppn 1 --grid 2x2 --order a.slots")
+    code, _, talk = tool("score -m tree:2x2 --ppn 1 --pattern stencil:2x2 --order a.slots")
     assert code == 1
     assert talk.startswith("nidmap: no valid order: a.slots:4: ")
     assert "not one of 0 to 3" in talk

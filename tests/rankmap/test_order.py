@@ -11,6 +11,7 @@ from rankmap import orders as orderings
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job
 from rankmap.search.by_strategy import order
 from tests.rankmap.helpers import named, orders, slots
 
@@ -76,12 +77,12 @@ def test_what_is_no_order_is_refused(values, says):
 
 def test_the_front_door_orders_ranks_on_a_machine():
     machine = nidmap.load_machine("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
-    made = nidmap.order(machine, "nid[00020-00023]", 4, pattern="fft:4x4", strategy="morton")
+    made = nidmap.order(machine, "nid[00020-00023]", Job("fft:4x4", 4), strategy="morton")
     assert isinstance(made, Order)
     assert made.on.machine is machine
     assert made.hosts[:4].tolist() == named(20, 20, 21, 21)
     assert (made.strategy, made.pattern) == ("morton", "fft:4x4")
-    by_value = order(machine, [20, 21, 22, 23], 4, pattern=parse_pattern("fft:4x4"))
+    by_value = order(machine, [20, 21, 22, 23], Job(parse_pattern("fft:4x4"), 4))
     assert by_value.slots.tolist() == list(range(16))
 
 

@@ -20,9 +20,9 @@ from rankmap.emit.process_mapping import (
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job, Predictor
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.search.job import predictor
 from rankmap.short_orders import fit_format, renumber_nodes, shorten_order
 from rankmap.slots import slots_of
 from tests.effort import examples
@@ -94,9 +94,9 @@ def test_what_a_limit_costs_is_said():
 def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
     order, pattern = job("frontier", 32, 8, "stencil:8x8x4", "boxes")
     by_j = shorten_order(order, CRAY_MPICH, 200, pattern)
-    by_time = shorten_order(order, CRAY_MPICH, 200, pattern, {"pattern": "stencil:8x8x4"})
+    by_time = shorten_order(order, CRAY_MPICH, 200, pattern, Job("stencil:8x8x4"))
     assert (by_j.by, by_time.by) == ("J", "time")
-    asked, _ = predictor(order.on.machine, {"pattern": pattern, "ppn": 8})
+    asked = Predictor(order.on.machine, Job(pattern, 8))
     seconds = [asked.time(order.on.rows, one.slots) for one in (order, by_j.order, by_time.order)]
     assert seconds[2] <= seconds[1]
     assert by_time.lost == pytest.approx(max(seconds[2] / seconds[0] - 1, 0), abs=1e-3)
@@ -108,7 +108,7 @@ def test_uneven_ranks_that_no_order_makes_short_are_said_to_be():
     on = slots_of(machine, None, [1 + k % 2 for k in range(512)])
     found = shorten_order(Order(np.arange(len(on)), on), CRAY_MPICH, 1023)
     assert not found.fits
-    assert "it may not start" in found.words(CRAY_MPICH, 1023)
+    assert "the job may not start" in found.words(CRAY_MPICH, 1023)
 
 
 @given(st.data())
@@ -153,7 +153,7 @@ def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
     fitted, told = fit_format(order, "mpich", "sorted", "300")
     assert fitted.on is on
     assert len(vector(fitted.sorted().node)) <= 300
-    assert "of 300" in told
+    assert "Cray MPICH's 300" in told
     assert fit_format(order, "openmpi", "sorted", None) == (order, "")
 
 
@@ -170,7 +170,7 @@ def test_the_command_says_how_long_it_is_and_keeps_to_the_limit(capsys, tmp_path
     command += ["--pattern", "stencil:8x8x4", "--strategy", "hilbert"]
     command += ["-o", str(tmp_path / "MPICH_RANK_ORDER")]
     assert nidmap(command) == 0
-    assert "bytes of 1,023, not 1,352: ranks changed places" in capsys.readouterr().err
+    assert "1,023, not 1,352: ranks changed places" in capsys.readouterr().err
     assert nidmap([*command, "--mapping-limit", "none"]) == 0
-    assert "in 1,352 bytes (no limit is kept)" in capsys.readouterr().err
+    assert "uses 1,352 bytes (Cray MPICH, no limit)" in capsys.readouterr().err
     assert nidmap([*command, "--mapping-limit", "x"]) == 2

@@ -64,7 +64,7 @@ SAID = (
     "nidmap: morton order of stencil:4x4 on 4 nodes x 4; what it wins is not known:"
     " no machine is named\n"
 )
-RUN = [sys.executable, "-m", "nidmap", "run", "--grid", "4x4", "--strategy", "morton"]
+RUN = [sys.executable, "-m", "nidmap", "run", "--pattern", "stencil:4x4", "--strategy", "morton"]
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ FAULTS = {
     "the node list is unreadable": ([], {"SLURM_JOB_NODELIST": "nid[00012-"}),
     "there is no allocation": ([], {"SLURM_JOB_NODELIST": ""}),
     "the job contradicts itself": ([], {"SLURM_TASKS_PER_NODE": "5(x7)"}),
-    "the pattern does not fit": (["--grid", "5x5"], {}),
+    "the pattern does not fit": (["--pattern", "stencil:5x5"], {}),
     "the strategy is unknown": (["--strategy", "magic"], {}),
     "the order file has no place": (["--order-dir", "{here}/missing"], {}),
     "the user has an order already": ([], {"SLURM_HOSTFILE": "mine"}),
@@ -182,7 +182,7 @@ FAULTS = {
     "a library runs for ever": ([], {"PYTHONPATH": f"{{here}}/busy:{ROOT}"}),
     "a library sleeps": ([], {"PYTHONPATH": f"{{here}}/asleep:{ROOT}"}),
     "a library leaves": ([], {"PYTHONPATH": f"{{here}}/leaves:{ROOT}"}),
-    "a library talks": (["--grid", "5x5"], {"PYTHONPATH": f"{{here}}/talks:{ROOT}"}),
+    "a library talks": (["--pattern", "stencil:5x5"], {"PYTHONPATH": f"{{here}}/talks:{ROOT}"}),
     "the site file is a directory": (["-m", "{here}"], {}),
     "the site file has no end": (["-m", "/dev/zero"], {}),
     "the machine is a terminal's": (["-m", "/dev/tty"], {}),

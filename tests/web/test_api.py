@@ -11,6 +11,7 @@ import pytest
 
 import nidmap
 from placement.topologies import router_coords
+from rankmap.predict import Job
 from tests.web.machines import in_states
 from tests.web.serving import run_async, running, squeue, until
 from web import figures, requests
@@ -237,7 +238,7 @@ def test_describe_says_a_sentence(site):
 def test_the_sentences_busiest_link_is_the_predictions(site, small):
     rows = [*range(0, 8), *range(40, 48), *range(100, 104)]
     found = site.post("describe", nodes="0-7,40-47,100-103", bytes=1e6).json
-    predicted = nidmap.predict(small, np.array(rows), "alltoall", bytes=1e6, ppn=1)
+    predicted = nidmap.predict(small, np.array(rows), Job("alltoall", bytes=1e6, ppn=1))
     seconds = predicted.loads.seconds()
     top = int(np.argmax(seconds))
     channels = predicted.loads.channels

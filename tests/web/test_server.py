@@ -530,7 +530,7 @@ def test_serve_on_a_socket(serve, tmp_path):
 
 
 def test_serve_says_what_becomes_visible(serve):
-    process, url = serve("--port", "0", "--from", "dump", "--no-token", "--host", "0.0.0.0",
+    process, url = serve("--port", "0", "--from", "dump", "--token", "none", "--host", "0.0.0.0",
                          "--show-users")  # fmt: skip
     assert "token" not in url
     process.send_signal(signal.SIGINT)
@@ -556,7 +556,7 @@ def test_serve_refuses(serve, argv, code, word):
 
 
 def test_processes_end_with_a_killed_server(serve):
-    process, url = serve("--port", "0", "--from", "dump", "--no-token")
+    process, url = serve("--port", "0", "--from", "dump", "--token", "none")
     until(lambda: _answers(url))
     import urllib.request
 
@@ -574,7 +574,7 @@ def test_processes_end_with_a_killed_server(serve):
 
 def test_a_signal_ends_it_whatever_goes_on(serve, tmp_path):
     """Streams, a long plan and a slow client are no reason to stay."""
-    process, url = serve("--port", "0", "--from", "dump", "--no-token")
+    process, url = serve("--port", "0", "--from", "dump", "--token", "none")
     until(lambda: _answers(url))
     port = int(url.rstrip("/").rpartition(":")[2])
     hello = b"HTTP/1.1\r\nHost: localhost\r\n"

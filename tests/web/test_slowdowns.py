@@ -1,20 +1,27 @@
 """How well jobs sit: the ranking, and the same as metrics."""
 
+import json
+
 import pytest
 
+from placement.commands import run
 from tests.web.serving import running, squeue, until
+
+#: The machine of the fixture `small`.
+SPEC = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
+
+JOBS = (
+    (1, "nid[00000-00007]", "near", "ada"),
+    (2, "nid[00030-00032,00062-00064,00094-00096]", 'far"\\', "bob"),
+    (3, "nid00127", "one", "ada"),
+)
 
 
 @pytest.fixture(scope="module")
 def torn(small, tmp_path_factory):
     """A server with a job that is scattered, one that stands together, and one of one node."""
     path = tmp_path_factory.mktemp("jobs") / "squeue.json"
-    jobs = (
-        (1, "nid[00000-00007]", "near", "ada"),
-        (2, "nid[00030-00032,00062-00064,00094-00096]", 'far"\\', "bob"),
-        (3, "nid00127", "one", "ada"),
-    )
-    path.write_text(squeue(*jobs))
+    path.write_text(squeue(*JOBS))
     with running(small, (str(path),)) as found:
         until(lambda: found.service.live.snapshot.jobs)
         yield found
@@ -29,9 +36,24 @@ def test_jobs_are_ranked_by_what_a_better_placement_would_save(torn):
     assert far["touches"]["group"] == 4
     assert near["touches"] == {"group": 1, "chassis": 1, "blade": 2}
     assert min(far["slowdown"], near["slowdown"]) >= one["slowdown"] == 1
-    assert far["hops"] > near["hops"] > 0
-    assert all(job["best_s"] <= job["time_s"] for job in jobs)
+    assert far["spread"] > near["spread"] == 0
+    assert all(1 <= j["slowdown_low"] <= j["slowdown"] <= j["slowdown_high"] for j in jobs)
     assert all("user" not in job for job in jobs)
+
+
+def test_the_page_says_what_the_command_says(torn, tmp_path):
+    (tmp_path / "squeue.json").write_text(squeue(*JOBS))
+    words = ["jobs", str(tmp_path / "squeue.json"), "-m", SPEC, "-o", str(tmp_path / "out.json")]
+    assert run(words) == 0
+    command = json.loads((tmp_path / "out.json").read_text())["jobs"]
+    page = {job["id"]: job for job in torn.ask("/api/v1/slowdowns").json["jobs"]}
+    for job in command:
+        shown = page[job["id"]]
+        ends = [shown[key] for key in ("slowdown_low", "slowdown", "slowdown_high")]
+        assert list(job["slowdown"].values()) == ends
+        assert [job[key] for key in ("touches", "spread", "best")] == [
+            shown[key] for key in ("touches", "spread", "best")
+        ]
 
 
 def test_metrics_are_open_metrics(torn):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_every_block_arrives_and_the_figures_are_its_own(bench, ranks, tmp_path):
     out = tmp_path / "a2a.csv"
-    words = ["alltoall", "--bytes", "0,1,8,5000", "--repeat", "3", "--warmup", "2", "--json"]
+    words = ["alltoall", "--bytes", "0,1,8,5000", "--repeat", "3", "--json"]
     done = bench([*words, "-o", str(out)], ranks)
     document = json.loads(done.stdout)
     assert [(c["kind"], c["bytes"]) for c in document["cases"]] == [
@@ -29,7 +29,7 @@ def test_every_block_arrives_and_the_figures_are_its_own(bench, ranks, tmp_path)
     assert header["versions"]["mpi4py"]
     counts = frame[frame["phase"] == "total"].groupby(["kind", "bytes", "warmup"]).size()
     assert set(counts.xs(0, level="warmup")) == {3}
-    assert set(counts.xs(1, level="warmup")) == {2}
+    assert set(counts.xs(1, level="warmup")) == {1}
 
 
 def test_ranks_a_node_are_swept_on_made_up_nodes(bench):
@@ -45,7 +45,7 @@ def test_ranks_a_node_are_swept_on_made_up_nodes(bench):
 
 def test_sizes_that_differ_by_pair_arrive_too(bench):
     words = ["alltoall", "--bytes", "1000", "--kind", "alltoallv", "--spread", "0.9"]
-    assert bench([*words, "--repeat", "2", "--seed", "5"], 3).returncode == 0
+    assert bench([*words, "--repeat", "2"], 3).returncode == 0
 
 
 def test_what_does_not_fit_is_refused_alike_on_all_ranks(bench):

@@ -372,7 +372,7 @@ def test_a_small_run_loads_no_compiler_and_starts_no_threads(place):
         ("contention", "--n 16 --m 1"),
         ("alltoall", "--bytes 8"),
     ):
-        text = textwrap.dedent(program.format(name=name, words=f"{words} --repeat 1 --warmup 0"))
+        text = textwrap.dedent(program.format(name=name, words=f"{words} --repeat 1"))
         done = subprocess.run(
             [f"{place}/bin/python", "-c", text],
             env=variables(place, {"MPIR_CVAR_ASYNC_PROGRESS": "0"}),

@@ -2,7 +2,6 @@
 
 import { getJson, saidOf } from "./api.js";
 import { byId, counted, el, refill } from "./dom.js";
-import { spokenSeconds } from "./figures.js";
 
 const MOST = 500;
 const PATH = "api/v1/slowdowns";
@@ -30,13 +29,13 @@ export function jobsTable(app) {
 const order = { column: -1, down: false };
 
 function draw(app, answer) {
-  const { jobs, pattern } = answer;
+  const { jobs, patterns } = answer;
   const [outer, inner] = [app.machine.levels[0], app.machine.levels.at(-2) ?? app.machine.levels[0]];
   const torus = app.machine.answer.kind === "torus";
   const levels = torus ? ["router"] : [...new Set([outer, inner])];
-  const heads = ["job", "name", ...(app.machine.answer.show_users ? ["user"] : []), "nodes", ...levels.map(plural), "hops between two", "best", "now", "slowdown"];
+  const heads = ["job", "name", ...(app.machine.answer.show_users ? ["user"] : []), "nodes", ...levels.map(plural), "spread", "slowdown", "at least", "at most"];
   byId("jobs-said").textContent = jobs.length
-    ? `${counted(jobs.length, "job")} against the best placement of as many nodes among those free now and its own; an ${pattern} with one rank a node stands for what each really sends.`
+    ? `${counted(jobs.length, "job")} against the best placement of as many nodes among those free now and its own; ${patterns.join(" and ")} with one rank a node stand for what each really sends.`
     : "no jobs are known";
   const sort = (column) => () => {
     order.down = order.column === column && !order.down;
@@ -54,7 +53,7 @@ function draw(app, answer) {
 /** What each column is sorted by. */
 function valuesOf(app, job, levels) {
   const words = [job.id, job.name, ...(app.machine.answer.show_users ? [job.user ?? ""] : [])];
-  return [...words, job.count, ...levels.map((level) => job.touches[level]), job.hops, job.best_s, job.time_s, job.slowdown];
+  return [...words, job.count, ...levels.map((level) => job.touches[level]), job.spread, job.slowdown, job.slowdown_low, job.slowdown_high];
 }
 
 /** Which of two values comes first; none is the least. */
@@ -70,12 +69,13 @@ function plural(level) {
 function line(app, job, levels) {
   const button = el("button", { type: "button", class: "plain", text: job.id, "aria-label": `Mark job ${job.id}`, on: { click: () => mark(app, job) } });
   const words = [job.name, ...(app.machine.answer.show_users ? [job.user ?? ""] : [])];
-  const figures = [job.count, ...levels.map((level) => job.touches[level]), job.hops?.toFixed(1), seconds(job.best_s), seconds(job.time_s)];
-  return el("tr", {}, el("td", {}, button), ...words.map((text) => el("td", { text })), ...figures.map((value) => el("td", { class: "num", text: value ?? "" })), el("td", { class: "num slow" }, bar(job.slowdown)));
+  const figures = [job.count, ...levels.map((level) => job.touches[level]), job.spread?.toFixed(2)];
+  const ends = [job.slowdown_low, job.slowdown_high].map((value) => value?.toFixed(2));
+  return el("tr", {}, el("td", {}, button), ...words.map((text) => el("td", { text })), ...numbers(figures), el("td", { class: "num slow" }, bar(job.slowdown)), ...numbers(ends));
 }
 
-function seconds(value) {
-  return value === null ? "" : spokenSeconds(value);
+function numbers(values) {
+  return values.map((value) => el("td", { class: "num", text: value ?? "" }));
 }
 
 /** A slowdown as a bar as well: none at 1, the whole width at 2. */

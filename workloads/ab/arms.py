@@ -15,7 +15,7 @@ from rankmap.launch import Launch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.launch.job import Job
+    from rankmap.launch.job import JobLaunch
     from rankmap.launch.launch_folder import Prepared
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
@@ -114,7 +114,7 @@ class _Made(NamedTuple):
 
     name: str
     command: RunCommand
-    job: Job
+    job: JobLaunch
     prepared: Prepared
 
     @property

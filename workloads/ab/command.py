@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement import __version__
-from placement.commands.common import say, to_json, write_output
+from placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
 from rankmap.commands.order import launch_options, run_command
 from workloads.launched import Launches, current_launch
@@ -40,33 +40,36 @@ _SAMPLES = "samples.csv"
 #: Times in a row that a launch that fails is begun anew.
 RETRIES = 2
 
+#: Seed of the turns.
+SEED = 0
+
 #: Seconds in which a launch that is asked to end must have done so.
 GRACE = 10.0
 
 
-@click.command("ab", context_settings={"allow_interspersed_args": False})
+@click.command("ab", cls=AdvancedCommand, context_settings={"allow_interspersed_args": False})
 @launch_options
-@click.option("--arm", "orders", multiple=True, metavar="NAME=FILE",
+@advanced("--arm", "orders", multiple=True, metavar="NAME=FILE",
               help="One more order, as --order takes it; may repeat.")  # fmt: skip
 @click.option("--time-regex", "regex", metavar="RE",
               help="The program's own timer: first group, last match; default: wall time.",
               )  # fmt: skip
-@click.option("--time-file", "time_file", metavar="FILE",
+@advanced("--time-file", "time_file", metavar="FILE",
               help="Where the program writes that timer; default: what it prints.",
               )  # fmt: skip
-@click.option("--unit", metavar="U", help="Of that timer: s, ms, us, min, h; of a rate, any word.")
-@click.option("--higher-is-better", is_flag=True, help="It is a rate: steps/s, ns/day, GF/s.")
+@click.option(
+    "--unit", metavar="U", help="Of that timer: s, ms, us, min, h; or of a rate: ns/day, GF/s."
+)
 @setting("--blocks", click.IntRange(min=1), 16, "Blocks of turns that count, at most.")
 @setting("--warmup", click.IntRange(min=0), 1, "Blocks before them that do not count.")
-@click.option("--to-the-end", is_flag=True, help="Run all blocks, however clear it is.")
+@advanced("--to-the-end", is_flag=True, help="Run all blocks, however clear it is.")
 @click.option("--budget", type=Duration(), metavar="SECONDS",
               help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
-@setting("--seed", click.IntRange(min=0), 0, "For the turns.")
-@click.option("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
+@advanced("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
 @click.option("-o", "--output", metavar="FILE",
               help="The samples: .csv, .parquet, .json; .svg or .png: a picture of them.",
               )  # fmt: skip
-@click.option("--pool", multiple=True, metavar="FILE",
+@advanced("--pool", multiple=True, metavar="FILE",
               help="Measure nothing: pool the samples of jobs that are done; may repeat.",
               )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
@@ -78,18 +81,18 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     The command is launched again and again inside the job, as it is and with
     its ranks in nidmap's order, in random turns, as an unmodified program.
     Each launch's figure is the program's own timer, or its wall time. It stops
-    as soon as the difference is clear (which costs the intervals nothing of
-    their level), after --blocks, or when --budget is used up; Ctrl-C keeps
-    what there is. The result goes to stdout, samples to -o.
+    as soon as the difference is clear (early stopping keeps the confidence
+    level), after --blocks, or when --budget is used up; Ctrl-C keeps what there
+    is. The result goes to stdout, samples to -o.
 
     \b
-    nidmap ab --grid 24x24x16 -- srun -n 9216 ./app
-    nidmap ab -m shaheen2 --pattern measured:lmp.npz --budget 2h -o lmp.csv \\
-           --time-regex 'Loop time of ([0-9.]+)' -- srun -n 96 lmp -in in.lj
+    nidmap ab --pattern stencil:24x24x16 -- srun -n 9216 ./app
     nidmap ab --order plan.json --time-regex 'Performance: +([0-9.]+)' \\
-           --higher-is-better --unit ns/day -- srun -n 96 gmx_mpi mdrun
-    nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
+           --unit ns/day -- srun -n 96 gmx_mpi mdrun
     nidmap ab -m shaheen2 --pattern fft:8x8 -- srun -n 64 nidmap bench fft --shape 256x256x256
+    \f
+    \b
+    nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
     nidmap ab --pool monday.csv --pool tuesday.csv -o both.svg
     """
     from workloads.ab.arms import prepared_arms, turns_of
@@ -106,20 +109,19 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     if told is not None and told.size != 1:
         raise UsageError("ab starts launches of its own, this is inside one")
     timer = timer_of(
-        options["regex"], options["unit"], options["higher_is_better"], options["time_file"],
-        command,
+        options["regex"], options["unit"], options["time_file"], command
     )  # fmt: skip
     base = run_command(command, job, {**options, "patience": 0.0})
     blocks, warmup = options["blocks"], options["warmup"]
     with prepared_arms(base, options["orders"], options["dry_run"]) as found:
         arms, measured = found
-        turns = turns_of(len(arms), blocks, warmup, options["seed"])
+        turns = turns_of(len(arms), blocks, warmup, SEED)
         header = {
             **measured,
             **_header(timer, options),
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
             "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
-            "bytes": base.sent.get("bytes"),
+            "bytes": job.bytes,
             "command": list(command),
         }
         if options["dry_run"]:
@@ -142,9 +144,10 @@ def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
 
 def _header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file of samples says of the measurement."""
-    kept = ("blocks", "warmup", "seed", "budget")
+    kept = ("blocks", "warmup", "budget")
     return {
         **{name: options[name] for name in kept},
+        "seed": SEED,
         "timer": timer.document(),
         "launch": uuid.uuid4().hex[:12],
         "rule": f"dropped as warm-up: the first {options['warmup']} blocks",

@@ -101,7 +101,6 @@ class Timer:
 def timer_of(
     regex: str | None,
     unit: str | None,
-    higher_is_better: bool,
     file: str | None = None,
     command: Sequence[str] = (),
 ) -> Timer:
@@ -114,14 +113,12 @@ def timer_of(
 
     Examples
     --------
-    >>> timer_of("Loop time of ([0-9.]+)", "ms", False).cost(250.0)
+    >>> timer_of("Loop time of ([0-9.]+)", "ms").cost(250.0)
     0.25
     """
     if regex is None:
-        if unit or higher_is_better or file:
-            raise UsageError(
-                "--unit, --higher-is-better and --time-file say what --time-regex finds, and where"
-            )
+        if unit or file:
+            raise UsageError("--unit and --time-file say what --time-regex finds, and where")
         return Timer(_BENCH_TIME if _BENCH.search(" ".join(command)) else None)
     try:
         compiled = re.compile(regex, re.MULTILINE)
@@ -132,14 +129,14 @@ def timer_of(
             f"--time-regex {printable(regex, 60)} has no group",
             "put the number in brackets: 'Loop time of ([0-9.]+)'",
         )
-    if higher_is_better:
-        return Timer(compiled, unit or "", True, file)
-    if unit not in (None, *UNITS):
+    rate = "/" in (unit or "")
+    if not rate and unit not in (None, *UNITS):
         raise UsageError(
-            f"--unit {printable(unit or '', 20)} is not a unit of time: {', '.join(UNITS)}",
-            "a rate has any unit, with --higher-is-better",
+            f"--unit {printable(unit or '', 20)} is neither a unit of time ({', '.join(UNITS)})"
+            " nor of a rate",
+            "a rate is something over a time: ns/day, steps/s, GF/s",
         )
-    return Timer(compiled, unit or "s", file=file)
+    return Timer(compiled, unit or "s", rate, file)
 
 
 def _figure(text: str | None, path: str) -> float:

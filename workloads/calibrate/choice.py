@@ -16,6 +16,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from workloads.calibrate.flows import Flows, candidates
 
 __all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Plan", "Table", "choose_sets", "margins",
@@ -225,7 +226,7 @@ def _seconds(
     """Return the seconds of the busiest link of each class."""
     from placement.network import Demand, loads
 
-    demand = Demand.pairs(machine, rows[flows.source], rows[flows.target], GB)
+    demand = Demand.of(machine, Traffic.of(rows[flows.source], rows[flows.target], GB))
     found = dict.fromkeys(classes, 0.0)
     for kind, longest in loads(machine, demand, routing).by_class().items():
         name = merged_class(kind)

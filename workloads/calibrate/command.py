@@ -37,7 +37,6 @@ __all__ = ["calibrate"]
     "--rounds repeat", click.IntRange(min=6), 8, "Rounds that count; one more goes before them."
 )
 @setting("--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take.")
-@setting("--seed", click.IntRange(min=0), 0, "For the choice of nodes that send to each other.")
 @click.option("--time-limit", type=Duration(),
               help="Stop in time and take the rounds that are done: 90, 10m, 2h.")  # fmt: skip
 @click.option("--nodes", metavar="LIST", help="With --dry-run: these nodes, not the allocation's.")
@@ -68,7 +67,7 @@ def calibrate(
     \b
     nidmap calibrate -m shaheen2 -o calibrated.toml -- srun -n 2048 --ntasks-per-node=32
     nidmap calibrate -m minicray:dragonfly --dry-run --nodes '#0-23' --ppn 2
-    nidmap minicray run --no-slurm -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
+    nidmap minicray run --topology=off -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
     nidmap plan -m shaheen2 -m calibrated.toml -N 64 --pattern alltoall
     """
     common = Common(**shared)

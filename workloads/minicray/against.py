@@ -27,6 +27,7 @@ from placement.network import Demand, Loads, loads
 from placement.support.array_types import Floats, Mask, Strs
 from rankmap.predict import Prediction
 from workloads.minicray import client
+from workloads.minicray.net import stated
 
 __all__ = [
     "Side",
@@ -119,8 +120,10 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     --------
     >>> import nidmap, numpy as np
     >>> from placement.network import Demand
+    >>> from placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:3")
-    >>> found = wire_loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 8948.0), "single", 9000)
+    >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 8948.0))
+    >>> found = wire_loads(m, demand, "single", 9000)
     >>> dict(zip(found.channels.names().tolist()[:4], found.load.tolist()))
     {'x0->x1 x': 9014.0, 'x1->x2 x': 0.0, 'x2->x0 x': 0.0, 'x0->x2 x': 0.0}
     >>> float(found.load.sum())
@@ -132,10 +135,10 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     return there + back
 
 
-def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str, ...], str]:
-    """Return machine and routing to predict with: those of the mini-Cray where none is given."""
+def defaults(name: str, specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the machine to predict with: the mini-Cray's, and its routing, where none is given."""
     about = client.ask(name, {"do": "status"})
-    return specs or tuple(about["machine"]), routing or about["model"]
+    return stated(specs or tuple(about["machine"]), routing=about["routing"])
 
 
 def expected_bytes(

@@ -18,16 +18,14 @@ from workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_start
 
 __all__ = ["blueprint", "build_minicray"]
 
-#: Knobs of a namespace's network, below /proc/sys/net: routers forward by the flow,
-#: where there are several ways; nodes are patient, their windows never shrink and hold any
-#: message, as acknowledgements wait behind data (a fabric's credits do not), and they send no
-#: tail twice to probe for a loss (early_retrans), as nothing is ever lost.
+#: Knobs of a namespace's network, below /proc/sys/net: nodes are patient, their windows never
+#: shrink and hold any message, as acknowledgements wait behind data (a fabric's credits do not),
+#: and they send no tail twice to probe for a loss (early_retrans), as nothing is ever lost.
 _NO_IPV6 = dict.fromkeys(("ipv6/conf/all/disable_ipv6", "ipv6/conf/default/disable_ipv6"), "1")
 _ROUTER = {
     "ipv4/ip_forward": "1",
     "ipv4/conf/all/rp_filter": "0",
     "ipv4/conf/default/rp_filter": "0",
-    "ipv4/fib_multipath_hash_policy": "1",
     **_NO_IPV6,
 }
 _NODE = {
@@ -74,8 +72,6 @@ def build_minicray(
     name: str,
     *,
     scale: float | None = None,
-    ecmp: bool = False,
-    no_slurm: bool = False,
     topology: str = "tree",
 ) -> Standing:
     """Build a mini-Cray, say what it is, and return it.
@@ -87,12 +83,8 @@ def build_minicray(
     name : str
     scale : float or None
         How many times slower its links are; None: such that links bind.
-    ecmp : bool
-        Whether flows spread over all shortest paths.
-    no_slurm : bool
-        Whether Slurm is left out even where it is installed.
     topology : str
-        Slurm's topology plugin.
+        Slurm's topology plugin; ``off`` leaves Slurm out even where it is installed.
 
     Raises
     ------
@@ -106,8 +98,8 @@ def build_minicray(
             "a mini-Cray's commands read the machine again, and standard input is read once",
             "save the dump to a file",
         )
-    net = lay.design(load_machine(*specs), scale, ecmp)
-    slurm, missing = (None, "") if no_slurm else find_slurm(topology)
+    net = lay.design(load_machine(*specs), scale)
+    slurm, missing = (None, "") if topology == "off" else find_slurm(topology)
     plan = blueprint(net, name, specs, slurm)
     standing = client.start(plan, map_all=slurm is not None)
     rates = ", ".join(f"{kind} {rate:g}" for kind, rate in plan["about"]["rates"].items())
@@ -153,7 +145,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
-            "NIDMAP_MACHINE": " ".join([*specs, f"known:routing={net.model},process=inf"]),
+            "NIDMAP_MACHINE": " ".join(lay.stated(specs, routing=lay.ROUTING, process="inf")),
             "NIDMAP_MINICRAY": name,
             **_INSIDE,
         },
@@ -167,8 +159,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
             "links": len(net.channels) // 2,
             "scale": net.scale,
             "mtu": lay.MTU,
-            "routing": "ecmp" if net.ecmp else "single",
-            "model": net.model,
+            "routing": lay.ROUTING,
             "slurm": slurm is not None,
             "topology": slurm.topology if slurm else "",
             "names": list(net.names),

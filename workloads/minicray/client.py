@@ -191,7 +191,7 @@ def _hint(why: str) -> str:
         return "modprobe sch_tbf, as root, where the kernel has it as a module"
     if "unrecognized option" in why:
         return "util-linux 2.38 or newer is needed"
-    return "nidmap minicray up --no-slurm stands without it" if "Slurm" in why else ""
+    return "nidmap minicray up --topology=off stands without it" if "Slurm" in why else ""
 
 
 #: What may switch user namespaces off, and the value with which it does: Debian's, Ubuntu's.

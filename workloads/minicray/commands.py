@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from placement.commands.common import machine_option, machine_specs, say
+from placement.commands.common import machine_option, named_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
 from workloads.minicray.client import Standing
@@ -24,9 +24,8 @@ name_option = setting("--name", str, client.DEFAULT_NAME,
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 _BUILDING: tuple[Callable[..., Any], ...] = (
-    setting("--topology", ("tree", "none", "dragonfly"), "tree", "By what Slurm chooses nodes."),
-    click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
-    click.option("--ecmp", is_flag=True, help="Spread flows over all shortest paths."),
+    setting("--topology", ("tree", "none", "dragonfly", "off"), "tree",
+            "By what Slurm chooses nodes; off: without Slurm, even where it is installed."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: such that links bind, not this computer."),
 )  # fmt: skip
@@ -69,7 +68,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
     nidmap minicray up -m minicray:fattree --name second --foreground
     """
-    standing = _build(machine_specs(specs), name, **how)
+    standing = _build(named_specs(specs), name, **how)
     if not foreground:
         standing.let_go()
         return
@@ -128,7 +127,11 @@ def run(
 @name_option
 @json_option
 def status(name: str, as_json: bool) -> None:
-    """Say what stands and what runs in it."""
+    """Say what stands and what runs in it.
+
+    \b
+    nidmap minicray status --json
+    """
     about = client.ask(name, {"do": "status"})
     if as_json:
         click.echo(json.dumps(about))
@@ -165,7 +168,11 @@ def links(name: str, zero: bool, as_json: bool) -> None:
 @minicray.command()
 @name_option
 def down(name: str) -> None:
-    """Take a mini-Cray down; nothing of it is left."""
+    """Take a mini-Cray down; nothing of it is left.
+
+    \b
+    nidmap minicray down --name second
+    """
     client.down(name)
     say(f"mini-Cray {name} is down")
 

@@ -46,7 +46,7 @@ _COMPILE = ["cc", "-O2", "-shared", "-fPIC", "-o", str(FINALIZE), str(HOME / "fi
 #: Variable by which the processes of one command are known.
 JOB = "NIDMAP_MINICRAY_JOB"
 
-#: Variable by which a client says which MPI its programs have, as ``known:mpi=`` does.
+#: Variable by which a client says which MPI its programs have, as ``-m …,mpi=`` does.
 MPI = "NIDMAP_MINICRAY_MPI"
 
 #: What an outer launch leaves in an environment, and must not reach ranks in here.
@@ -175,7 +175,8 @@ class Daemon:
             given = {k: v for k, v in given.items() if not k.startswith(_FOREIGN)}
         usual, ours = self.blueprint["usual"], self.blueprint["environment"]
         mpi = given.get(MPI, "")
-        machine = f"{ours['NIDMAP_MACHINE']},mpi={mpi}" if mpi else ours["NIDMAP_MACHINE"]
+        machine = ours["NIDMAP_MACHINE"]
+        machine += f",mpi={mpi}" if mpi and ",mpi=" not in machine else ""
         return {**usual, **given, **ours, "NIDMAP_MACHINE": machine, "PATH": path(given)}
 
     def serve(self, listener: socket.socket) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from placement.errors import LaunchError, UsageError, printable
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
 from rankmap.launch.queries import MpiLibrary, mpi_library
-from rankmap.preload.build import program_abi
+from rankmap.preload.program_mpi import program_abi
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 
 __all__ = ["launch_command", "launch_environment", "node_count"]

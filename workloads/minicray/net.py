@@ -22,18 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
+from placement.links_down import WORD as LINKS_DOWN
 from placement.machine import Machine
 from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
 from workloads.memory import available
 
-__all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "host_names", "next_hops"]
+__all__ = [
+    "BUDGET", "LOGIN", "MANAGEMENT", "MTU", "ROUTING", "Net", "design", "host_names",
+    "stated",
+]  # fmt: skip
 
 #: GB/s that all nodes together may inject: what one core forwards with time to spare.
 BUDGET = 0.06
 
 #: Bytes of a packet on the fabric's links: large, so that few are to be forwarded.
 MTU = 9000
+
+#: How the predictor calls what the routers do: one way to each node.
+ROUTING = "single"
 
 #: Addresses: nodes and routers on the fabric, nodes on the management bridge.
 _FABRIC, _ROUTERS, _MANAGEMENT = "10.64", "10.128", "10.200"
@@ -75,8 +82,8 @@ class Net:
         Router that each is attached to.
     channels : Channels
         Directed links between routers, as the predictor counts them.
-    hops : int64 (routers, k, ways)
-        The next channels of every router to every one of these nodes, -1 for none.
+    hops : int64 (routers, k)
+        The next channel of every router to every one of these nodes, -1 at its own.
     scale : float
         How many times slower the links are than the machine's own.
     node_rate : float
@@ -85,8 +92,6 @@ class Net:
         Bytes a second of each channel.
     notes : tuple of str
         What had to be assumed.
-    ecmp : bool
-        Whether flows are spread over all next hops that are as near.
     """
 
     machine: Machine
@@ -99,24 +104,11 @@ class Net:
     node_rate: float
     rates: Floats
     notes: tuple[str, ...] = ()
-    ecmp: bool = False
 
     @property
     def routers(self) -> int:
         """Number of router namespaces."""
         return len(self.hops)
-
-    @property
-    def model(self) -> str:
-        """The predictor's routing that is nearest to what is built."""
-        from placement.network import routings
-
-        spread = self.ecmp and "shortest" in routings(self.machine)
-        return "shortest" if spread else "single"
-
-    def next(self, router: int, node: int) -> list[int]:
-        """Return the channels towards a node; none at its own router."""
-        return [c for c in map(int, self.hops[router, node]) if c >= 0]
 
     def attached(self, router: int) -> list[int]:
         """Return the nodes on a router."""
@@ -127,7 +119,22 @@ class Net:
         return list(map(int, np.flatnonzero(self.channels.source == router)))
 
 
-def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> Net:
+def stated(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
+    """Return words of ``-m`` with figures behind the last, but those that it states itself.
+
+    The last is a machine, so that more can follow it.
+
+    Examples
+    --------
+    >>> stated(["torus:2x2,process=1", "links-down:cut.txt"], routing="single", process="inf")
+    ('links-down:cut.txt', 'torus:2x2,process=1,routing=single')
+    """
+    *others, machine = sorted(specs, key=lambda spec: not spec.startswith(("prefer:", LINKS_DOWN)))
+    more = [f"{key}={value}" for key, value in figures.items() if f",{key}=" not in machine]
+    return (*others, ",".join([machine, *more]))
+
+
+def design(machine: Machine, scale: float | None = None) -> Net:
     """Return what has to be built for a machine.
 
     Parameters
@@ -137,9 +144,6 @@ def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> 
     scale : float or None
         How many times slower than the machine's own all links are; None: such
         that all nodes together inject `BUDGET`.
-    ecmp : bool
-        Spread flows over all next hops that are as near, instead of the one
-        that the predictor's routing ``single`` takes.
 
     Raises
     ------
@@ -154,7 +158,7 @@ def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> 
     >>> net.routers, net.rates.tolist()[:2], net.node_rate
     (4, [5000000.0, 5000000.0], 5000000.0)
     """
-    from placement.network import channels
+    from placement.network import channels, next_channel
 
     if scale is not None and not 0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be above 0")
@@ -173,12 +177,11 @@ def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> 
         names=host_names(machine.names[rows].tolist()),
         router=machine.router[rows, 0].astype(np.int32),
         channels=found,
-        hops=next_hops(machine, found, rows, ecmp),
+        hops=next_channel(machine)[:, rows].astype(np.int64),
         scale=factor,
         node_rate=own * 1e9 / factor,
         rates=gbs * 1e9 / factor,
         notes=(*assumed, *notes),
-        ecmp=ecmp,
     )
     refuse_large(len(rows), net.routers, len(found) // 2)
     return net
@@ -310,50 +313,6 @@ def refuse_large(nodes: int, routers: int, cables: int) -> None:
         )
 
 
-def next_hops(machine: Machine, channels: Channels, rows: Ints, ecmp: bool) -> Ints:
-    """Return the next channels of every router to every node, int64 (routers, nodes, ways).
-
-    Parameters
-    ----------
-    machine : Machine
-    channels : Channels
-        Of routing ``single``.
-    rows : int64 (k,)
-        The nodes that are destinations.
-    ecmp : bool
-        All next channels on shortest paths (fewest hops between groups first,
-        then fewest hops: the measure of the predictor's routing ``shortest``
-        on dragonflies), not the one of its routing ``single``.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from placement.network import channels
-    >>> m = nidmap.load_machine("torus:3x3")
-    >>> found = next_hops(m, channels(m, "single"), np.arange(9), True)
-    >>> [int((found[a, b] >= 0).sum()) for a, b in ((0, 1), (0, 4), (4, 4))]
-    [1, 2, 0]
-    """
-    from placement.network import next_channel
-    from placement.network.shortest_paths import BETWEEN_GROUPS, distances, graph_of
-    from placement.topologies import router_count
-
-    if not ecmp:
-        return next_channel(machine)[:, rows, None].astype(np.int64)
-    between = np.array([kind in ("blue", "global") for kind in channels.kinds], dtype=bool)
-    cost = np.where(between[channels.kind], BETWEEN_GROUPS, 1).astype(np.int64)
-    graph = graph_of(channels, router_count(machine), cost=cost)
-    far = distances(graph, machine.router[rows, 0].astype(np.int64)).T
-    node, channel = np.nonzero(far[:, channels.target] + cost == far[:, channels.source])
-    router = channels.source[channel].astype(np.int64)
-    entry, counts = np.unique(router * len(rows) + node, return_counts=True)
-    order = np.argsort(router * len(rows) + node, kind="stable")
-    way = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    found = np.full((router_count(machine) * len(rows), counts.max(initial=1)), -1)
-    found[np.repeat(entry, counts), way] = channel[order]
-    return found.reshape(router_count(machine), len(rows), -1)
-
-
 def _address(block: str, number: int) -> str:
     return f"{block}.{number // 250}.{number % 250 + 1}"
 
@@ -466,10 +425,10 @@ def router_setup(net: Net, router: int) -> Iterator[str]:
         yield f"link set c{c} up"
     target = net.channels.target.tolist()
     for node in range(len(net.names)):
-        hops = [f"via {router_address(target[c])} dev c{c} onlink" for c in net.next(router, node)]
-        if hops:
-            ways = hops[0] if len(hops) == 1 else " ".join(f"nexthop {hop}" for hop in hops)
-            yield f"route add {node_address(node)}/32 {ways}"
+        c = int(net.hops[router, node])
+        if c >= 0:
+            way = f"via {router_address(target[c])} dev c{c} onlink"
+            yield f"route add {node_address(node)}/32 {way}"
 
 
 def limit(device: str, rate: float) -> str:

@@ -14,8 +14,10 @@ from benchmarks.experiment.plots import PLOTS, draw
 from benchmarks.experiment.running import _of_phase, arms_for
 from benchmarks.experiment.summary import arms_table, rank_correlation, summary, text
 from placement.errors import UsageError
+from placement.options import with_figures
 from placement.plan import plan
-from rankmap.predict import Predictor
+from placement.traffic import Traffic
+from rankmap.predict import Job, Predictor
 from workloads.minicray.against import factor, wire_loads
 from workloads.results import csv_text
 
@@ -51,7 +53,10 @@ def test_arms_take_free_nodes_and_every_slot_once(case):
 
 def test_nidmaps_choice_is_never_predicted_slower_than_slurms(case):
     machine, _, found = arms(case, 5)
-    model = Predictor(machine, case.pattern, case.ppn, case.size, "single", latency=0)
+    model = Predictor(
+        with_figures(machine, routing="single", latency=0),
+        Job(case.pattern, case.ppn, case.size, algorithm=""),
+    )
     time = {arm.name: model.time(arm.rows, arm.slots) for arm in found}
     assert time["nidmap"] <= time["slurm"] * (1 + 1e-9)
     assert time.get("order", 0) <= time["slurm"] * (1 + 1e-9)
@@ -152,13 +157,13 @@ def test_headers_follow_from_the_segments():
 
     machine = nidmap.load_machine("minicray:dragonfly")
     pairs = np.array(list(itertools.permutations(range(6), 2)))
-    demand = Demand.pairs(machine, pairs[:, 0], pairs[:, 1], 1e6)
+    demand = Demand.of(machine, Traffic.of(pairs[:, 0], pairs[:, 1], 1e6))
     for mtu in (1500, 9000):
         found = wire_loads(machine, demand, "single", mtu)
         # Every pair sends both ways: a node's own link has data and as many answers.
         assert np.allclose(found.injection[:6], 5e6 * factor(mtu))
         data, answers = 1e6 / (mtu - 52) * (mtu + 14), 1e6 / (mtu - 52) * 66
-        one_way = Demand.pairs(machine, np.array([0]), np.array([23]), 1e6)
+        one_way = Demand.of(machine, Traffic.of(np.array([0]), np.array([23]), 1e6))
         alone = wire_loads(machine, one_way, "single", mtu)
         assert sorted({round(x) for x in alone.load.tolist() if x}) == [round(answers), round(data)]
 

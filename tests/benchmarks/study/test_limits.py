@@ -8,8 +8,9 @@ import pytest
 import nidmap
 from placement.commands import run as command
 from placement.errors import UsageError
+from placement.options import with_figures
 from placement.specs import parse_spec
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
 
 LINE = "torus:4x4,bw=2,injection=5"
@@ -18,7 +19,9 @@ LINE = "torus:4x4,bw=2,injection=5"
 @pytest.mark.parametrize("algorithm", ["", "pairwise", "ring", "bruck"])
 def test_a_rank_that_is_slow_takes_as_long_as_its_own_bytes(algorithm):
     machine = parse_spec(LINE)
-    asked = Predictor(machine, "alltoall", 2, 1e9, latency=0, algorithm=algorithm, process=1e-3)
+    asked = Predictor(
+        with_figures(machine, latency=0, process=1e-3), Job("alltoall", 2, 1e9, algorithm=algorithm)
+    )
     blocks = 7 if algorithm != "bruck" else 12  # 8 ranks: 3 rounds of 4 blocks
     assert asked.time(np.arange(4)) == pytest.approx(blocks * 1e9 / 1e6)
 
@@ -34,15 +37,23 @@ def test_a_rank_that_is_slow_takes_as_long_as_its_own_bytes(algorithm):
     ],
 )
 def test_what_the_busiest_rank_sends(pattern, sent):
-    found = predict(parse_spec(LINE), "0-3", pattern, ppn=2, bytes=1e6, latency=0, process=1e-6)
+    found = predict(
+        with_figures(parse_spec(LINE), latency=0, process=1e-6),
+        "0-3",
+        Job(pattern, ppn=2, bytes=1e6),
+    )
     assert found.time_s == pytest.approx(sent * 1e6 / 1e3)
 
 
 def test_ranks_of_one_node_are_limited_too():
     machine = parse_spec(LINE)
-    free = predict(machine, "0", "alltoall", ppn=4, bytes=1e6, latency=0, memory=math.inf)
+    free = predict(
+        with_figures(machine, latency=0, memory=math.inf), "0", Job("alltoall", ppn=4, bytes=1e6)
+    )
     assert free.time_s == 0
-    found = predict(machine, "0", "alltoall", ppn=4, bytes=1e6, latency=0, process=1.0)
+    found = predict(
+        with_figures(machine, latency=0, process=1.0), "0", Job("alltoall", ppn=4, bytes=1e6)
+    )
     assert found.time_s == pytest.approx(3e-3)
 
 
@@ -50,9 +61,9 @@ def test_a_fast_rank_changes_nothing():
     machine = parse_spec(LINE)
     for algorithm in ("", "pairwise"):
         times = [
-            Predictor(machine, "alltoall", 2, 1e6, algorithm=algorithm, process=p).time(
-                np.arange(6)
-            )
+            Predictor(
+                with_figures(machine, process=p), Job("alltoall", 2, 1e6, algorithm=algorithm)
+            ).time(np.arange(6))
             for p in (None, 1e6)
         ]
         assert times[0] == times[1]
@@ -60,34 +71,42 @@ def test_a_fast_rank_changes_nothing():
 
 def test_payload_shrinks_what_is_left_of_the_links_only():
     machine = parse_spec("torus:4x4,bw=2")
-    whole = predict(machine, "0-15", "alltoall", bytes=1e6, latency=0)
-    half = predict(machine, "0-15", "alltoall", bytes=1e6, latency=0, payload=0.5)
+    whole = predict(with_figures(machine, latency=0), "0-15", Job("alltoall", bytes=1e6))
+    half = predict(
+        with_figures(machine, latency=0, payload=0.5), "0-15", Job("alltoall", bytes=1e6)
+    )
     assert half.time_s == pytest.approx(2 * whole.time_s)
     others = [Other(np.array([14, 15]), 0.5)]
     beside = predict(
-        machine, "0-3", "alltoall", bytes=1e6, latency=0, payload=0.5, background=others
+        with_figures(machine, latency=0, payload=0.5),
+        "0-3",
+        Job("alltoall", bytes=1e6, background=others),
     )
-    alone = predict(machine, "0-3", "alltoall", bytes=1e6, latency=0, payload=0.5)
+    alone = predict(
+        with_figures(machine, latency=0, payload=0.5), "0-3", Job("alltoall", bytes=1e6)
+    )
     assert beside.time_s == alone.time_s
     node = parse_spec("torus:4x4,bw=1000,injection=1")
-    assert predict(node, "0-3", "alltoall", latency=0, payload=0.5).time_s == pytest.approx(3e-3)
+    assert predict(
+        with_figures(node, latency=0, payload=0.5), "0-3", Job("alltoall")
+    ).time_s == pytest.approx(3e-3)
 
 
 @pytest.mark.parametrize("wrong", [{"process": 0.0}, {"payload": 0.0}, {"payload": 1.5}])
 def test_figures_that_make_no_sense_are_refused(wrong):
     with pytest.raises(UsageError):
-        predict(parse_spec(LINE), "0-3", "alltoall", **wrong)
+        with_figures(parse_spec(LINE), **wrong)
 
 
 def test_the_options(capsys):
-    line = f"predict -m {LINE} --nodes 0-3 --pattern alltoall --bytes 1e9 --latency 0".split()
-    assert command([*line, "--process", "0.1", "--payload", "0.5"]) == 0
+    line = ["predict", "--nodes", "0-3", "--pattern", "alltoall", "--bytes", "1e9", "-m"]
+    assert command([*line, f"{LINE},latency=0,process=0.1,payload=0.5"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("30 s for alltoall")
     assert "a rank sends at most 0.1 GB/s" in out
     assert "50% of the wire between routers is payload" in out
-    assert command([*line, "--payload", "2"]) == 2
-    assert "payload 2" in capsys.readouterr().err
+    assert command([*line, f"{LINE},payload=2"]) == 2
+    assert "payload: '2'" in capsys.readouterr().err
 
 
 def test_a_job_beside_is_counted_once_and_again_where_it_loses_nodes():

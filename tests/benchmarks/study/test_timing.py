@@ -11,7 +11,8 @@ import nidmap
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from benchmarks.study.timing import Exchange, Stepped, Transform, greener, predictor, rewire
 from placement.network import channels
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 from rankmap.predict.background import Other, shared_channels
 
 SPEC = "dragonfly:groups=3,chassis=2,blades=4,nodes=2,injection=10,global=12,wiring=same-chassis"
@@ -91,9 +92,21 @@ def test_the_algorithm_is_chosen_as_mpich_does(call, size, ranks, how):
 
 
 def test_machines_that_are_varied_share_nothing_with_the_first():
-    first = Predictor(MACHINE, "alltoall", 1, 1e6, latency=0).time(np.arange(8))
+    first = Predictor(with_figures(MACHINE, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
+        np.arange(8)
+    )
     fast = greener(MACHINE, 1e6)
-    assert Predictor(fast, "alltoall", 1, 1e6, latency=0).time(np.arange(8)) < first
+    assert (
+        Predictor(with_figures(fast, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
+            np.arange(8)
+        )
+        < first
+    )
     wired = rewire(MACHINE, "aligned", 8)
     assert len(channels(wired)) != len(channels(MACHINE))
-    assert Predictor(MACHINE, "alltoall", 1, 1e6, latency=0).time(np.arange(8)) == first
+    assert (
+        Predictor(with_figures(MACHINE, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
+            np.arange(8)
+        )
+        == first
+    )

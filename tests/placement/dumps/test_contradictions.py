@@ -49,7 +49,7 @@ def test_every_difference_of_two_inventories_is_named(one, other):
         tuple(c.text.split(",")[0].split(" is ")) for c in found if "not in" not in c.text
     } == words
     if found:
-        with pytest.raises(ParseError, match="--prefer last"):
+        with pytest.raises(ParseError, match="-m prefer:last"):
             assemble(dumps)
     machine = assemble(dumps, prefer="last")
     last = assemble([dumps[1]])
@@ -78,7 +78,7 @@ def test_the_error_says_both_places_and_the_check_all_of_them(tmp_path, capsys):
     options = ["-m", specs[0], "-m", specs[1]]
     assert run(["machine", "show", *options]) == 3
     capsys.readouterr()
-    assert run(["machine", "show", *options, "--prefer", "last"]) == 0
+    assert run(["machine", "show", *options, "-m", "prefer:last"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"service +24 nodes", shown)
     assert "of 24 contradictions the last dump counts" in shown

@@ -169,5 +169,5 @@ def test_commands_see_the_groups(tmp_path, capfd, monkeypatch):
     assert "12 nodes in 1 group, 3 leaf routers" in plan.err
     info = nidmap("nodes", "info", "-m", path, plan.out.strip())
     assert "they touch 1 group, 3 leaf routers" in info.out + info.err
-    found = nidmap("plan", "-m", path, "-N", 30, "--pattern", "alltoall", "--routing", "adaptive")
+    found = nidmap("plan", "-m", f"{path},routing=adaptive", "-N", 30, "--pattern", "alltoall")
     assert "30 nodes in 4 groups" in found.err

@@ -11,6 +11,7 @@ from placement.machine import Links
 from placement.network import Demand
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
+from placement.traffic import Traffic
 
 RULES = ("consecutive", "aligned", "same-chassis")
 
@@ -271,7 +272,7 @@ def in_lines(entries, amount):
 def listed_demand(machine, sent):
     """Return the demand of (node, node, bytes) messages."""
     a, b, amount = (np.array(x) for x in zip(*sent, strict=True))
-    return Demand.pairs(machine, a, b, amount)
+    return Demand.of(machine, Traffic.of(a, b, amount))
 
 
 def relabelled(machine, order):

@@ -12,6 +12,7 @@ from placement.network.adaptive import FEW, divide, notes
 from placement.network.group_ways import group_ways_of
 from placement.network.touched import Places, TouchedGroups, TouchedRouters
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
@@ -179,7 +180,7 @@ def test_many_pairs_share_alike_and_little_is_lost(name, monkeypatch):
 
     machine = nidmap.load_machine(name)
     rows = np.flatnonzero(machine.free)[np.r_[0:20, 1000:1012]]
-    demand = Demand.complete(machine, rows, 1, 1e6)
+    demand = Demand.of(machine, Traffic.everyone(rows, 1, 1e6))
     monkeypatch.setattr(adaptive, "FEW", 10**9)
     alone = largest(machine, divide(machine, demand).load)
     monkeypatch.setattr(adaptive, "FEW", 0)
@@ -204,7 +205,7 @@ def test_less_willing_routers_detour_less_and_take_longer(specification):
     machine = nidmap.load_machine(specification)
     group = machine.coords[:, 0]
     ends = (np.flatnonzero(group == g)[:8] for g in (0, 1))
-    demand = Demand.pairs(machine, *ends, 1e8)
+    demand = Demand.of(machine, Traffic.of(*ends, 1e8))
     every = [divide(machine, demand, bias) for bias in (1.0, 2.0, 4.0, 16.0, 1e6)]
     shares = [found.minimal_share for found in every[1:]]
     seconds = [largest(machine, found.load) for found in every]
@@ -215,7 +216,7 @@ def test_less_willing_routers_detour_less_and_take_longer(specification):
 
 def test_a_detour_is_taken_until_minimal_ways_are_so_many_times_as_full():
     machine = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
-    demand = Demand.pairs(machine, np.array([0]), np.array([1]), 3e9)
+    demand = Demand.of(machine, Traffic.of(np.array([0]), np.array([1]), 3e9))
     for bias in (2.0, 3.0, 5.0):  # two links of a detour, each with half of what is not minimal
         share = divide(machine, demand, bias).minimal_share
         assert share == pytest.approx(bias * 2 * (1 - share) / 2, rel=1e-2)
@@ -228,7 +229,7 @@ def test_the_fabric_and_the_site_say_how_willing_routers_are():
     slingshot = parse_spec("slingshot:groups=4,switches=2,nodes=1")
     assert [usual_bias(one) for one in (bare, slingshot)] == [2.0, 2.0]
     assert usual_bias(nidmap.load_machine("shaheen2")) == 4.0
-    demand = Demand.pairs(slingshot, np.array([0]), np.array([2]), 1e9)
+    demand = Demand.of(slingshot, Traffic.of(np.array([0]), np.array([2]), 1e9))
     default = loads(slingshot, demand)
     assert default.routing == "adaptive"
     assert np.array_equal(default.load, loads(slingshot, demand, "adaptive", 2.0).load)
@@ -236,7 +237,7 @@ def test_the_fabric_and_the_site_say_how_willing_routers_are():
 
 def test_two_groups_are_minimal_between_them():
     machine = parse_spec(spec(2, 1, 1, 2, "consecutive", 3))
-    demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(len(machine)), 1, 1.0))
     found = loads(machine, demand, "adaptive")
     np.testing.assert_allclose(found.load, loads(machine, demand, "minimal").load)
     assert any("fewer than three groups" in note for note in found.notes)
@@ -279,10 +280,10 @@ def test_a_hot_pair_of_one_group_takes_detours(specification, hops):
 def test_unlimited_channels_and_no_bytes():
     machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1")
     machine.topology.bandwidth.clear()
-    demand = Demand.complete(machine, np.arange(6), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(6), 1, 1.0))
     assert divide(machine, demand).load.sum() >= loads(machine, demand, "minimal").load.sum()
     assert divide(machine, 0.0 * demand).load.sum() == 0
-    assert divide(machine, Demand.pairs(machine, *np.zeros((2, 0)), 1.0)).load.sum() == 0
+    assert divide(machine, Demand.of(machine, Traffic.of(*np.zeros((2, 0)), 1.0))).load.sum() == 0
 
 
 @given(factor=st.sampled_from([1e-6, 0.3, 7.0, 1e9]), seed=st.integers(0, 20))
@@ -290,7 +291,9 @@ def test_unlimited_channels_and_no_bytes():
 def test_loads_are_linear_in_bytes(factor, seed):
     machine = parse_spec(spec(4, 2, 3, 2, "consecutive", 2))
     some = np.random.default_rng(seed).integers(0, len(machine), (2, 40))
-    demand = Demand.pairs(machine, *some, 1e5) + Demand.complete(machine, np.arange(9), 1, 3e4)
+    demand = Demand.of(machine, Traffic.of(*some, 1e5)) + Demand.of(
+        machine, Traffic.everyone(np.arange(9), 1, 3e4)
+    )
     one, many = divide(machine, demand, 2.0), divide(machine, demand * factor, 2.0)
     np.testing.assert_allclose(many.load, one.load * factor, rtol=1e-6)
 
@@ -305,8 +308,8 @@ def test_relabelled_groups_have_the_same_maximum(order, seed):
     moved = [np.array([to[int(rank[machine.router[x, 0]])] for x in ends]) for ends in (a, b)]
     # the relabelled machine lists 5 GB/s for every link, so both do
     same, _ = relabelled(machine, range(4))
-    here = divide(same, Demand.pairs(same, a, b, 7.0))
-    there = divide(turned, Demand.pairs(turned, *moved, 7.0))
+    here = divide(same, Demand.of(same, Traffic.of(a, b, 7.0)))
+    there = divide(turned, Demand.of(turned, Traffic.of(*moved, 7.0)))
     assert largest(turned, there.load) == pytest.approx(largest(same, here.load), rel=1e-6)
 
 
@@ -316,7 +319,7 @@ def test_the_same_question_has_the_same_answer():
     for _ in range(2):
         machine = parse_spec(specification)
         some = np.random.default_rng(3).integers(0, len(machine), (2, 80))
-        found.append(divide(machine, Demand.pairs(machine, *some, 1e6)))
+        found.append(divide(machine, Demand.of(machine, Traffic.of(*some, 1e6))))
     assert np.array_equal(found[0].load, found[1].load)
 
 
@@ -335,8 +338,8 @@ def test_what_ways_weigh_is_loads_transposed(machine, seed):
     a, b = random.integers(0, len(machine), (2, 20))
     reference = Reference(machine)
     assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
-    demand = Demand.pairs(machine, a, b, random.random(20))
-    routers = TouchedRouters(ways, demand)
+    demand = Demand.of(machine, Traffic.of(a, b, random.random(20)))
+    routers = TouchedRouters.of(ways, demand)
     units = routers.units
     assume(len(units))
     touched = TouchedGroups(ways, routers, np.setdiff1d(np.arange(ways.count), units))
@@ -347,10 +350,14 @@ def test_what_ways_weigh_is_loads_transposed(machine, seed):
     weight = Places(*(random.random(table.shape) for table in places))
     count = len(units)
     weight.back[:, :count] = weight.out[:, :count].T
-    seen = Places(weight.inside * (ways.groups.local.joined[touched.shape] > 0), *weight[1:])
+    groups = ways.groups
+    real = np.zeros(groups.lanes)
+    real.reshape(-1)[groups.lane] = 1.0
+    real = real[ways.home[touched.members]]
+    seen = Places(weight.inside * real, *weight[1:])
     for minimal, weights in zip((total, nothing), touched.weigh_ways(seen), strict=True):
         load = touched.load(total, minimal)
-        inside = np.where(ways.groups.local.joined[touched.shape] > 0, load.inside, 0)
+        inside = np.where(real > 0, load.inside, 0)
         by_channel = (inside * seen.inside).sum() + (load.out * seen.out).sum()
         by_channel += (load.back * seen.back)[:, count:].sum()
         by_way = (total.away * weights.away).sum() + (total.home * weights.home).sum()
@@ -362,7 +369,7 @@ def test_what_ways_weigh_is_loads_transposed(machine, seed):
 def test_a_job_pays_for_the_groups_that_it_touches():
     machine = parse_spec("dragonfly:groups=260,chassis=1,blades=32,nodes=8,global=1,injection=10")
     rows = np.sort(np.random.default_rng(1).choice(len(machine), 64, replace=False))
-    demand = Demand.complete(machine, rows, 1, 1e6)
+    demand = Demand.of(machine, Traffic.everyone(rows, 1, 1e6))
     divide(machine, demand)
     took = []
     for _ in range(3):
@@ -376,7 +383,7 @@ def test_more_pairs_than_are_divided_one_by_one_go_by_groups():
     machine = parse_spec(spec(4, 2, 3, 2, "consecutive", 2))
     rows = np.arange(len(machine))
     sent = [(int(a), int(b), 1e6) for a in rows for b in rows if a != b]
-    demand = Demand.complete(machine, rows, 1, 1e6)
+    demand = Demand.of(machine, Traffic.everyone(rows, 1, 1e6))
     assert int((np.bincount(demand.within.line) ** 2).sum()) <= FEW
     once = divide(machine, demand)
     assert largest(machine, once.load) <= ODD * least(machine, sent)
@@ -384,8 +391,8 @@ def test_more_pairs_than_are_divided_one_by_one_go_by_groups():
 
 def test_no_demand_is_told_of_in_the_answer_to_another():
     machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
-    hot = Demand.pairs(machine, np.arange(8), np.arange(8, 16), 1e6)
-    even = Demand.complete(machine, np.arange(len(machine)), 1, 1e6)
+    hot = Demand.of(machine, Traffic.of(np.arange(8), np.arange(8, 16), 1e6))
+    even = Demand.of(machine, Traffic.everyone(np.arange(len(machine)), 1, 1e6))
     alone = [loads(machine, one, "adaptive").notes for one in (hot, even)]
     assert alone[0] != alone[1]
     assert notes(machine) == ()
@@ -401,12 +408,22 @@ def test_no_demand_is_told_of_in_the_answer_to_another():
 )
 def test_prices_from_and_to_some_positions_are_those_of_all(specification):
     groups = group_ways_of(parse_spec(specification)).groups
-    draw, local, size = np.random.default_rng(0), groups.local, groups.width
-    price = draw.random((groups.count, size, size)) * (local.joined[groups.shape] > 0)
-    slots = np.arange(2)[:, None], draw.permuted(np.tile(np.arange(size), (2, 1)), axis=1)[:, :3]
-    gates = draw.random((groups.count, 4, size))
+    draw, local = np.random.default_rng(0), groups.local
+    price = groups.table(draw.random(len(groups.channels)))
+    share = draw.random((groups.count, 4, groups.width))
     every = local.priced(groups.shape, price)
-    leaving, entering, passing = local.priced_ends(groups.shape, price, slots, gates)
-    np.testing.assert_allclose(leaving, every[slots])
-    np.testing.assert_allclose(entering, every.transpose(0, 2, 1)[slots])
-    np.testing.assert_allclose(passing, gates @ every @ gates.transpose(0, 2, 1))
+    between = local.price_between(local.ends(groups.shape, share), price)
+    np.testing.assert_allclose(between, share @ every @ share.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("machine", ["hazelhen", "shaheen2", "lumi", "juwels-booster"])
+def test_what_goes_between_some_positions_is_carried_as_that_between_all(machine):
+    import nidmap
+
+    groups = group_ways_of(nidmap.load_machine(machine)).groups
+    draw, local = np.random.default_rng(0), groups.local
+    share, sent = draw.random((groups.count, 4, groups.width)), draw.random((groups.count, 4, 4))
+    share *= (local.joined.any(axis=2))[groups.shape][:, None, :]
+    flow = share.transpose(0, 2, 1) @ sent @ share
+    found = local.carry_between(local.ends(groups.shape, share), sent)
+    np.testing.assert_allclose(groups.inner(found), groups.inner(local.carry(groups.shape, flow)))

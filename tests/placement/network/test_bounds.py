@@ -11,6 +11,7 @@ from placement.errors import UsageError
 from placement.network import Demand, channels, loads, routings
 from placement.network.bounds import best_bound, bound_demand
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from tests.effort import examples
 
 SMALL = (
@@ -29,7 +30,9 @@ SMALL = (
 def brute(machine, count):
     """Return the least `bound_demand` of an all-to-all over all placements of `count` nodes."""
     rows = range(len(machine))
-    every = (Demand.complete(machine, np.array(c), 1, 1e9) for c in combinations(rows, count))
+    every = (
+        Demand.of(machine, Traffic.everyone(np.array(c), 1, 1e9)) for c in combinations(rows, count)
+    )
     return min(bound_demand(machine, demand).seconds for demand in every)
 
 
@@ -48,7 +51,9 @@ def test_a_whole_machine_leaves_no_choice(spec):
     machine = parse_spec(spec)
     count = len(machine)
     found = best_bound(machine, count, out=(count - 1) * 1e9, pair=1e9).seconds
-    own = bound_demand(machine, Demand.complete(machine, np.arange(count), 1, 1e9)).seconds
+    own = bound_demand(
+        machine, Demand.of(machine, Traffic.everyone(np.arange(count), 1, 1e9))
+    ).seconds
     assert found == pytest.approx(own)
 
 
@@ -65,8 +70,8 @@ def test_no_routing_beats_the_bound(spec, seed):
     machine = parse_spec(spec)
     rng = np.random.default_rng(seed)
     a, b = rng.integers(0, len(machine), (2, 12))
-    demand = Demand.pairs(machine, a, b, rng.integers(1, 10, 12) * 1e8)
-    demand += Demand.complete(machine, np.arange(4), 1, 1e8)
+    demand = Demand.of(machine, Traffic.of(a, b, rng.integers(1, 10, 12) * 1e8))
+    demand += Demand.of(machine, Traffic.everyone(np.arange(4), 1, 1e8))
     least = bound_demand(machine, demand).seconds
     for routing in set(routings(machine)) - {"valiant", "adaptive"}:  # their own tests
         assert loads(machine, demand, routing).worst().seconds >= least * (1 - 1e-9)
@@ -83,7 +88,7 @@ def test_messages_of_any_placement_respect_the_best_bound(spec, seed):
     np.fill_diagonal(table, 0)
     rows = rng.permutation(len(machine))[:count]
     a, b = np.nonzero(table)
-    demand = Demand.pairs(machine, rows[a], rows[b], table[a, b])
+    demand = Demand.of(machine, Traffic.of(rows[a], rows[b], table[a, b]))
     out = table.sum(axis=1)
     found = best_bound(
         machine, count, out=float(out.min()), pair=float(table.max()), busiest=float(out.max())
@@ -122,7 +127,7 @@ def optimum(machine, demand):
 def test_the_bound_is_below_the_optimum_of_all_routings(spec, seed):
     machine = parse_spec(spec)
     rows = np.random.default_rng(seed).permutation(len(machine))[:5]
-    demand = Demand.complete(machine, rows, 1, 1e9)
+    demand = Demand.of(machine, Traffic.everyone(rows, 1, 1e9))
     cut = bound_demand(machine, demand)
     if cut.kind == "cut":
         assert cut.seconds <= optimum(machine, demand) * (1 + 1e-7)
@@ -134,7 +139,7 @@ def test_bisection_of_a_whole_torus():
     found = best_bound(machine, count, out=(count - 1) * 1e6, pair=1e6)
     assert found.seconds == pytest.approx(64 * 64 * 1e6 / (2 * 16 * 2e9))
     assert found.kind == "cut"
-    rows = Demand.complete(machine, np.arange(count), 1, 1e6)
+    rows = Demand.of(machine, Traffic.everyone(np.arange(count), 1, 1e6))
     assert "slab of 4 in x" in bound_demand(machine, rows).why
 
 
@@ -153,7 +158,8 @@ def test_the_busiest_node_and_the_slowest_links():
     found = best_bound(machine, 2, out=1e9, pair=1e9, busiest=6e9)
     assert found.seconds == 3.0
     assert bound_demand(
-        parse_spec("tree:4"), Demand.complete(parse_spec("tree:4"), np.arange(4), 1, 1.0)
+        parse_spec("tree:4"),
+        Demand.of(parse_spec("tree:4"), Traffic.everyone(np.arange(4), 1, 1.0)),
     )
 
 

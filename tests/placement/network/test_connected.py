@@ -14,6 +14,7 @@ from placement.errors import PlanError
 from placement.network.connected import connected_nodes
 from placement.specs import parse_spec
 from rankmap.compare import compare
+from rankmap.predict import Job
 from tests.placement.network.small_dragonflies import Reference, listed, wired
 
 
@@ -50,10 +51,10 @@ def test_the_nodes_that_stay_exchange_bytes(machine, data):
 
 def test_a_plan_and_a_comparison_leave_a_lone_router_out():
     machine = without_links_of(SPEC, {0, 5})
-    found = nidmap.plan(machine, 8, pattern="alltoall", deadline=0.2)
+    found = nidmap.plan(machine, 8, job=Job("alltoall"), deadline=0.2)
     assert not {0, 5} & set(found.rows.tolist())
     assert any("nid00000 and 1 more left out" in text for text in found.warnings)
-    found = compare(machine, 8, "alltoall", strategies=["compact"])
+    found = compare(machine, 8, Job("alltoall", algorithm=""), strategies=["compact"])
     assert "nid00000 and 1 more left out: no link joins them to the other free nodes" in found.notes
     assert all("nid00000" not in entry.plan.nodes for entry in found.entries)
 
@@ -61,7 +62,7 @@ def test_a_plan_and_a_comparison_leave_a_lone_router_out():
 def test_too_few_joined_nodes_are_too_few():
     machine = without_links_of(SPEC, {0, 5})
     with pytest.raises(PlanError, match="11"):
-        nidmap.plan(machine, 11, pattern="alltoall", deadline=0.2)
+        nidmap.plan(machine, 11, job=Job("alltoall"), deadline=0.2)
 
 
 def test_a_node_without_a_router_is_left_out():

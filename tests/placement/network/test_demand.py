@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement import all_to_alls
 from placement.errors import NidmapError, UsageError
-from placement.network import Demand, demand, lines
+from placement.network import Demand, demand
 from placement.specs import parse_spec
 from placement.support import arrays
+from placement.traffic import Traffic
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,
@@ -77,7 +79,7 @@ def test_complete(data, machine, limit):
     some = data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=8))
     rows = data.draw(st.permutations(sorted(some)))
     ranks = data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
-    found = Demand.complete(machine, np.array(rows), np.array(ranks), 2.5)
+    found = Demand.of(machine, Traffic.everyone(np.array(rows), np.array(ranks), 2.5))
     check(machine, found, every_pair(rows, ranks, 2.5), limit)
 
 
@@ -88,11 +90,11 @@ def test_lines(data, machine, limit, dear, small):
     columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
     size = 1 if small else 1 << 22
     with (
-        patch.object(lines, "_DEAR", dear),
-        patch.object(lines, "_TABLE", size),
-        patch.object(lines, "_EXPANDED", size),
+        patch.object(all_to_alls, "_DEAR", dear),
+        patch.object(all_to_alls, "_TABLE", size),
+        patch.object(all_to_alls, "_EXPANDED", size),
     ):
-        found = Demand.lines(machine, *columns, 3.0)
+        found = Demand.of(machine, Traffic.lines(*columns, 3.0))
         check(machine, found, in_lines(entries, 3.0), limit)
         check(machine, found.reversed(), in_lines(entries, 3.0), limit)
 
@@ -102,7 +104,7 @@ def test_sums_multiples_and_reversal(data, machine, factor, limit):
     one, two = data.draw(messages(machine)), data.draw(messages(machine))
     rows = sorted(data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=5)))
     found = listed_demand(machine, one) + factor * listed_demand(machine, two)
-    found = found + factor * Demand.complete(machine, np.array(rows), 1, 2.0)
+    found = found + factor * Demand.of(machine, Traffic.everyone(np.array(rows), 1, 2.0))
     sent = one + [(a, b, factor * amount) for a, b, amount in two]
     sent += every_pair(rows, [1] * len(rows), 2.0 * factor)
     check(machine, found, sent, limit)
@@ -113,7 +115,9 @@ def test_sums_multiples_and_reversal(data, machine, factor, limit):
 def test_folded(data, machine):
     sent = data.draw(messages(machine))
     rows = sorted(data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=5)))
-    found = listed_demand(machine, sent) + Demand.complete(machine, np.array(rows), 1, 2.0)
+    found = listed_demand(machine, sent) + Demand.of(
+        machine, Traffic.everyone(np.array(rows), 1, 2.0)
+    )
     label = np.arange(found.routers) % 3
     table = np.zeros((found.routers, 3))
     sent = [*sent, *every_pair(rows, [1] * len(rows), 2.0)]
@@ -126,15 +130,17 @@ def test_folded(data, machine):
 
 def test_a_line_given_twice_counts_as_one_entry():
     machine = parse_spec("torus:4,nodes=1")
-    twice = Demand.lines(machine, np.array([7, 7, 7]), np.array([1, 0, 1]), 1, 1.0)
-    once = Demand.lines(machine, np.array([7, 7]), np.array([0, 1]), np.array([1, 2]), 1.0)
+    twice = Demand.of(machine, Traffic.lines(np.array([7, 7, 7]), np.array([1, 0, 1]), 1, 1.0))
+    once = Demand.of(
+        machine, Traffic.lines(np.array([7, 7]), np.array([0, 1]), np.array([1, 2]), 1.0)
+    )
     assert twice.out.tolist() == once.out.tolist() == [2.0, 2.0, 0.0, 0.0]
 
 
 def test_lines_that_are_alike_are_kept_once():
     machine = parse_spec("torus:4,nodes=1")
     line = np.repeat(np.arange(3), 2)
-    found = Demand.lines(machine, line, np.array([0, 1, 2, 3, 0, 1]), 1, 1.0)
+    found = Demand.of(machine, Traffic.lines(line, np.array([0, 1, 2, 3, 0, 1]), 1, 1.0))
     assert len(found.within) == 2
     assert found.table().tolist() == [[0, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
 
@@ -143,13 +149,13 @@ def test_a_node_without_a_router_is_named():
     machine = parse_spec("torus:4,nodes=1")
     machine.router[2] = -1
     with pytest.raises(NidmapError, match="nid00002 is attached to no router"):
-        Demand.complete(machine, np.arange(4), 1, 1.0)
-    assert Demand.complete(machine, np.array([0, 1, 3]), 1, 1.0).total == 6
+        Demand.of(machine, Traffic.everyone(np.arange(4), 1, 1.0))
+    assert Demand.of(machine, Traffic.everyone(np.array([0, 1, 3]), 1, 1.0)).total == 6
 
 
 def test_demands_of_other_machines_are_refused():
     one, two = parse_spec("torus:4"), parse_spec("torus:5")
-    a, b = (Demand.complete(m, np.arange(3), 1, 1.0) for m in (one, two))
+    a, b = (Demand.of(m, Traffic.everyone(np.arange(3), 1, 1.0)) for m in (one, two))
     with pytest.raises(UsageError, match="two different machines"):
         a + b
     with pytest.raises(UsageError, match="another machine"):
@@ -159,6 +165,9 @@ def test_demands_of_other_machines_are_refused():
 def test_no_nodes_send_nothing():
     machine = parse_spec("torus:4")
     none = np.zeros(0, dtype=np.int64)
-    for found in (Demand.complete(machine, none, 1, 1.0), Demand.pairs(machine, none, none, 1.0)):
+    for found in (
+        Demand.of(machine, Traffic.everyone(none, 1, 1.0)),
+        Demand.of(machine, Traffic.of(none, none, 1.0)),
+    ):
         assert found.total == 0
         assert list(found.blocks()) == []

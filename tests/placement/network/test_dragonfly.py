@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement import all_to_alls
 from placement.errors import NidmapError, UsageError
 from placement.network import (
     Demand,
@@ -16,12 +17,12 @@ from placement.network import (
     group_ways,
     groups,
     hops,
-    lines,
     loads,
     shortest_paths,
 )
 from placement.specs import parse_spec
 from placement.topologies import router_coords
+from placement.traffic import Traffic
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,
@@ -43,8 +44,8 @@ NARROW = (
     (crossings, "_NUMBERS", 1),
     (shortest_paths, "_TABLE", 1),
     (group_ways, "_PAIRS", 1),
-    (lines, "_TABLE", 1),
-    (lines, "_EXPANDED", 1),
+    (all_to_alls, "_TABLE", 1),
+    (all_to_alls, "_EXPANDED", 1),
     (group_ways, "FEW_LINES", 0),
 )
 
@@ -53,7 +54,7 @@ NARROW = (
 def narrow(small=True, dear=100):
     """Let everything go in small pieces; short lines are expanded the more, the smaller `dear`."""
     with ExitStack() as stack:
-        for module, name, value in (*(NARROW if small else ()), (lines, "_DEAR", dear)):
+        for module, name, value in (*(NARROW if small else ()), (all_to_alls, "_DEAR", dear)):
             stack.enter_context(patch.object(module, name, value))
         yield
 
@@ -81,7 +82,12 @@ def test_loads_of_all_to_alls(data, machine, routing):
     rows = data.draw(st.permutations(sorted(some)))
     ranks = data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
     sent = every_pair(rows, ranks, 2.5)
-    check(machine, Demand.complete(machine, np.array(rows), np.array(ranks), 2.5), sent, routing)
+    check(
+        machine,
+        Demand.of(machine, Traffic.everyone(np.array(rows), np.array(ranks), 2.5)),
+        sent,
+        routing,
+    )
 
 
 @given(st.data(), machines, routing_names, st.booleans(), st.sampled_from([0, 10**6]))
@@ -91,7 +97,7 @@ def test_loads_of_lines_and_messages(data, machine, routing, small, dear):
     sent = in_lines(entries, 3.0) + data.draw(messages(machine))
     columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
     pairs = sent[len(in_lines(entries, 3.0)) :]
-    demand = Demand.lines(machine, *columns, 3.0) + listed_demand(machine, pairs)
+    demand = Demand.of(machine, Traffic.lines(*columns, 3.0)) + listed_demand(machine, pairs)
     with narrow(small, dear):
         check(machine, demand, sent, routing)
 
@@ -149,7 +155,9 @@ def test_linear_in_bytes(data, machine, routing, factor):
 def test_a_pair_with_two_parallel_links_counts_them_both():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1,global=1")
     machine = wired(machine, [(0, 1, 0, 1), (2, 3, 0, 1), (0, 2, 2, 2), (1, 3, 2, 1)])
-    found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 12.0), "minimal")
+    found = loads(
+        machine, Demand.of(machine, Traffic.of(np.array([0]), np.array([3]), 12.0)), "minimal"
+    )
     by_name = dict(zip(found.channels.names().tolist(), found.load.tolist(), strict=True))
     assert by_name["g0c0b0->g1c0b0 blue"] == 8.0
     assert by_name["g0c0b1->g1c0b1 blue"] == 4.0
@@ -158,13 +166,16 @@ def test_a_pair_with_two_parallel_links_counts_them_both():
 def test_missing_direct_links_are_said():
     machine = parse_spec("dragonfly:groups=3,chassis=1,blades=1,nodes=1,global=1")
     chain = wired(machine, [(0, 1, 2, 1), (1, 2, 2, 1)])
-    found = loads(chain, Demand.pairs(chain, np.array([0]), np.array([2]), 1.0), "minimal")
+    found = loads(chain, Demand.of(chain, Traffic.of(np.array([0]), np.array([2]), 1.0)), "minimal")
     assert found.load.tolist() == [1.0, 1.0, 0.0, 0.0]
     assert found.notes == (
         "1 of 3 pairs of groups have no link of their own: between them traffic takes the "
         "fewest global hops, and of these paths all the shortest",
     )
-    assert loads(machine, Demand.pairs(machine, np.array([0]), np.array([2]), 1.0)).notes == ()
+    assert (
+        loads(machine, Demand.of(machine, Traffic.of(np.array([0]), np.array([2]), 1.0))).notes
+        == ()
+    )
 
 
 def test_unknown_routings_name_those_that_apply():
@@ -182,7 +193,7 @@ def test_unknown_routings_name_those_that_apply():
     ],
 )
 def test_a_routing_that_is_gone_names_the_one_to_use(specification, old, instead):
-    with pytest.raises(UsageError, match=f"no routing {old} any more.*use --routing {instead}"):
+    with pytest.raises(UsageError, match=f"no routing {old} any more.*use routing={instead}"):
         channels(parse_spec(specification), old)
 
 
@@ -194,7 +205,7 @@ def test_groups_too_large_for_tables_are_refused():
 
 def test_more_groups_than_a_byte_counts():
     machine = parse_spec("dragonfly:groups=140,chassis=1,blades=1,nodes=1,global=1")
-    every = Demand.complete(machine, np.arange(140), 1, 1.0)
+    every = Demand.of(machine, Traffic.everyone(np.arange(140), 1, 1.0))
     for routing in ("minimal", "single"):
         assert set(loads(machine, every, routing).load.tolist()) == {1.0}
         assert hops(machine, np.array([0]), np.array([139]), routing).tolist() == [[0, 0, 1]]

@@ -13,6 +13,7 @@ from placement.network.adaptive import divide
 from placement.network.bounds import bound_demand
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords, router_names
+from placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import Reference, listed_demand, wired
@@ -85,7 +86,7 @@ def test_leaves_of_two_groups_win_by_third_groups():
     """What a group sends to another crosses two links, or over thirds all that it has."""
     machine = parse_spec("dragonfly+:groups=6,leaves=3,spines=2,nodes=4,global-bw=10,local-bw=99")
     rows = np.flatnonzero(machine.coords[:, 0] == 0)
-    demand = Demand.pairs(machine, rows, rows + 12, 1e9)
+    demand = Demand.of(machine, Traffic.of(rows, rows + 12, 1e9))
     found = divide(machine, demand)
     minimal = loads(machine, demand, "minimal").load
     assert largest(machine, minimal) == pytest.approx(12 / 2 / 10)
@@ -96,7 +97,7 @@ def test_leaves_of_two_groups_win_by_third_groups():
 
 def test_inside_a_group_every_routing_takes_all_spines():
     machine = spec_of(4, 3, 2, 2, 2)
-    inside = Demand.complete(machine, np.arange(6), 1, 1e9)
+    inside = Demand.of(machine, Traffic.everyone(np.arange(6), 1, 1e9))
     minimal = loads(machine, inside, "minimal").load
     for routing in ("valiant", "adaptive"):
         assert loads(machine, inside, routing).load.tolist() == pytest.approx(minimal.tolist())
@@ -133,7 +134,7 @@ def test_where_a_leaf_lacks_a_spine_another_leaf_leads_there():
     whole = spec_of(3, 2, 2, 1, 2)
     machine = wired(whole, rows_of(whole)[1:], links(whole).kinds)
     assert routings(machine) == ("minimal", "single", "valiant", "adaptive")
-    demand = Demand.pairs(machine, np.array([0]), np.array([2]), 8.0)
+    demand = Demand.of(machine, Traffic.of(np.array([0]), np.array([2]), 8.0))
     load = loads(machine, demand)
     used = {str(n): x for n, x in zip(load.channels.names(), load.load.tolist(), strict=True) if x}
     assert used["g0leaf0->g0spine1 local"] == 8.0

@@ -13,6 +13,7 @@ from placement.network import Demand, channels, hops, loads, next_channel, routi
 from placement.network import fattree as module
 from placement.specs import parse_spec
 from placement.topologies import links, router_names
+from placement.traffic import Traffic
 from tests.effort import examples
 
 from .walking import by_name, d_mod_k_loads, everyone, same, shortest_loads
@@ -41,7 +42,7 @@ def some_messages(machine, seed, most=60):
 def test_messages_put_on_every_link_what_climbing_port_by_port_does(tree, seed):
     machine, up = tree
     a, b, x = some_messages(machine, seed)
-    found = loads(machine, Demand.pairs(machine, a, b, x))
+    found = loads(machine, Demand.of(machine, Traffic.of(a, b, x)))
     walk = list(zip(a.tolist(), b.tolist(), x.tolist(), strict=True))
     wanted, out, into = d_mod_k_loads(machine, walk, up)
     assert by_name(machine, found.load) == wanted
@@ -64,7 +65,9 @@ def test_all_to_alls_put_on_every_link_what_climbing_port_by_port_does(tree, see
     rows = rng.permutation(len(machine))[: int(rng.integers(1, 12))]
     ranks = rng.integers(1, 5, len(rows))
     line = np.sort(rng.integers(0, 2, len(rows)))
-    demand = Demand.complete(machine, rows, ranks, 3.0) + Demand.lines(machine, line, rows, 1, 2.0)
+    demand = Demand.of(machine, Traffic.everyone(rows, ranks, 3.0)) + Demand.of(
+        machine, Traffic.lines(line, rows, 1, 2.0)
+    )
     walk = everyone(rows.tolist(), ranks.tolist(), 3.0)
     for one in (0, 1):
         own = rows[line == one].tolist()
@@ -96,12 +99,14 @@ def test_following_the_next_channels_gives_the_loads(tree, seed):
         ends = machine.router[[source], 0], machine.router[[target], 0]
         counted = hops(machine, *ends)[0]
         assert counted.tolist() == np.bincount(steps, minlength=len(counted)).tolist()
-    np.testing.assert_allclose(loads(machine, Demand.pairs(machine, a, b, x), "single").load, load)
+    np.testing.assert_allclose(
+        loads(machine, Demand.of(machine, Traffic.of(a, b, x)), "single").load, load
+    )
 
 
 def test_node_to_leaf_links_are_injection_and_ejection():
     machine = parse_spec("fattree:leaf=18,leaves=16,spines=9,bw=12.5")
-    found = loads(machine, Demand.complete(machine, np.arange(36), 1, 1e6))
+    found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(36), 1, 1e6)))
     classes = found.by_class()
     assert classes["injection"] == classes["ejection"] == pytest.approx(35e6 / 12.5e9)
     assert classes["up1"] == classes["down1"] == pytest.approx(18 * 2 * 1e6 / 12.5e9)
@@ -110,7 +115,7 @@ def test_node_to_leaf_links_are_injection_and_ejection():
 
 def test_a_node_with_two_parents_receives_over_one_of_its_ports():
     machine = parse_spec("fattree:down=4x3,up=2x3,bw=1")
-    found = loads(machine, Demand.complete(machine, np.arange(12), 1, 1e9))
+    found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(12), 1, 1e9)))
     assert found.by_class()["ejection"] == pytest.approx(11.0)
     assert found.by_class()["injection"] == pytest.approx(6.0)
 
@@ -136,7 +141,9 @@ def listed(machine, *gone, up=None):
 
 def test_listed_cables_of_a_whole_two_level_tree_are_routed_the_same():
     machine = parse_spec("fattree:leaf=4,leaves=3,spines=2,links=2")
-    demand = [Demand.complete(m, np.arange(9), 1, 1.0) for m in (machine, listed(machine))]
+    demand = [
+        Demand.of(m, Traffic.everyone(np.arange(9), 1, 1.0)) for m in (machine, listed(machine))
+    ]
     assert routings(listed(machine))[0] == "d-mod-k"
     one, two = loads(machine, demand[0]), loads(listed(machine), demand[1])
     np.testing.assert_array_equal(one.load, two.load)
@@ -151,7 +158,9 @@ def test_an_irregular_tree_splits_equally_over_all_shortest_paths(spec, data):
     machine = listed(whole, (int(wired.a[row]), int(wired.b[row])))
     assert routings(machine) == ("shortest", "single")
     a, b, x = some_messages(machine, data.draw(st.integers(0, 2**32 - 1)))
-    demand = Demand.pairs(machine, a, b, x) + Demand.complete(machine, np.arange(5), 2, 1.0)
+    demand = Demand.of(machine, Traffic.of(a, b, x)) + Demand.of(
+        machine, Traffic.everyone(np.arange(5), 2, 1.0)
+    )
     traffic = {}
     walk = [*zip(a.tolist(), b.tolist(), x.tolist(), strict=True), *everyone(range(5), [2] * 5, 1)]
     for s, t, amount in walk:
@@ -174,7 +183,7 @@ def test_single_on_an_irregular_tree_follows_its_table():
             load[row] += amount
             at = int(found.target[row])
         assert at == machine.router[target, 0]
-    demand = Demand.pairs(machine, a, b, x)
+    demand = Demand.of(machine, Traffic.of(a, b, x))
     np.testing.assert_allclose(loads(machine, demand, "single").load, load)
     far = hops(machine, np.array([0, 0]), np.array([0, 5]))
     assert far.sum(axis=1).tolist() == [0.0, 4.0]
@@ -182,9 +191,9 @@ def test_single_on_an_irregular_tree_follows_its_table():
 
 def test_a_leaf_without_cables_is_an_error_that_names_it():
     machine = listed(parse_spec("fattree:leaf=2,leaves=3,spines=1"), (2, 3))
-    near = Demand.pairs(machine, np.array([0]), np.array([2]), 1.0)
+    near = Demand.of(machine, Traffic.of(np.array([0]), np.array([2]), 1.0))
     assert loads(machine, near).load.sum() == 2.0
-    far = Demand.pairs(machine, np.array([0]), np.array([5]), 1.0)
+    far = Demand.of(machine, Traffic.of(np.array([0]), np.array([5]), 1.0))
     with pytest.raises(NidmapError, match="no path joins leaf0 and leaf2"):
         loads(machine, far)
 
@@ -192,20 +201,20 @@ def test_a_leaf_without_cables_is_an_error_that_names_it():
 def test_another_routing_is_refused_with_those_that_apply():
     machine = parse_spec("fattree:leaf=2,leaves=2,spines=2")
     with pytest.raises(UsageError, match="there are d-mod-k, single"):
-        loads(machine, Demand.complete(machine, np.arange(4), 1, 1.0), "minimal")
+        loads(machine, Demand.of(machine, Traffic.everyone(np.arange(4), 1, 1.0)), "minimal")
 
 
 def test_a_million_messages_are_a_few_counts():
     machine = parse_spec("fattree:down=18x18x12,up=1x9x9")
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, len(machine), (2, 10**6))
-    found = loads(machine, Demand.pairs(machine, a, b, 1.0))
+    found = loads(machine, Demand.of(machine, Traffic.of(a, b, 1.0)))
     up2 = found.load[found.channels.kind == found.channels.kinds.index("up2")]
     assert up2.sum() == (a // 324 != b // 324).sum()
 
 
 def test_levels_of_one_switch_are_no_trouble():
     machine = parse_spec("fattree:leaf=4,leaves=1,spines=1")
-    found = loads(machine, Demand.complete(machine, np.arange(4), 1, 1.0))
+    found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(4), 1, 1.0)))
     assert not found.load.any()
     assert module.notes(machine) == ()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from placement.network import Demand, few_pairs, loads
 from placement.network.group_ways import group_ways_of
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.small_dragonflies import (
     Reference,
@@ -38,7 +39,7 @@ def test_as_by_tables(data):
 def test_which_demands_are_few():
     machine = parse_spec("dragonfly:groups=9,chassis=6,blades=16,nodes=4")
     ways = group_ways_of(machine)
-    step = Demand.pairs(machine, np.arange(0, 99), np.arange(1000, 1099), 1.0)
-    everyone = Demand.complete(machine, np.arange(99), 1, 1.0)
+    step = Demand.of(machine, Traffic.of(np.arange(0, 99), np.arange(1000, 1099), 1.0))
+    everyone = Demand.of(machine, Traffic.everyone(np.arange(99), 1, 1.0))
     assert few_pairs.loads(ways, step) is not None
     assert few_pairs.loads(ways, everyone) is None

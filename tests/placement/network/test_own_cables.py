@@ -10,7 +10,9 @@ from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
 from placement.network.routes import walk
 from placement.network.tree import forest_of
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from placement.traffic import Traffic
+from rankmap.predict import Job, Predictor
 
 SIZES = (4, 2, 4, 3)
 CONF = (
@@ -33,7 +35,7 @@ AMOUNTS = st.lists(st.integers(0, 3), min_size=169, max_size=169)
 
 def demand_of(machine, table):
     a, b = np.nonzero(table)
-    return Demand.pairs(machine, a, b, table[a, b].astype(float))
+    return Demand.of(machine, Traffic.of(a, b, table[a, b].astype(float)))
 
 
 def busiest_own(table):
@@ -58,7 +60,7 @@ def test_an_all_to_all_is_the_sum_of_its_pairs(machine, rows, ranks):
     table = np.zeros((13, 13))
     table[np.ix_(rows, rows)] = ranks * ranks
     table[np.arange(13), np.arange(13)] = 0
-    every = loads(machine, Demand.complete(machine, np.array(rows), ranks, 1.0)).load
+    every = loads(machine, Demand.of(machine, Traffic.everyone(np.array(rows), ranks, 1.0))).load
     assert np.allclose(every, loads(machine, demand_of(machine, table)).load)
 
 
@@ -79,5 +81,7 @@ def test_walks_and_prices_know_the_cables(machine, amounts):
     ("rows", "us"), [([0, 1, 2, 3], 8 / 3.6), ([0, 1, 4, 5], 40), ([0, 4, 6, 10], 40)]
 )
 def test_bytes_out_of_a_block_take_their_nodes_own_bandwidth(machine, rows, us):
-    ring = Predictor(machine, "ring", 1, 8e6, latency=0, process=float("inf"))
+    ring = Predictor(
+        with_figures(machine, latency=0, process=float("inf")), Job("ring", 1, 8e6, algorithm="")
+    )
     assert ring.time(np.array(rows)) == pytest.approx(us * 1e-6)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 
 #: Costs follow minimal ways where routers leave them.
 PATHS = {"slingshot": "minimal"}
@@ -45,7 +46,7 @@ def test_bills_add_up_to_priced_loads(spec, seed):
     price = rng.random(len(channels(machine))) * (rng.random(len(channels(machine))) < 0.3)
     bill = path_costs(machine, price)(a, b)
     load = loads(
-        machine, Demand.pairs(machine, a, b, size), PATHS.get(machine.topology.fabric, "")
+        machine, Demand.of(machine, Traffic.of(a, b, size)), PATHS.get(machine.topology.fabric, "")
     ).load
     apart = a != b
     assert (size * bill)[apart].sum() == pytest.approx((price * load).sum(), rel=1e-9, abs=1e-12)

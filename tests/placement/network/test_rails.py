@@ -15,6 +15,7 @@ from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, next_channel
 from placement.network.connected import connected_nodes
 from placement.network.rails import rails_of
+from placement.traffic import Traffic
 from tests.placement.readers.fabric_shapes import Fabric, ports_text
 
 from .walking import by_name, everyone, same, shortest_loads
@@ -84,7 +85,9 @@ def test_bytes_go_by_the_rails_that_both_nodes_have(tmp_path_factory, lost, seed
     ranks = rng.integers(1, 4, len(rows))
     a, b = rng.choice(rows, (2, 10))
     x = rng.integers(1, 100, 10).astype(float)
-    demand = Demand.pairs(machine, a, b, x) + Demand.complete(machine, rows, ranks, 2.0)
+    demand = Demand.of(machine, Traffic.of(a, b, x)) + Demand.of(
+        machine, Traffic.everyone(rows, ranks, 2.0)
+    )
     listed = [m for m in zip(a, b, x, strict=True) if m[0] != m[1]]
     sent = [*listed, *everyone(rows.tolist(), ranks.tolist(), 2.0)]
     wanted = shortest_loads(machine, on_routers(machine, sent), climb=True)
@@ -113,9 +116,9 @@ def test_single_follows_its_table_on_each_rail(tmp_path_factory, lost):
                 load[row] += amount / len(pairs)
                 at = int(found.target[row])
             assert at == home
-    demand = Demand.complete(machine, rows, 2, 3.0)
+    demand = Demand.of(machine, Traffic.everyone(rows, 2, 3.0))
     np.testing.assert_allclose(loads(machine, demand, "single").load, load)
-    listed = Demand.pairs(machine, *np.array([m[:2] for m in sent]).T, sent[0][2])
+    listed = Demand.of(machine, Traffic.of(*np.array([m[:2] for m in sent]).T, sent[0][2]))
     np.testing.assert_allclose(loads(machine, listed, "single").load, load)
 
 
@@ -138,15 +141,17 @@ def test_nodes_without_a_rail_in_common_have_no_path(tmp_path):
     machine = two_rails(tmp_path, {(0, 0), (5, 1)})
     far = np.array([0, 5])
     for make in (
-        lambda: Demand.complete(machine, np.arange(HOSTS), 1, 1.0),
-        lambda: Demand.pairs(machine, far, far[::-1], 1.0),
+        lambda: Demand.of(machine, Traffic.everyone(np.arange(HOSTS), 1, 1.0)),
+        lambda: Demand.of(machine, Traffic.of(far, far[::-1], 1.0)),
     ):
         with pytest.raises(NidmapError, match=r"no path joins rail\d leaf\d and rail\d leaf\d"):
             make()
     free, note = connected_nodes(machine, machine.free)
     assert (len(machine) - free.sum(), note.count("left out")) == (1, 1)
     assert connected_nodes(machine, machine.free, np.array([5]))[0][far].tolist() == [False, True]
-    apart = Demand.lines(machine, np.array([0, 0, 1, 1]), np.array([0, 1, 5, 1]), 1, 1.0)
+    apart = Demand.of(
+        machine, Traffic.lines(np.array([0, 0, 1, 1]), np.array([0, 1, 5, 1]), 1, 1.0)
+    )
     assert apart.total == 4
 
 
@@ -171,9 +176,9 @@ def test_adapters_of_a_rail_share_what_the_node_with_fewer_can_take(tmp_path):
     file = tmp_path / "rails.ports"
     file.write_text(ports_text(Fabric(tuple(adapters), tuple(switches), tuple(cables))))
     machine = load_machine(str(file))
-    demand = Demand.pairs(machine, np.array([0]), np.array([1]), 8.0)
+    demand = Demand.of(machine, Traffic.of(np.array([0]), np.array([1]), 8.0))
     assert demand.amount.tolist() == [4.0, 4.0]  # not 6 and 2, of which one adapter has 6
-    table = Demand.complete(machine, np.arange(2), 1, 8.0).table()
+    table = Demand.of(machine, Traffic.everyone(np.arange(2), 1, 8.0)).table()
     assert np.sort(table[table > 0]).tolist() == [4.0] * 4
 
 

@@ -11,6 +11,7 @@ from placement.errors import UsageError
 from placement.network import Demand, loads, routings
 from placement.network.routes import walk
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from tests.effort import examples
 
 SPECS = [
@@ -38,7 +39,7 @@ def test_walks_are_loads_of_single_bytes(spec, routing, seed):
     rows = np.random.default_rng(seed).permutation(len(machine))[:6]
     a, b, amount = rows[:3], rows[3:], np.array([1.0, 2.0, 4.0])
     message, channel = walk(machine, a, b, routing or routings(machine)[0])
-    wanted = loads(machine, Demand.pairs(machine, a, b, amount), routing).load
+    wanted = loads(machine, Demand.of(machine, Traffic.of(a, b, amount)), routing).load
     walked = np.bincount(channel, amount[message], minlength=len(wanted))
     assert walked == pytest.approx(wanted, abs=1e-12)
 

@@ -19,6 +19,7 @@ from placement.network import (
     single,
 )
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,
@@ -98,7 +99,9 @@ def test_loads_of_all_to_alls(data, machine, part):
     sent = every_pair(rows, [2] * len(rows), 3.0)
     if Reference(machine).connected(sent):
         with patch.multiple(single, _WHOLE=part, _PART=part):
-            found = loads(machine, Demand.complete(machine, np.array(rows), 2, 3.0), "single")
+            found = loads(
+                machine, Demand.of(machine, Traffic.everyone(np.array(rows), 2, 3.0)), "single"
+            )
         assert found.load == pytest.approx(walked_loads(machine, sent), rel=1e-12)
 
 
@@ -121,7 +124,7 @@ def test_hops_are_those_of_shortest_paths(data, machine, part):
 
 def test_ties_spread_the_load():
     machine = parse_spec("dragonfly:groups=2,chassis=6,blades=16,nodes=1,global=96")
-    every = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    every = Demand.of(machine, Traffic.everyone(np.arange(len(machine)), 1, 1.0))
     found, best = (loads(machine, every, routing) for routing in ("single", "minimal"))
     blue = found.channels.kind == found.channels.kinds.index("blue")
     assert found.load[blue].max() <= 1.6 * best.load[blue].max()
@@ -144,7 +147,9 @@ def test_parallel_links_of_groups_are_one_with_the_bandwidth_of_all():
     for cables in (1, 3):
         spec = "dragonfly:groups=2,chassis=1,blades=1,nodes=2,blue=1"
         machine = parse_spec(f"{spec},global={cables}")
-        found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 6e9), "single")
+        found = loads(
+            machine, Demand.of(machine, Traffic.of(np.array([0]), np.array([3]), 6e9)), "single"
+        )
         busy = np.flatnonzero(found.load)
         assert found.load[busy].tolist() == [6e9] * len(busy)
         assert found.channels.count[busy].tolist() == [cables] * len(busy)
@@ -154,6 +159,8 @@ def test_parallel_links_of_groups_are_one_with_the_bandwidth_of_all():
 
 def test_a_message_takes_one_of_several_cables_of_switches():
     machine = parse_spec("fattree:leaf=2,leaves=2,spines=1,bw=1,links=3")
-    found = loads(machine, Demand.pairs(machine, np.array([0, 0]), np.array([2, 3]), 6e9), "single")
+    found = loads(
+        machine, Demand.of(machine, Traffic.of(np.array([0, 0]), np.array([2, 3]), 6e9)), "single"
+    )
     assert sorted(found.load.tolist())[-4:] == [6e9] * 4
     assert found.by_class()["up1"] == pytest.approx(6.0)

@@ -14,6 +14,7 @@ from placement.network import torus as module
 from placement.network.torus_grid import grid_of
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
+from placement.traffic import Traffic
 from tests.effort import examples
 
 from .walking import by_name, everyone, same, torus_loads, torus_path
@@ -36,7 +37,7 @@ def messages(draw):
 
 def pairs(machine, found):
     a, b, x = (np.array(column) for column in zip(*found, strict=True))
-    return Demand.pairs(machine, a, b, x.astype(float))
+    return Demand.of(machine, Traffic.of(a, b, x.astype(float)))
 
 
 @given(messages())
@@ -54,7 +55,7 @@ def test_all_to_alls_put_on_every_channel_what_walking_them_does(machine, data):
     rows = data.draw(st.lists(st.integers(0, len(machine) - 1), max_size=20, unique=True))
     ranks = data.draw(st.lists(st.integers(1, 5), min_size=len(rows), max_size=len(rows)))
     if rows:
-        demand = Demand.complete(machine, np.array(rows), np.array(ranks), 3.0)
+        demand = Demand.of(machine, Traffic.everyone(np.array(rows), np.array(ranks), 3.0))
         walk = everyone(rows, ranks, 3.0)
         assert by_name(machine, loads(machine, demand).load) == torus_loads(machine, walk)
 
@@ -66,7 +67,9 @@ def test_lines_narrow_and_wide_add_up(machine, seed):
     size = min(len(machine), 30)
     wide = rng.permutation(len(machine))[:size]
     line = np.sort(rng.integers(0, 3, size))
-    demand = Demand.lines(machine, line, wide, 2, 1.0) + Demand.complete(machine, wide, 1, 5.0)
+    demand = Demand.of(machine, Traffic.lines(line, wide, 2, 1.0)) + Demand.of(
+        machine, Traffic.everyone(wide, 1, 5.0)
+    )
     walked = everyone(wide, np.ones(size), 5.0)
     for one in range(3):
         own = wide[line == one]
@@ -76,7 +79,7 @@ def test_lines_narrow_and_wide_add_up(machine, seed):
 
 def test_ties_go_to_plus_and_an_extent_of_two_has_two_links():
     machine = parse_spec("torus:4x2")
-    demand = Demand.pairs(machine, np.array([2, 0, 4]), np.array([0, 4, 0]), 1.0)
+    demand = Demand.of(machine, Traffic.of(np.array([2, 0, 4]), np.array([0, 4, 0]), 1.0))
     found = channels(machine)
     load = loads(machine, demand).load
     ends = zip(found.source[load > 0], found.target[load > 0], strict=True)
@@ -145,7 +148,7 @@ def test_a_list_of_all_links_is_the_rule():
 
 def test_a_missing_link_is_gone_round_and_said():
     machine = cut(parse_spec("torus:5x3"), (0, 1))
-    demand = Demand.pairs(machine, np.array([0, 4]), np.array([1, 3]), 1.0)
+    demand = Demand.of(machine, Traffic.of(np.array([0, 4]), np.array([1, 3]), 1.0))
     found = channels(machine)
     load = loads(machine, demand).load
     used = {
@@ -166,9 +169,9 @@ def test_an_all_to_all_over_a_missing_link_is_the_sum_of_its_pairs(seed):
     machine = cut(whole, (int(wired.a[row]), int(wired.b[row])))
     two = int(wired.kind[row]) == 2  # the two links of an extent of 2: no other way
     rows = rng.permutation(24)[: 24 if two else 20]
-    together = Demand.complete(machine, rows, 1, 2.0)
+    together = Demand.of(machine, Traffic.everyone(rows, 1, 2.0))
     a, b = (x.ravel() for x in np.meshgrid(rows, rows))
-    one_by_one = Demand.pairs(machine, a, b, 2.0)
+    one_by_one = Demand.of(machine, Traffic.of(a, b, 2.0))
     np.testing.assert_allclose(loads(machine, together).load, loads(machine, one_by_one).load)
 
 
@@ -184,7 +187,7 @@ def shortest_paths(machine, here, there):
 
 def test_a_ring_cut_twice_is_left_for_all_shortest_paths():
     machine = cut(parse_spec("torus:5x3"), (0, 1), (2, 3))
-    found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([2]), 12.0))
+    found = loads(machine, Demand.of(machine, Traffic.of(np.array([0]), np.array([2]), 12.0)))
     wanted = np.zeros(len(found.load))
     paths = shortest_paths(machine, 0, 2)
     for path in paths:
@@ -193,7 +196,7 @@ def test_a_ring_cut_twice_is_left_for_all_shortest_paths():
     assert "where both ways are cut all shortest paths" in found.notes[0]
     far = hops(machine, np.array([0]), np.array([2]))
     assert far.sum() == pytest.approx(len(paths[0]))
-    near = Demand.pairs(machine, np.array([0, 7]), np.array([4, 9]), 1.0)
+    near = Demand.of(machine, Traffic.of(np.array([0, 7]), np.array([4, 9]), 1.0))
     assert loads(machine, near).load.sum() == 1 + 2
 
 
@@ -203,10 +206,10 @@ def test_a_router_without_links_stops_nobody_else():
     gone = [(int(a), int(b)) for a, b in zip(wired.a, wired.b, strict=True) if 5 in (a, b)]
     machine = cut(whole, *gone)
     rows = np.setdiff1d(np.arange(48), [5])
-    together = Demand.complete(machine, rows, 1, 2.0)
+    together = Demand.of(machine, Traffic.everyone(rows, 1, 2.0))
     a, b = (x.ravel() for x in np.meshgrid(rows, rows))
     found = loads(machine, together)
-    one_by_one = loads(machine, Demand.pairs(machine, a, b, 2.0))
+    one_by_one = loads(machine, Demand.of(machine, Traffic.of(a, b, 2.0)))
     np.testing.assert_allclose(found.load, one_by_one.load)
     assert found.load.sum() == pytest.approx(2 * hops(machine, a, b).sum())
     table, entered = next_channel(machine), channels(machine).target
@@ -216,7 +219,7 @@ def test_a_router_without_links_stops_nobody_else():
             at, steps = int(entered[table[at, there]]), steps + 1
         assert steps == hops(machine, np.array([here]), np.array([there])).sum()
     with pytest.raises(NidmapError, match="no path joins x1y1z0"):
-        loads(machine, Demand.pairs(machine, np.array([5]), np.array([0]), 1.0))
+        loads(machine, Demand.of(machine, Traffic.of(np.array([5]), np.array([0]), 1.0)))
 
 
 @given(tori())
@@ -241,7 +244,7 @@ def test_following_the_next_channels_is_the_walk(machine):
 
 def test_single_is_dimension_order():
     machine = parse_spec("torus:4x3")
-    demand = Demand.complete(machine, np.arange(12), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(12), 1, 1.0))
     one, two = (loads(machine, demand, r) for r in ("single", "dimension-order"))
     np.testing.assert_array_equal(one.load, two.load)
 
@@ -249,7 +252,7 @@ def test_single_is_dimension_order():
 def test_a_whole_machine_is_a_few_arrays():
     machine = load_machine("bluewaters")
     rows = np.flatnonzero(machine.compute)
-    found = loads(machine, Demand.complete(machine, rows, 32, 1.0))
+    found = loads(machine, Demand.of(machine, Traffic.everyone(rows, 32, 1.0)))
     far = hops(machine, machine.router[rows[:50], 0], machine.router[rows[-50:], 0])
     assert far.max() <= 12
     weights = np.bincount(machine.router[rows, 0], minlength=24**3) * 32.0

@@ -12,6 +12,7 @@ from placement.load import load_machine
 from placement.machine import Links
 from placement.network import Demand, channels, hops, loads, next_channel, routings
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 
 from .walking import by_name, everyone, same, shortest_loads
 
@@ -44,7 +45,9 @@ def test_every_link_carries_what_walking_does(levels, seed):
     a, b = rng.integers(0, len(machine), (2, 20))
     x = rng.integers(1, 100, 20).astype(float)
     rows = rng.permutation(len(machine))[:7]
-    demand = Demand.pairs(machine, a, b, x) + Demand.complete(machine, rows, 2, 1.0)
+    demand = Demand.of(machine, Traffic.of(a, b, x)) + Demand.of(
+        machine, Traffic.everyone(rows, 2, 1.0)
+    )
     walk = [*zip(a, b, x, strict=True), *everyone(rows, [2] * len(rows), 1.0)]
     wanted = shortest_loads(machine, by_router(machine, walk), climb=True)
     same(by_name(machine, loads(machine, demand).load), wanted)
@@ -61,7 +64,7 @@ def uneven(tmp_path):
 def test_an_uneven_tree(tmp_path):
     machine = uneven(tmp_path)
     assert routings(machine) == ("single",)
-    demand = Demand.complete(machine, np.arange(9), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(9), 1, 1.0))
     walk = everyone(range(9), [1] * 9, 1.0)
     wanted = shortest_loads(machine, by_router(machine, walk), climb=True)
     found = by_name(machine, loads(machine, demand).load)
@@ -87,9 +90,11 @@ def test_the_next_channels_lead_there(tmp_path):
 def test_trees_that_nothing_joins_are_taken_as_joined_above_and_it_is_said(tmp_path):
     leaves = {"a": "n[0-1]", "b": "n[2-3]", "c": "n[4-5]", "d": "n[6-7]"}
     machine = topology_conf(tmp_path, {"s": "a,b", "t": "c,d"}, leaves)
-    found = loads(machine, Demand.complete(machine, np.arange(8), 1, 1.0))
+    found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(8), 1, 1.0)))
     assert set(found.load.tolist()) == {12.0}
-    assert found.notes == ("nothing listed joins the 2 top switches: no limit is known above them",)
+    assert found.notes == (
+        "nothing listed joins the 2 top switches: no bandwidth is known above them",
+    )
     two = hops(machine, machine.router[[0, 0], 0], machine.router[[7, 2], 0])
     assert two.tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
@@ -99,11 +104,11 @@ def test_cabled_switches_that_nothing_joins_are_an_error(tmp_path):
     cabled = replace(machine, topology=replace(machine.topology, fabric="infiniband"), _cache={})
     if channels(cabled).source.size:
         pytest.skip("the reader gave it a root")
-    near = Demand.complete(cabled, np.arange(2), 1, 1.0)
+    near = Demand.of(cabled, Traffic.everyone(np.arange(2), 1, 1.0))
     assert not loads(cabled, near).load.any()
     for far in (
-        Demand.complete(cabled, np.arange(4), 1, 1.0),
-        Demand.pairs(cabled, np.array([0]), np.array([3]), 1.0),
+        Demand.of(cabled, Traffic.everyone(np.arange(4), 1, 1.0)),
+        Demand.of(cabled, Traffic.of(np.array([0]), np.array([3]), 1.0)),
     ):
         with pytest.raises(NidmapError, match="no path joins"):
             loads(cabled, far)
@@ -122,7 +127,7 @@ def ring_of_switches():
 def test_switches_that_make_no_tree_split_over_all_shortest_paths():
     machine = ring_of_switches()
     assert routings(machine) == ("shortest", "single")
-    demand = Demand.complete(machine, np.arange(8), 1, 3.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(8), 1, 3.0))
     found = loads(machine, demand)
     walk = everyone(range(8), [1] * 8, 3.0)
     wanted = shortest_loads(machine, by_router(machine, walk), climb=False)
@@ -142,13 +147,13 @@ def test_single_there_follows_its_table():
                 load[row] += 3.0
                 at = int(found.target[row])
             assert at == machine.router[b, 0]
-    demand = Demand.complete(machine, np.arange(8), 1, 3.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(8), 1, 3.0))
     np.testing.assert_allclose(loads(machine, demand, "single").load, load)
 
 
 def test_classes_have_bandwidths():
     machine = parse_spec("tree:4x2x2,bw=10:20:40")
-    found = loads(machine, Demand.complete(machine, np.arange(16), 1, 1e9)).by_class()
+    found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(16), 1, 1e9))).by_class()
     assert found == {
         "injection": 1.5,
         "ejection": 1.5,

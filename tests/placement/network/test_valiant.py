@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from placement.errors import NidmapError
 from placement.network import Demand, channels, hops, loads
 from placement.specs import parse_spec
+from placement.traffic import Traffic
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
@@ -61,7 +62,7 @@ def test_several_nics_equal_enumeration(data):
 def test_all_to_all_equals_enumeration(rule):
     machine = parse_spec(spec(5, 2, 3, 1, rule, 2))
     rows = list(range(0, len(machine), 2))
-    demand = Demand.complete(machine, np.array(rows), 2, 3.0)
+    demand = Demand.of(machine, Traffic.everyone(np.array(rows), 2, 3.0))
     thirds = Thirds(Reference(machine))
     wanted = thirds.loads(every_pair(rows, [2] * len(rows), 3.0), thirds.valiant)
     np.testing.assert_allclose(loads(machine, demand, "valiant").load, wanted, rtol=1e-9)
@@ -88,7 +89,7 @@ def test_hops_equal_enumeration(data):
 
 def test_two_groups_are_minimal_and_say_so():
     machine = parse_spec(spec(2, 2, 3, 2, "consecutive", 3))
-    demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(len(machine)), 1, 1.0))
     valiant = loads(machine, demand, "valiant")
     np.testing.assert_allclose(valiant.load, loads(machine, demand, "minimal").load)
     assert any("fewer than three groups" in note for note in valiant.notes)
@@ -96,7 +97,7 @@ def test_two_groups_are_minimal_and_say_so():
 
 def test_pairs_inside_a_group_stay_there():
     machine = parse_spec(spec(4, 2, 3, 1, "consecutive", 3))
-    found = loads(machine, Demand.complete(machine, np.arange(6), 1, 1.0), "valiant")
+    found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(6), 1, 1.0)), "valiant")
     blue = found.channels.kind == found.channels.kinds.index("blue")
     assert found.load.sum() > 0
     assert not found.load[blue].any()
@@ -104,7 +105,7 @@ def test_pairs_inside_a_group_stay_there():
 
 def test_global_links_carry_twice_what_minimal_does():
     machine = parse_spec(spec(5, 2, 3, 2, "consecutive", 4))
-    demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    demand = Demand.of(machine, Traffic.everyone(np.arange(len(machine)), 1, 1.0))
     blue = channels(machine).kind == channels(machine).kinds.index("blue")
     ways = [loads(machine, demand, routing).load[blue].sum() for routing in ("minimal", "valiant")]
     assert ways[1] == pytest.approx(2 * ways[0])
@@ -119,6 +120,6 @@ def test_relabelled_groups_have_the_same_loads(order):
     router = machine.router[:, 0]
     to = {int(r): i for i, r in enumerate(turned.router[:, 0])}
     moved = [np.array([to[int(rank[router[x]])] for x in ends]) for ends in (a, b)]
-    here = loads(machine, Demand.pairs(machine, a, b, 7.0), "valiant")
-    there = loads(turned, Demand.pairs(turned, *moved, 7.0), "valiant")
+    here = loads(machine, Demand.of(machine, Traffic.of(a, b, 7.0)), "valiant")
+    there = loads(turned, Demand.of(turned, Traffic.of(*moved, 7.0)), "valiant")
     np.testing.assert_allclose(np.sort(here.load), np.sort(there.load), atol=1e-9)

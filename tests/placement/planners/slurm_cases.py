@@ -26,7 +26,6 @@ class Case:
     must: list[int]
     weight: list[int]
     cpus: list[int]
-    contiguous: bool
 
     def request(self, rows, **changes):
         """Return it as a request to a machine whose row `rows[i]` is Slurm's node i."""
@@ -39,7 +38,6 @@ class Case:
             free=free,
             include=rows[np.array(self.must, dtype=np.int64)],
             weights=weights,
-            contiguous=self.contiguous,
         )
         return replace(request, **changes)
 
@@ -51,14 +49,11 @@ def random_case(rng: random.Random, n: int, *, equal_cpus: bool = True, must: bo
     count = rng.randint(1, len(free))
     if rng.random() < 0.5:
         count = rng.randint(1, min(12, len(free)))
-    contiguous = rng.random() < 0.25
     required = []
     if must and rng.random() < 0.4:
         required = sorted(rng.sample(free, rng.randint(1, min(rng.choice([1, 3, 20]), count))))
-        if contiguous:
-            required = [r for r in required if r < required[0] + 4]
     cpus = [1] * n if equal_cpus else [rng.choice([2, 4, 8]) for _ in range(n)]
-    return Case(n, free, count, required, random_weights(rng, n), cpus, contiguous)
+    return Case(n, free, count, required, random_weights(rng, n), cpus)
 
 
 def random_weights(rng: random.Random, n: int) -> list[int]:

@@ -25,7 +25,7 @@ class Run:
         return sum(cpus[n] for n in self.nodes)
 
 
-def make_runs(n, free, must, weight, contiguous):
+def make_runs(n, free, must, weight):
     """Cut the node table into runs, with the quirks of required nodes at a border."""
     runs = [Run()]
     for node in range(n):
@@ -37,7 +37,7 @@ def make_runs(n, free, must, weight, contiguous):
             else:
                 here.required, here.weight = -1, None
             continue
-        if not contiguous and here.weight is not None and weight[node] != here.weight:
+        if here.weight is not None and weight[node] != here.weight:
             if here.nodes:
                 here.end = node - 1
                 runs.append(Run(weight=0))  # Slurm leaves 0 there, not "none yet"
@@ -56,7 +56,7 @@ def make_runs(n, free, must, weight, contiguous):
     return [r for r in runs if r.nodes]
 
 
-def beats(run, best, cpus, left, contiguous):
+def beats(run, best, cpus, left):
     """Tell whether `run` replaces the best run so far."""
     if best is None or (best.required < 0 <= run.required) or run.weight < best.weight:
         return True
@@ -67,24 +67,20 @@ def beats(run, best, cpus, left, contiguous):
             return True
         if not enough and size > best_size:
             return True
-    return contiguous and enough and not best_enough
+    return False
 
 
-def consecutive(n, free, count, must=(), weight=None, cpus=None, contiguous=False):
-    """topology/none, and --contiguous under every topology."""
+def consecutive(n, free, count, must=(), weight=None, cpus=None):
+    """topology/none."""
     weight = weight or [1] * n
     cpus = cpus or [1] * n
     must = set(must)
-    if contiguous and must:
-        must = set(range(min(must), max(must) + 1))  # Slurm requires all in between, too
-        if not must <= set(free) or len(must) > count:
-            return None
     chosen = set(must)
     left = count - len(must)
-    runs = make_runs(n, set(free), must, weight, contiguous)
+    runs = make_runs(n, set(free), must, weight)
     while left > 0:
-        best = best_run(runs, cpus, left, contiguous, bool(must))
-        if best is None or (contiguous and len(best.nodes) < left):
+        best = best_run(runs, cpus, left)
+        if best is None:
             return None
         taken = order_in(best, left, cpus)[:left]
         chosen |= set(taken)
@@ -93,16 +89,12 @@ def consecutive(n, free, count, must=(), weight=None, cpus=None, contiguous=Fals
     return sorted(chosen)
 
 
-def best_run(runs, cpus, left, contiguous, required):
+def best_run(runs, cpus, left):
     """Walk over the runs and return the one that Slurm takes."""
     best = None
-    for place, run in enumerate(runs):
-        if contiguous and required and run.required < 0:
-            continue
-        if beats(run, best, cpus, left, contiguous):
+    for run in runs:
+        if beats(run, best, cpus, left):
             best = run
-        if contiguous and required and any(r.required >= 0 for r in runs[place + 1 :]):
-            return None
     return best
 
 

@@ -6,8 +6,10 @@ import pytest
 import nidmap
 from placement.commands import run
 from placement.errors import PlanError
+from placement.options import with_figures
 from placement.planners import find
 from placement.request import Baseline, Request
+from rankmap.predict import Job
 
 CONF = "".join(f"BlockName=b{b} Nodes=n[{8 * b:02}-{8 * b + 7:02}]\n" for b in range(8))
 CONF += "BlockSizes=8,16,32\n"
@@ -36,7 +38,7 @@ def test_auto_pins_what_slurm_starts(conf, count, pattern, seed):
     machine = nidmap.load_machine(conf)
     free = np.random.default_rng(seed).random(len(machine)) < 0.85
     free[16:32] = True  # 16 nodes start in a whole block of 16 alone
-    found = nidmap.plan(machine, count, pattern=pattern, bytes=8e6, candidates=free, deadline=0.2)
+    found = nidmap.plan(machine, count, job=Job(pattern, bytes=8e6), candidates=free, deadline=0.2)
     assert starts(machine, found.rows)
     assert not found.facts["waits"]
     gain = found.facts["predicted"]["gain"]
@@ -47,15 +49,15 @@ def test_without_room_in_one_block_the_answer_is_no(conf):
     machine = nidmap.load_machine(conf)
     free = np.arange(64) % 8 < 6
     with pytest.raises(PlanError, match="starts 16 nodes inside one block alone, and none"):
-        nidmap.plan(machine, 16, pattern="ring", candidates=free)
-    assert nidmap.plan(machine, 12, pattern="ring", candidates=free, deadline=0.1).rows.size == 12
-    assert nidmap.plan(machine, 16, pattern="ring", candidates=free, segment=4).rows.size == 16
+        nidmap.plan(machine, 16, job=Job("ring"), candidates=free)
+    assert nidmap.plan(machine, 12, job=Job("ring"), candidates=free, deadline=0.1).rows.size == 12
+    assert nidmap.plan(machine, 16, job=Job("ring"), candidates=free, segment=4).rows.size == 16
 
 
 def test_bytes_out_of_a_block_are_in_the_time_and_in_its_range(conf):
     machine = nidmap.load_machine(conf)
     two_of_each = machine.names[np.arange(64) % 8 < 2].tolist()
-    found = nidmap.predict(machine, two_of_each, "ring", bytes=8e6, latency=0)
+    found = nidmap.predict(with_figures(machine, latency=0), two_of_each, Job("ring", bytes=8e6))
     assert found.time_s == pytest.approx(8e6 / 200e9)
     assert found.between.low >= 8e6 / 200e9 * (1 - 1e-9)
 

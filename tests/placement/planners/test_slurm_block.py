@@ -205,7 +205,6 @@ def chosen(machine, case, rows, segment):
 
 def random_job(rng, n):
     case = cases.random_case(rng, n)
-    case.contiguous = False
     segment = rng.choice([None, None, 1, 2, 3, 4, 6])
     if segment and case.count > segment and rng.random() < 0.9:
         case.count -= case.count % segment

@@ -24,9 +24,9 @@ def expected(strategy, case, parent, leaf_of):
     tree = reference.Tree.of(parent, leaf_of)
 
     def choose(free):
-        if strategy == "slurm-none" or case.contiguous:
+        if strategy == "slurm-none":
             return reference.consecutive(
-                case.n, free, case.count, case.must, case.weight, case.cpus, case.contiguous
+                case.n, free, case.count, case.must, case.weight, case.cpus
             )
         rule = reference.tree_choice if strategy == "slurm-tree" else reference.dragonfly_choice
         return rule(tree, case.n, free, case.count, case.must, case.weight)
@@ -85,15 +85,6 @@ def test_too_few_nodes_say_how_many_are_missing(strategy):
     free[:3] = True
     with pytest.raises(PlanError, match="4 nodes wanted, 3 free: 1 missing"):
         find(strategy)(parse_spec("tree:4x4x4"), Request(count=4, free=free))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_no_run_for_a_contiguous_job(strategy):
-    free = np.ones(64, dtype=bool)
-    free[::4] = False
-    request = Request(count=4, free=free, contiguous=True)
-    with pytest.raises(PlanError, match="Slurm would let the job wait: 48 nodes are free, 4 want"):
-        find(strategy)(parse_spec("tree:4x4x4"), request)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

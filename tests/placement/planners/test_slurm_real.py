@@ -1,7 +1,7 @@
 """Slurm's choices against a real slurmctld: what it allocates on random occupancies.
 
 Holes are drained nodes and nodes of running jobs; nodes have weights, some
-jobs require nodes, some are --contiguous. Each cluster gets one random
+jobs require nodes. Each cluster gets one random
 topology.conf and CASES jobs; CLUSTERS clusters a plugin make more than 200
 occupancies each.
 """
@@ -21,8 +21,8 @@ from tests.real_slurm import needs_slurm, real_slurm
 CLUSTERS = 4
 CASES = 42
 
-#: The plugins, and --contiguous jobs, of which the other rows have some as well.
-PLUGINS = ("none", "tree", "dragonfly", "contiguous")
+#: The plugins.
+PLUGINS = ("none", "tree", "dragonfly")
 
 
 class Cluster:
@@ -66,8 +66,6 @@ class Cluster:
         ]
         if case.must:
             command += ["-w", ",".join(self.names[i] for i in case.must)]
-        if case.contiguous:
-            command.append("--contiguous")
         done = self.slurm.run(command, check=False)
         granted = re.search(r"Granted job allocation (\d+)", done.stderr)
         if not granted:
@@ -80,7 +78,7 @@ class Cluster:
 
 
 def chosen(machine, plugin, case, rows):
-    strategy = "slurm-none" if plugin == "contiguous" else f"slurm-{plugin}"
+    strategy = f"slurm-{plugin}"
     try:
         found = find(strategy)(machine, case.request(rows))
     except PlanError:
@@ -91,7 +89,7 @@ def chosen(machine, plugin, case, rows):
 @needs_slurm
 @pytest.mark.parametrize(
     ("plugin", "cluster"),
-    [(p, c) for p in PLUGINS for c in range(CLUSTERS if p != "contiguous" else 2)],
+    [(p, c) for p in PLUGINS for c in range(CLUSTERS)],
 )
 def test_choice_equals_what_slurmctld_allocates(plugin, cluster):
     rng = random.Random(f"{plugin}{cluster}")
@@ -106,7 +104,7 @@ def test_choice_equals_what_slurmctld_allocates(plugin, cluster):
     with real_slurm(
         names,
         real=0,
-        plugin="none" if plugin == "contiguous" else plugin,
+        plugin=plugin,
         topology_conf=cases.topology_conf(parent, leaf_of, names),
         cores=dict(zip(names, cpus, strict=True)),
     ) as slurm:
@@ -116,7 +114,6 @@ def test_choice_equals_what_slurmctld_allocates(plugin, cluster):
             case = cases.random_case(rng, n)
             weight = case.weight if turn % 3 == 0 else weight
             case.weight = weight
-            case.contiguous |= plugin == "contiguous"
             real_cluster.occupy(case, rng)
             real = real_cluster.allocate(case)
             ours = chosen(machine, plugin, case, rows)
@@ -126,7 +123,7 @@ def test_choice_equals_what_slurmctld_allocates(plugin, cluster):
 
 
 @needs_slurm
-@pytest.mark.parametrize("plugin", PLUGINS[:3])
+@pytest.mark.parametrize("plugin", PLUGINS)
 def test_test_only_says_what_is_allocated_where_weights_are_equal(plugin):
     rng = random.Random(plugin)
     names = [f"n{i}" for i in range(48)]
@@ -136,7 +133,7 @@ def test_test_only_says_what_is_allocated_where_weights_are_equal(plugin):
         real_cluster = Cluster(slurm, names, leaf_of)
         for _ in range(10):
             case = cases.random_case(rng, 48, must=False)
-            case.weight, case.contiguous = [1] * 48, False
+            case.weight = [1] * 48
             real_cluster.occupy(case, rng)
             command = ["sbatch", "--test-only", f"-N{case.count}", "--exclusive", "--wrap=true"]
             said = slurm.run(command).stderr

@@ -6,7 +6,9 @@ import pytest
 
 import nidmap
 from placement.commands import run
+from placement.dumps.assemble import assemble
 from placement.errors import UsageError
+from placement.readers import read_text
 from placement.scheduler.baseline import baseline_of, live_baseline
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -62,6 +64,14 @@ def test_a_topology_conf_is_the_tree_plugins(tmp_path):
         "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=c Switches=a,b\n"
     )
     assert baseline_of(nidmap.load_machine(str(conf))).strategy == "slurm-tree"
+
+
+def test_the_topology_that_slurm_has_for_a_partition_counts_before_its_setting():
+    """As Slurm 26.05 with a topology.yaml: the setting says flat, the partition has blocks."""
+    text = "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\n"
+    machine = assemble([read_text(text, "scontrol show topology")])
+    config = {"SLURM_VERSION": "26.05.5", "TopologyPlugin": "topology/flat"}
+    assert baseline_of(machine, config=config).strategy == "slurm-block"
 
 
 TREE = """SwitchName=a Nodes=nid[00000-00003]

@@ -14,7 +14,7 @@ from placement.network.model import injection_bandwidth
 from placement.site import load_configuration, load_site
 from placement.sites.overlay import Overlay
 from placement.topologies import links
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.constants import constants
 from rankmap.predict.gain import Placed, time_range
 
@@ -104,7 +104,7 @@ def test_synthetic_machines_take_figures(write):
 
 
 def unknowns(machine, pattern, ppn, **stated):
-    asked = Predictor(machine, pattern, ppn, 1e6, **stated)
+    asked = Predictor(machine, Job(pattern, ppn, 1e6, **stated))
     return {one.name for one in time_range(asked, Placed(np.arange(12))).unknowns}
 
 
@@ -129,7 +129,7 @@ def test_a_gap_between_steps_lengthens_all_but_the_first(write):
     for gap in (0.5, 4.0):
         figures = f"[sending]\ngap_us = {{ value = {gap}, {MEASURED} }}\n"
         machine = load_machine("torus:4x4,bw=1", write(figures))
-        asked = Predictor(machine, "alltoall", 1, 8, algorithm="ring")
+        asked = Predictor(machine, Job("alltoall", 1, 8, algorithm="ring"))
         times.append(asked.time(np.arange(4)))
     hops = 105e-9 * np.mean([1, 2, 1])
     assert times[1] - times[0] == pytest.approx(2 * (4e-6 - 1.5e-6 - hops), rel=0.05)

@@ -116,16 +116,6 @@ def test_an_unknown_site_is_refused(nidmap):
     assert err.count("\n") == 1
 
 
-def test_output_goes_to_a_file(nidmap, tmp_path):
-    path = tmp_path / "sites.json"
-    code, out, _ = nidmap("site", "list", "--json", "-o", str(path))
-    assert (code, out) == (0, "")
-    assert json.loads(path.read_text())
-    code, _, err = nidmap("site", "show", "tara", "-o", str(tmp_path / "no" / "such"))
-    assert code == 5
-    assert err.count("\n") == 1
-
-
 def test_the_list_needs_no_dump_readers_and_no_slurm():
     probe = (
         "import sys; from placement.site import load_site; load_site('shaheen2').records();"

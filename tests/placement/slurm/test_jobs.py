@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.accounting.record import JobRecord
 from placement.errors import LaunchError, NidmapError
-from placement.slurm.jobs import RunningJob, _job, jobs_in, running_jobs
+from placement.slurm.jobs import _job, jobs_in, running_jobs
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -89,7 +90,7 @@ def test_json_that_is_none_falls_back(fake):
     for text in ("", "[]", '{"jobs": 7}', '{"jobs": [7]}', "[" * 200_000, '{"jobs": [{"job'):
         assert jobs_in(text) is None
     fake('[ "$1" = --json ] && echo "[[[" || echo "7|n[1-2]"', "squeue")
-    assert running_jobs() == (RunningJob("7", running_jobs()[0].nodes),)
+    assert running_jobs() == (JobRecord("7", running_jobs()[0].nodes),)
 
 
 @pytest.mark.parametrize(

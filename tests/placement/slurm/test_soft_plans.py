@@ -11,7 +11,7 @@ from placement.commands import run
 from placement.nodelist import NodeList
 from placement.slurm import command
 from placement.specs import parse_spec
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import HANGS
 
@@ -72,7 +72,7 @@ def excluded(text):
 @pytest.mark.parametrize("drained", [0, 10, 25])
 def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, count, drained):
     script = tmp_path / "job.sh"
-    seconds = Predictor(parse_spec(MACHINE), "alltoall", 1, 1e6).time
+    seconds = Predictor(parse_spec(MACHINE), Job("alltoall", 1, 1e6, algorithm="")).time
     for more in (SENT, ["--strategy", "compact"]):
         slurm.free()
         slurm.drain(random.Random(drained).sample(NAMES, drained))

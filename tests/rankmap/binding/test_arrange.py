@@ -64,7 +64,7 @@ def measured_cost(order, pattern):
     local = order.slots - order.on.first[order.node]
     total = 0.0
     for block in pattern.edges():
-        for a, b, weight in zip(*map(np.ndarray.tolist, block), strict=True):
+        for a, b, weight in zip(*map(np.ndarray.tolist, block.columns[:3]), strict=True):
             if order.node[a] == order.node[b]:
                 count = int(order.on.counts[order.node[a]])
                 costs = costs_between(places_on(NODE, count), NODE)

@@ -97,10 +97,10 @@ def test_sorted_and_given_differ_exactly_for_unsorted_lists():
 
 
 #: Formats that say the node of each rank, not the place in it.
-NODE_ONLY = ("slurm", "seq", "hydra", "intel", "torchrun")
+NODE_ONLY = ("slurm", "seq", "hydra", "intel", "torchrun", "deepspeed")
 
 
-@pytest.mark.parametrize("form", sorted(set(names()) - {"torchrun"}))
+@pytest.mark.parametrize("form", sorted(set(names()) - {"torchrun", "deepspeed"}))
 @pytest.mark.parametrize("launcher_order", ["sorted", "given"])
 @settings(deadline=None)
 @given(orders())
@@ -239,7 +239,7 @@ def test_what_a_file_is_called_may_say_its_format():
 
 
 def test_an_unknown_format_or_launcher_order_names_those_there_are():
-    with pytest.raises(UsageError, match="no format 'scotch'; there are hydra, intel, json"):
+    with pytest.raises(UsageError, match="no format 'scotch'; there are deepspeed, hydra, intel"):
         emit(MADE, "scotch")
     with pytest.raises(UsageError, match="no launcher order 'random'; there are sorted and given"):
         emit(MADE, "mpich", "random")

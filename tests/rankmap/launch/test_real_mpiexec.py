@@ -99,7 +99,8 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
     words = [*words, "--host", hosts] if hosts else words
     nodes = "nid[00009,00003,00007]"
     command = [
-        sys.executable, "-m", "nidmap", "run", "--nodes", nodes, "--ppn", ppn, "--grid", grid,
+        sys.executable, "-m", "nidmap", "run", "--nodes", nodes, "--ppn", ppn, "--pattern",
+        f"stencil:{grid}",
         "--strategy", "hilbert", "--strict", "--patience", "60", *verify, "--",
         "mpiexec", *words, "-n", "6",
         *where(name),
@@ -118,7 +119,8 @@ def test_run_binds_every_rank_to_its_core(mpi, tmp_path):
     hosts = ["--host", "nid00003:2,nid00007:2"] if name == "openmpi" else []
     command = [
         sys.executable, "-m", "nidmap", "run", "-m", "torus:4x4", "-m", "node.xml",
-        "--nodes", "nid[00003,00007]", "--ppn", "2", "--grid", "2x2", "--strategy", "hilbert",
+        "--nodes", "nid[00003,00007]", "--ppn", "2", "--pattern",
+        "stencil:2x2", "--strategy", "hilbert",
         "--bind", "--strict", "--patience", "60", "--", "mpiexec", *words, *hosts, "-n", "4",
         *where(name),
     ]  # fmt: skip
@@ -135,7 +137,8 @@ def test_options_of_the_users_own_reach_the_launcher(mpi, tmp_path):
     own = ["--oversubscribe", "--mca", "btl_base_verbose", "0", "--tag-output"]
     command = [
         sys.executable, "-m", "nidmap", "run", "--nodes", "nid[00009,00003,00007]", "--ppn", "2",
-        "--grid", "2x3", "--strategy", "hilbert", "--strict", "--patience", "60", "--dry-run",
+        "--pattern",
+        "stencil:2x3", "--strategy", "hilbert", "--strict", "--patience", "60", "--dry-run",
         "--", "mpiexec", *words, *hosts, *own, "-n", "6", "./app",
     ]  # fmt: skip
     done = subprocess.run(
@@ -173,7 +176,7 @@ def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):
     (tmp_path / "hosts").write_text(text)
     option = {"mpich": "-f", "intel": "-machinefile", "openmpi": "--hostfile"}[name]
     command = [
-        sys.executable, "-m", "nidmap", "run", "--grid", "2x2", "--strategy", "morton",
+        sys.executable, "-m", "nidmap", "run", "--pattern", "stencil:2x2", "--strategy", "morton",
         "--strict", "--patience", "60",
         "--", "mpiexec", *words, option, "hosts", "-n", "4", *where(name),
     ]  # fmt: skip

@@ -55,7 +55,7 @@ exec /usr/bin/srun "$@"
 """
 
 #: What ends the line on an order where nobody says what machine this is.
-UNKNOWN = "; what it wins is not known: no machine is named\n"
+UNKNOWN = "; what it wins is not known: nidmaptest states no bandwidths\n"
 
 
 def in_job(slurm, script, *options):
@@ -105,7 +105,7 @@ def test_what_plan_wrote_is_launched_from_every_format(slurm):
     files = "plan.json", "MPICH_RANK_ORDER", "plan.hosts"
     place = slurm.folder / "planned"
     place.mkdir()
-    job = "-m tree:50x2,bw=1 --grid 4x4"
+    job = "-m tree:50x2,bw=1 --pattern stencil:4x4"
     plan = f"{NIDMAP} plan {job} -N 4 --ppn 4 --from {','.join(NODES)} --deadline 1"
     slurm.run(["sh", "-c", f"cd {place} && {plan} --order-out made.json"], env={"PYTHONPATH": ROOT})
     made = json.loads((place / "made.json").read_text())
@@ -132,7 +132,8 @@ def test_a_slurm_without_a_default_pmi_is_remarked_once(slurm):
 @needs_slurm
 def test_run_takes_nodes_and_ranks_a_node_as_given(slurm):
     script = (
-        f"{NIDMAP} run --nodes 'nid[00045,00003,00020]' --ppn 2,1,3 --grid 2x3 --strategy hilbert"
+        f"{NIDMAP} run --nodes 'nid[00045,00003,00020]' --ppn 2,1,3 "
+        "--pattern stencil:2x3 --strategy hilbert"
         f" -- srun -n 6 {WHERE}"
     )
     out, said = in_job(slurm, script)
@@ -145,7 +146,7 @@ def test_run_takes_nodes_and_ranks_a_node_as_given(slurm):
 @needs_slurm
 def test_a_dry_runs_command_line_works_when_pasted(slurm):
     script = (
-        f"line=$({NIDMAP} run --grid 4x4 --strategy hilbert --dry-run --order-dir ."
+        f"line=$({NIDMAP} run --pattern stencil:4x4 --strategy hilbert --dry-run --order-dir ."
         f" -- srun -n 16 {WHERE})"
         ' && eval "$line"'
     )
@@ -159,7 +160,8 @@ def test_a_dry_runs_command_line_works_when_pasted(slurm):
 def test_the_cray_way_puts_slots_on_the_sorted_nodes(slurm):
     """Slurm's part is real; the library's (method 3: slot s is rank file[s]) is done by hand."""
     script = (
-        f"{NIDMAP} run --mpi cray-mpich --nodes 'nid[00045,00003,00020,00012]' --grid 4x4"
+        f"{NIDMAP} run --mpi cray-mpich --nodes 'nid[00045,00003,00020,00012]' "
+        "--pattern stencil:4x4"
         " --strategy morton -- srun -n 16 sh -c '"
         'echo "$SLURM_PROCID $SLURMD_NODENAME $MPICH_RANK_REORDER_METHOD";'
         ' if [ $SLURM_PROCID = 0 ]; then sed "s/^/file /" "$MPICH_RANK_REORDER_FILE"; fi\''
@@ -241,7 +243,7 @@ def test_ranks_of_a_real_mpi_are_where_the_order_says(slurm):
         "print(c.rank, os.environ['SLURMD_NODENAME'], flush=True)"
     )
     script = (
-        f"{NIDMAP} run --grid 2x4 --strategy morton -- "
+        f"{NIDMAP} run --pattern stencil:2x4 --strategy morton -- "
         f"srun --mpi=pmi2 -n 8 {shlex.quote(sys.executable)} -c {shlex.quote(program)}"
     )
     out, _ = in_job(slurm, script, "--ntasks-per-node=2")
@@ -253,7 +255,8 @@ def test_ranks_of_a_real_mpi_are_where_the_order_says(slurm):
 @needs_slurm
 def test_verify_compares_the_ranks_with_the_plan(slurm):
     script = (
-        f"{NIDMAP} run --verify --patience 30 --grid 4x4 --strategy morton -- srun -n 16 {WHERE}"
+        f"{NIDMAP} run --verify --patience 30 "
+        f"--pattern stencil:4x4 --strategy morton -- srun -n 16 {WHERE}"
     )
     out, said = in_job(slurm, script, "--ntasks-per-node=4")
     expected = arrange(slots(named(3, 12, 20, 45), 4), "fft:4x4", "morton")
@@ -270,7 +273,7 @@ def test_verify_finds_ranks_that_are_elsewhere(slurm):
     folder.mkdir(exist_ok=True)
     (folder / "srun").write_text(DROPPING)
     (folder / "srun").chmod(0o755)
-    run = f"{NIDMAP} run --verify --patience 30 --grid 4x4 --strategy morton"
+    run = f"{NIDMAP} run --verify --patience 30 --pattern stencil:4x4 --strategy morton"
     script = f"PATH={folder}:$PATH; {run} -- srun -n 16 {WHERE}"
     out, said = in_job(slurm, script, "--ntasks-per-node=4")
     assert "of 16 ranks are not where the plan says, first rank" in said
@@ -314,7 +317,7 @@ def test_hydra_keeps_the_order_inside_slurm(slurm, ppn):
     mpiexec = os.path.join(os.path.dirname(sys.executable), "mpiexec")
     script = (
         f"{NIDMAP} run --strict --patience 60 --nodes 'nid[00045,00003,00020,00012]'"
-        f" --ppn {ppn} --grid 2x4 --strategy morton -- {mpiexec} -bind-to user:0 -n 8"
+        f" --ppn {ppn} --pattern stencil:2x4 --strategy morton -- {mpiexec} -bind-to user:0 -n 8"
         f" {shlex.quote(sys.executable)} -c {shlex.quote(program)}"
     )
     out, said = in_job(slurm, script, "--ntasks-per-node=3")

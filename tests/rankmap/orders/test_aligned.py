@@ -10,6 +10,7 @@ from placement.errors import UsageError
 from placement.specs import parse_spec
 from placement.topologies import links
 from rankmap.orders import arrange
+from rankmap.predict import Job
 from rankmap.slots import slots_of
 
 CUBE = "dragonfly:groups=18,chassis=6,blades=16,nodes=4,wiring=aligned"
@@ -76,7 +77,7 @@ def test_several_ranks_a_node_and_nodes_a_blade():
 
 def test_the_front_door_takes_it():
     machine = nidmap.load_machine(CUBE)
-    made = nidmap.order(machine, blades(machine, 12), 1, pattern="fft:18x12", strategy="aligned")
+    made = nidmap.order(machine, blades(machine, 12), Job("fft:18x12", 1), strategy="aligned")
     assert made.strategy == "aligned"
 
 

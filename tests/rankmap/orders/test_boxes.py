@@ -47,7 +47,7 @@ def brute(grid, periodic, weights, sizes, steps):
                     tuple(-(-e // b) for e, b in zip(grid, box, strict=True)),
                 )
                 for e in pattern.edges():
-                    total += step * e.weight[label[e.a] != label[e.b]].sum()
+                    total += step * e.bytes[label[e.source] != label[e.target]].sum()
             least = min(least, total)
     return least
 
@@ -192,7 +192,9 @@ def test_between_boxes_the_weight_is_that_between_their_cells(data):
     for pattern in (Stencil(grid, False, (), reach), Lines("fft", grid)):
         model = coarse(pattern, box)
         label = cells_in(grid, [box]).argsort() // math.prod(box)
-        true = sum(float(e.weight[label[e.a] != label[e.b]].sum()) for e in pattern.edges())
+        true = sum(
+            float(e.bytes[label[e.source] != label[e.target]].sum()) for e in pattern.edges()
+        )
         masks = np.arange(math.prod(model.grid)).reshape(model.grid)
         pairs = itertools.combinations(range(math.prod(model.grid)), 2)
         assert sum(model.cut(masks == a, masks == b) for a, b in pairs) == pytest.approx(true)
@@ -207,7 +209,7 @@ def test_what_stays_inside_a_box_is_counted_edge_by_edge(data):
         held = np.zeros(grid, dtype=bool)
         held[tuple(slice(0, side) for side in box)] = True
         held = held.ravel()
-        true = sum(float(e.weight[held[e.a] & held[e.b]].sum()) for e in pattern.edges())
+        true = sum(float(e.bytes[held[e.source] & held[e.target]].sum()) for e in pattern.edges())
         assert inside(pattern, np.array([box]))[0] == true
 
 

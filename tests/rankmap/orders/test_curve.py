@@ -66,7 +66,7 @@ def test_hilbert_takes_neighbouring_cells_one_after_the_other(dims):
 
 def cut(order, pattern):
     """Count the pattern's edges between different nodes."""
-    return sum(int((order.node[e.a] != order.node[e.b]).sum()) for e in pattern.edges())
+    return sum(int((order.node[e.source] != order.node[e.target]).sum()) for e in pattern.edges())
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_relax_takes_another_shape():
     made = arrange(on, "stencil:5x6x8", "hierarchical:relax")
     boxes = np.stack(np.unravel_index(made.ranks.reshape(10, 24), (5, 6, 8)))
     assert ((np.ptp(boxes, axis=2) + 1).prod(axis=0) == 24).all()
-    with pytest.raises(UsageError, match="--relax"):
+    with pytest.raises(UsageError, match="hierarchical:relax"):
         arrange(slots(named(*range(6)), 4), "stencil:3x8", "hierarchical")
 
 

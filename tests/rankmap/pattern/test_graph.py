@@ -190,10 +190,10 @@ def test_a_file_makes_a_pattern(tmp_path):
     file.write_text("source,target,bytes\n0,1,5\n1,0,3\n2,2,9\n")
     graph = parse_pattern(f"graph:{file}").fit(4)
     matrix = parse_pattern(f"matrix:{file}").fit(4)
-    assert [(e.a.tolist(), e.b.tolist(), e.weight.tolist()) for e in graph.edges()] == [
+    assert [(e.source.tolist(), e.target.tolist(), e.bytes.tolist()) for e in graph.edges()] == [
         ([0], [1], [5.0])
     ]
-    assert next(matrix.edges()).weight.tolist() == [8.0]
+    assert next(matrix.edges()).bytes.tolist() == [8.0]
     assert "not symmetric (1 pairs differ)" in " ".join(matrix.notes)
     assert "ranks 3 to 3 are not in the file" in " ".join(matrix.notes)
     with pytest.raises(UsageError, match="names rank 2, but there are 2 slots"):

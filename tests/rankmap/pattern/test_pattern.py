@@ -18,7 +18,7 @@ from rankmap.pattern.structured import Lines, Ring, Stencil, points
 def edges_of(pattern, block=1 << 20):
     """Count every edge of a pattern, with its weight."""
     found = Counter()
-    for a, b, weight in pattern.edges(block):
+    for a, b, weight, _ in (edges.columns for edges in pattern.edges(block)):
         assert (a < b).all()
         assert a.dtype == b.dtype == np.int64
         for edge in zip(a.tolist(), b.tolist(), weight.tolist(), strict=True):
@@ -98,7 +98,7 @@ def test_ring_closes_with_one_edge_a_pair(ranks, expected):
 
 
 def test_the_stencil_of_the_papers_has_its_known_number_of_edges():
-    edges = sum(len(e.a) for e in parse_pattern("stencil:24x24x16").edges())
+    edges = sum(len(e.source) for e in parse_pattern("stencil:24x24x16").edges())
     assert edges == 23 * 24 * 16 + 24 * 23 * 16 + 24 * 24 * 15
 
 
@@ -106,7 +106,7 @@ def test_a_pattern_of_a_million_ranks_costs_nothing_until_its_edges_are_asked_fo
     pattern = parse_pattern("fft:1024x1024")
     assert pattern.ranks == 1 << 20
     first = next(iter(pattern.edges(block=1000)))
-    assert len(first.a) <= 1000
+    assert len(first.source) <= 1000
 
 
 @pytest.mark.parametrize(

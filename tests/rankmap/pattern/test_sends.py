@@ -5,8 +5,9 @@ import pytest
 
 import nidmap
 from placement.errors import ParseError, UsageError
+from placement.options import with_figures
 from rankmap.pattern import parse_pattern
-from rankmap.predict import predict
+from rankmap.predict import Job, predict
 from rankmap.predict.neighbours import directed_messages
 
 
@@ -46,10 +47,12 @@ def test_every_line_of_a_list_is_a_message(tmp_path):
     path.write_text("source,target,bytes\n0,1,100\n0,1,50\n2,0,7\n1,1,9\n")
     assert messages(f"sends:{path}", 4) == [(0, 1, 100.0), (0, 1, 50.0), (2, 0, 7.0)]
     machine = nidmap.load_machine("torus:4,bw=1")
-    found = predict(machine, "0-3", f"sends:{path}", bytes=1e6, latency=0)
+    found = predict(with_figures(machine, latency=0), "0-3", Job(f"sends:{path}", bytes=1e6))
     assert found.time_s == pytest.approx(0.15)
     assert found.asked["bytes"] == 1e6
-    posted = next(t for t in predict(machine, "0-3", f"sends:{path}").terms if t.name == "messages")
+    posted = next(
+        t for t in predict(machine, "0-3", Job(f"sends:{path}")).terms if t.name == "messages"
+    )
     assert "at most 2 posted by a rank" in posted.rests_on
 
 

@@ -99,8 +99,8 @@ def weights(job):
     """Return a dense matrix of the edges' weights."""
     found = np.zeros((job.ranks, job.ranks))
     for edges in job.edges(block=7):
-        assert (edges.a < edges.b).all()
-        np.add.at(found, (edges.a, edges.b), edges.weight)
+        assert (edges.source < edges.target).all()
+        np.add.at(found, (edges.source, edges.target), edges.bytes)
     return found
 
 

@@ -14,11 +14,12 @@ from placement.errors import UsageError
 from placement.network import loads
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
-from rankmap.predict import Predictor, predict
+from placement.options import with_figures
+from placement.traffic import Traffic
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.gain import Gains, Placed, time_range
-from rankmap.predict.phase import Job
-from rankmap.predict.summing import sum_messages
+from rankmap.predict.phase import Phase, Seating
 
 BURST = 17896.0
 MACHINES = {
@@ -78,16 +79,15 @@ def routes(machine, sends):
     return ways, np.concatenate([network.bandwidth, own, own])
 
 
-def job(machine, sends):
+def phase_of(machine, sends):
     a, b, bursts = np.array(sends).T
     rows = np.arange(len(machine))
-    sums = sum_messages(a, b, bursts * BURST, len(rows))
-    return Job(machine, rows, rows, np.ones(len(rows), dtype=np.int64)), sums
+    job = Seating(machine, rows, rows, np.ones(len(rows), dtype=np.int64))
+    return Phase("exchange", job, Traffic.of(a, b, bursts * BURST).by_pair(len(rows)))
 
 
 def loads_of(machine, sends):
-    one, sums = job(machine, sends)
-    return loads(machine, one.demand(sums), "single")
+    return loads(machine, phase_of(machine, sends).total, "single")
 
 
 def simulated(sends, ways, service, seed):
@@ -116,7 +116,7 @@ def test_it_says_what_bursts_served_in_order_take(case):
     ways, bandwidth = routes(machine, sends)
     service = BURST / bandwidth / 1e9
     took = median(simulated(sends, ways, service, seed) for seed in range(3))
-    sent = fill_links(*job(machine, sends), loads_of(machine, sends))
+    sent = fill_links(phase_of(machine, sends), loads_of(machine, sends))
     fluid = (sent.load / bandwidth[sent.link]).max() / 1e9
     assert fluid <= took * (1 + 1e-9)
     assert fluid + sent.queues(bandwidth, BURST).excess() == pytest.approx(took, rel=0.06)
@@ -164,37 +164,46 @@ def test_random_orders_of_one_link_cross_as_often_as_the_formula_says():
 def test_what_a_node_sends_one_way_does_not_queue():
     machine = MACHINES["torus"]
     sends = [(0, 1, 50)]
-    assert fill_links(*job(machine, sends), loads_of(machine, sends)).mixed.max() == 0
+    assert fill_links(phase_of(machine, sends), loads_of(machine, sends)).mixed.max() == 0
 
 
 def test_small_bursts_flow():
     fine = nidmap.load_machine("minicray:torus,burst=1")
     plain = nidmap.load_machine("torus:3x3x2,x=9.375,y=4.6875,z=9.375,injection=10.4")
     times = [
-        Predictor(one, "alltoall", 1, 1e6, latency=0).time(np.arange(12)) for one in (fine, plain)
+        Predictor(with_figures(one, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
+            np.arange(12)
+        )
+        for one in (fine, plain)
     ]
     assert times[0] == pytest.approx(times[1], rel=1e-3)
 
 
 def test_a_prediction_says_that_queues_bind():
-    found = predict(MACHINES["torus"], "0-11", "alltoall", bytes=1e5, latency=0, process=np.inf)
+    found = predict(
+        with_figures(MACHINES["torus"], latency=0, process=np.inf),
+        "0-11",
+        Job("alltoall", bytes=1e5),
+    )
     assert found.binds == found.phases[0].transfer == "queues"
     assert "queues bind" in found.sentence
     assert found.time_s > found.bottleneck.seconds
-    plain = predict(MACHINES["large"], "#0-11", "alltoall", bytes=1e5, latency=0)
+    plain = predict(with_figures(MACHINES["large"], latency=0), "#0-11", Job("alltoall", bytes=1e5))
     assert plain.binds == "link"
 
 
 def test_many_ways_of_a_packet_have_no_queues():
     machine = MACHINES["dragonfly"]
-    asked = Predictor(machine, "alltoall", 1, 1e5, latency=0)
+    asked = Predictor(with_figures(machine, latency=0), Job("alltoall", 1, 1e5, algorithm=""))
     assert not asked.queueing
-    assert Predictor(machine, "alltoall", 1, 1e5, "single", latency=0).queueing
+    assert Predictor(
+        with_figures(machine, routing="single", latency=0), Job("alltoall", 1, 1e5, algorithm="")
+    ).queueing
 
 
 def test_the_order_of_bursts_is_unknown():
-    stated = {"process": np.inf, "latency": 0}
-    asked = Predictor(MACHINES["torus"], "alltoall", 1, 1e5, algorithm="at-once", **stated)
+    stated = with_figures(MACHINES["torus"], process=np.inf, latency=0)
+    asked = Predictor(stated, Job("alltoall", 1, 1e5, algorithm="at-once"))
     found = time_range(asked, Placed(np.arange(12)))
     (one,) = found.unknowns
     assert one.name == "queues"

@@ -7,10 +7,11 @@ import pytest
 
 import nidmap
 from placement.errors import UsageError
+from placement.options import with_figures
 from rankmap.collectives import FAMILIES, algorithms_of, parts
 from rankmap.collectives.alltoall import choose
 from rankmap.pattern import parse_pattern
-from rankmap.predict import predict
+from rankmap.predict import Job, predict
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import traffic
 from rankmap.slots import slots_of
@@ -22,7 +23,9 @@ TORUS = nidmap.load_machine("torus:4x4x2,bw=1")
 
 def seconds(pattern, nodes, algorithm="library", ppn=1, machine=SWITCH):
     found = predict(
-        machine, f"0-{nodes - 1}", pattern, ppn=ppn, bytes=1e9, latency=0, algorithm=algorithm
+        with_figures(machine, latency=0),
+        f"0-{nodes - 1}",
+        Job(pattern, ppn=ppn, bytes=1e9, algorithm=algorithm),
     )
     return found.time_s
 
@@ -43,7 +46,7 @@ def test_times_are_the_textbook_s_where_only_the_nodes_links_bind(p):
 
 
 def test_a_barrier_takes_the_latency_of_its_rounds():
-    found = predict(SWITCH, "0-63", "barrier", ppn=1)
+    found = predict(SWITCH, "0-63", Job("barrier", ppn=1))
     latency = next(term.seconds for term in found.terms if term.name == "latency")
     assert latency == pytest.approx(6 * 1.2e-6)
     assert found.asked["bytes"] == 0
@@ -52,7 +55,9 @@ def test_a_barrier_takes_the_latency_of_its_rounds():
 
 def test_what_stays_inside_a_node_takes_its_memory():
     stated = predict(
-        SWITCH, "0-7", "allgather", ppn=4, bytes=1e6, latency=0, memory=0.1, algorithm="ring"
+        with_figures(SWITCH, latency=0, memory=0.1),
+        "0-7",
+        Job("allgather", ppn=4, bytes=1e6, algorithm="ring"),
     )
     # three of four neighbours on the ring are on the node: 31 steps of 3 MB at 0.1 GB/s
     assert stated.time_s == pytest.approx(31 * 3e6 / 1e8)
@@ -65,7 +70,10 @@ def test_bytes_between_nodes_are_those_of_the_messages(family):
     node = order // ppn
     for name in algorithms_of(family):
         found = predict(
-            TORUS, "0-14", family, ppn=ppn, bytes=1000.0, order=order, algorithm=name, latency=0
+            with_figures(TORUS, latency=0),
+            "0-14",
+            Job(family, ppn=ppn, bytes=1000.0, algorithm=name),
+            order=order,
         )
         sent = 0.0
         for part in parts(family, name, ranks, 0, 1000.0):
@@ -78,19 +86,19 @@ def test_bytes_between_nodes_are_those_of_the_messages(family):
 
 def test_the_usual_algorithm_is_taken_and_named():
     shaheen = nidmap.load_machine("shaheen2")
-    found = predict(shaheen, "#0-63", "bcast", ppn=1, bytes=1e6)
+    found = predict(shaheen, "#0-63", Job("bcast", ppn=1, bytes=1e6))
     assert "(scatter-ring)" in found.sentence
     assert found.document()["algorithm"] == "scatter-ring"
     assert [phase.name for phase in found.phases] == ["scatter", "ring"]
     assert "libraries usually take scatter-ring (--algorithm says another)" in found.notes
-    short = predict(shaheen, "#0-63", "bcast", ppn=1, bytes=1e3)
+    short = predict(shaheen, "#0-63", Job("bcast", ppn=1, bytes=1e3))
     assert short.document()["algorithm"] == "binomial"
-    own = predict(shaheen, "#0-63", "bcast", ppn=1, bytes=1e6, algorithm="binomial")
+    own = predict(shaheen, "#0-63", Job("bcast", ppn=1, bytes=1e6, algorithm="binomial"))
     assert "(binomial)" in own.sentence
 
 
 def test_the_other_algorithm_is_an_unknown():
-    found = predict(TORUS, "0-29", "bcast", ppn=1, bytes=1e6)
+    found = predict(TORUS, "0-29", Job("bcast", ppn=1, bytes=1e6))
     assert "algorithm" in [u.name for u in found.between.unknowns]
 
 
@@ -126,21 +134,23 @@ def test_rules_of_an_all_to_all(library, call, size, ranks, algorithm):
 )
 def test_what_cannot_be_is_refused(spec, algorithm, said):
     with pytest.raises(UsageError, match=said):
-        predict(TORUS, "0-29", spec, ppn=1, algorithm=algorithm)
+        predict(TORUS, "0-29", Job(spec, ppn=1, algorithm=algorithm))
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_j_counts_the_messages(family):
     on = slots_of(TORUS, "0-6", 3)
     pattern = parse_pattern(family).on(on)
-    weight = sum(edges.weight.sum() for edges in pattern.edges())
+    weight = sum(edges.bytes.sum() for edges in pattern.edges())
     found = traffic(pattern, on.node, job_distance(on))
     assert found.by_level.sum() == pytest.approx(weight)
     assert found.cost > 0
 
 
 def test_steps_beyond_what_there_is_time_for_are_sampled():
-    every = predict(TORUS, None, "allgather", ppn=40, bytes=1e3, algorithm="ring", latency=0)
+    every = predict(
+        with_figures(TORUS, latency=0), None, Job("allgather", ppn=40, bytes=1e3, algorithm="ring")
+    )
     assert not any("stand for all" in note for note in every.notes)
     assert every.phases[0].in_turn == 32 * 40 - 1
 
@@ -148,6 +158,10 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
 @pytest.mark.parametrize(("spec", "algorithm"), [("barrier", "doubling"), ("permutation", "")])
 def test_messages_without_bytes_queue_nowhere(spec, algorithm):
     machine = nidmap.load_machine("torus:4x4,bw=1,burst=17896")
-    found = predict(machine, None, spec, ppn=1, bytes=0, routing="single", algorithm=algorithm)
+    found = predict(
+        with_figures(machine, routing="single"),
+        None,
+        Job(spec, ppn=1, bytes=0, algorithm=algorithm),
+    )
     assert found.binds in ("latency", "messages")
     assert math.isfinite(found.between.high)

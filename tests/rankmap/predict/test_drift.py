@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import nidmap
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 from rankmap.predict.drift import EAGER, MOST_PACKETS, Course
 from rankmap.predict.gain import Gains, Placed
 from rankmap.predict.phase import Sends
@@ -108,7 +109,9 @@ def test_what_comes_before_is_taken_off():
     ],
 )  # fmt: skip
 def test_a_prediction_follows_ranks_and_is_no_shorter_than_the_busiest_link(pattern, algorithm):
-    one = Predictor(TORUS, pattern, 1, 5e4, "single", algorithm=algorithm, latency=0)
+    one = Predictor(
+        with_figures(TORUS, routing="single", latency=0), Job(pattern, 1, 5e4, algorithm=algorithm)
+    )
     rows = np.array([0, 1, 2, 3, 4, 5, 6, 17])
     found = one.predict(rows)
     assert found.time_s == one.time(rows)
@@ -121,7 +124,10 @@ def test_a_prediction_follows_ranks_and_is_no_shorter_than_the_busiest_link(patt
 def test_phases_that_no_barrier_parts_may_overlap():
     rows = np.array([7, 2, 9, 6, 23, 20, 19, 21, 4, 11, 14, 13])
     machine = nidmap.load_machine("minicray:dragonfly")
-    one = Predictor(machine, "allreduce", 1, 4e5, "single", algorithm="rabenseifner", latency=0)
+    one = Predictor(
+        with_figures(machine, routing="single", latency=0),
+        Job("allreduce", 1, 4e5, algorithm="rabenseifner"),
+    )
     found = one.predict(rows)
     least = [phase.loads.seconds().max() for phase in found.phases]
     took = [phase.bandwidth_s for phase in found.phases]
@@ -132,16 +138,24 @@ def test_phases_that_no_barrier_parts_may_overlap():
 
 def test_what_cannot_be_followed_is_as_long_as_its_steps():
     rows = np.arange(8)
-    long = Predictor(TORUS, "alltoall", 1, 1e4 * MOST_PACKETS, algorithm="pairwise", latency=0)
+    long = Predictor(
+        with_figures(TORUS, latency=0), Job("alltoall", 1, 1e4 * MOST_PACKETS, algorithm="pairwise")
+    )
     fluid = nidmap.load_machine("torus:3x3x2")
-    for one in (long, Predictor(fluid, "alltoall", 1, 5e4, algorithm="pairwise", latency=0)):
+    for one in (
+        long,
+        Predictor(with_figures(fluid, latency=0), Job("alltoall", 1, 5e4, algorithm="pairwise")),
+    ):
         before = one.time(rows)
         one.follows = False
         assert one.time(rows) == before
 
 
 def test_a_gain_is_likely_that_of_ranks_that_are_followed():
-    one = Predictor(TORUS, "alltoall", 1, 5e4, "single", algorithm="pairwise", latency=0)
+    one = Predictor(
+        with_figures(TORUS, routing="single", latency=0),
+        Job("alltoall", 1, 5e4, algorithm="pairwise"),
+    )
     slurm, own = np.array([0, 1, 2, 3, 4, 5, 6, 17]), np.array([0, 1, 3, 4, 9, 10, 12, 13])
     found = Gains(one, Placed(slurm)).of(Placed(own))
     assert found.likely == pytest.approx(one.time(slurm) / one.time(own))
@@ -161,7 +175,10 @@ def test_whether_messages_are_eager_is_an_unknown_where_they_are_small_and_nothi
         ("unknown", TORUS, 5e4), ("large", TORUS, 1.01 * EAGER),
         ("eager", with_limit(EAGER), 5e4), ("never", with_limit(0.0), 5e4),
     ):  # fmt: skip
-        one = Predictor(machine, "alltoall", 1, size, "single", algorithm="pairwise", latency=0)
+        one = Predictor(
+            with_figures(machine, routing="single", latency=0),
+            Job("alltoall", 1, size, algorithm="pairwise"),
+        )
         gains[name] = Gains(one, Placed(slurm)).of(Placed(own))
         assert gains[name].likely == pytest.approx(one.time(slurm) / one.time(own))
     (unsure,) = [one for one in gains["unknown"].unknowns if one.name == "eager"]

@@ -12,7 +12,8 @@ import nidmap
 from benchmarks.study.published import FFT
 from placement.machine import Machine
 from placement.network import largest_bias, usual_bias
-from rankmap.predict import Predictor
+from placement.options import with_figures
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed, time_range
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")
@@ -20,8 +21,12 @@ CUBE = [0, 1, 4, 5, 16, 17, 20, 21]
 GROUPS = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=2,injection=inf")
 
 
+def model(machine, pattern, ppn=1, size=1e6, algorithm="library", **figures):
+    return Predictor(with_figures(machine, **figures), Job(pattern, ppn, size, algorithm=algorithm))
+
+
 def gain(machine: Machine, pattern: str, plan, base, ppn=1, **stated) -> Gain:
-    asked = Predictor(machine, pattern, ppn, 1e6, **{"algorithm": "library", **stated})
+    asked = model(machine, pattern, ppn, **stated)
     return Gains(asked, Placed(np.array(base))).of(Placed(np.array(plan)))
 
 
@@ -59,7 +64,9 @@ def test_the_range_is_that_of_independent_errors_around_the_predicted_gain(data)
     found = gain(TORUS, "alltoall", plan, base, ppn=2)
     times = {}
     for algorithm, process in itertools.product(("pairwise", "at-once"), (None, 2.0)):
-        asked = Predictor(TORUS, "alltoall", 2, 1e6, algorithm=algorithm, process=process)
+        asked = Predictor(
+            with_figures(TORUS, process=process), Job("alltoall", 2, 1e6, algorithm=algorithm)
+        )
         times[algorithm, process] = asked.time(base) / asked.time(plan)
     likely = times["at-once", None]  # no site says which MPI a torus has
     assert found.likely == pytest.approx(likely)
@@ -88,7 +95,7 @@ def test_the_ends_of_routing_are_the_best_division_and_routers_that_hardly_detou
     for bias in (1.0, usual_bias(machine), largest_bias(machine)):
         other = nidmap.load_machine(site)
         other.topology.parameters["bias"] = bias
-        asked = Predictor(other, "alltoall", 1, 1e6, **given)
+        asked = model(other, "alltoall", **given)
         ratios.append(asked.time(base) / asked.time(plan))
     assert found.likely == pytest.approx(ratios[1])
     spread = [one for one in found.unknowns if one.name == "routing"]
@@ -99,7 +106,7 @@ def test_the_ends_of_routing_are_the_best_division_and_routers_that_hardly_detou
 def test_the_likely_gain_is_that_of_the_predicted_times():
     machine = nidmap.load_machine("lumi")
     plan, base = np.arange(0, 640, 40), np.arange(16)
-    asked = Predictor(machine, "fft:16x4", 4, 1e5, algorithm="library")
+    asked = Predictor(machine, Job("fft:16x4", 4, 1e5, algorithm="library"))
     found = Gains(asked, Placed(base)).of(Placed(plan))
     assert found.likely == pytest.approx(asked.time(base) / asked.time(plan))
 
@@ -114,7 +121,7 @@ def test_less_payload_means_more_willing_routers_where_both_were_measured_togeth
     times = []
     for payload in (1.0, 0.64):
         machine.topology.parameters["bias"] = 6 * payload
-        times.append(Predictor(machine, "alltoall", 32, 1e5, payload=payload, **free).time(rows))
+        times.append(model(machine, "alltoall", 32, 1e5, payload=payload, **free).time(rows))
     assert times[1] == pytest.approx(times[0], rel=0.1)
 
 
@@ -124,7 +131,7 @@ def test_a_stated_routing_leaves_nothing_to_the_routers():
     found = gain(machine, "alltoall", range(0, 240, 20), range(300, 312), **stated)
     assert found.unknowns == ()
     assert found.low == found.likely == found.high
-    asked = Predictor(machine, "alltoall", 1, 1e6, **stated)
+    asked = model(machine, "alltoall", **stated)
     times = [asked.time(np.arange(*span)) for span in ((300, 312), (0, 240, 20))]
     assert found.likely == pytest.approx(times[0] / times[1])
 
@@ -147,7 +154,9 @@ def test_a_plan_that_takes_no_time_is_any_number_of_times_as_fast():
 
 
 def test_a_baseline_is_as_fast_as_itself_for_certain():
-    asked = Predictor(nidmap.load_machine("minicray:fattree"), "fft:4x4", 2, 1e5, latency=0)
+    asked = Predictor(
+        nidmap.load_machine("minicray:fattree,latency=0"), Job("fft:4x4", 2, 1e5, algorithm="")
+    )
     base, slots = np.arange(8), np.arange(16)
     assert Gains(asked, Placed(base)).of(Placed(base)) == Gain(1.0, 1.0, 1.0)
     assert Gains(asked, Placed(base, slots)).of(Placed(base, slots)) == Gain(1.0, 1.0, 1.0)
@@ -155,7 +164,7 @@ def test_a_baseline_is_as_fast_as_itself_for_certain():
 
 
 def test_a_range_of_times_contains_the_likely_one():
-    asked = Predictor(TORUS, "alltoall", 2, 1e6, algorithm="library")
+    asked = Predictor(TORUS, Job("alltoall", 2, 1e6, algorithm="library"))
     found = time_range(asked, Placed(np.arange(8)))
     assert found.low <= found.likely <= found.high
     assert found.likely == pytest.approx(asked.time(np.arange(8)))
@@ -182,7 +191,7 @@ def test_what_shaheen_states_of_its_routers_follows_from_its_published_alltoall(
     free = {"process": np.inf, "memory": np.inf, "latency": 0}
     rates = []
     for algorithm in ("pairwise", "at-once"):
-        asked = Predictor(machine, "alltoall", 32, 1e5, algorithm=algorithm, **free)
+        asked = model(machine, "alltoall", 32, 1e5, algorithm, **free)
         rates.append(32 * (8 * 32 - 1) * 1e5 / asked.time(rows) / 1e9)
     assert rates[0] <= FFT.FULL_NODE_GBS[8] <= rates[1]
     assert rates[1] - rates[0] < 1

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.machine import LISTED, Links
+from placement.options import with_figures
 from placement.specs import parse_spec
 from placement.support.quantities import time_text
 from placement.topologies import links, router_coords
 from rankmap.orders import arrange
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
 from rankmap.slots import slots_of
 from tests.effort import examples
@@ -52,9 +53,9 @@ def jobs(draw):
 def test_no_time_is_below_its_bound_or_its_injection(job, algorithm):
     machine, rows, ppn, pattern, order = job
     algorithm = "" if pattern.startswith(("stencil", "ring")) else algorithm
-    found = Predictor(machine, pattern, ppn, 1e6, algorithm=algorithm, latency=0).predict(
-        rows, order
-    )
+    found = Predictor(
+        with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm=algorithm)
+    ).predict(rows, order)
     assert found.time_s >= found.bound_s >= 0
     assert found.time_s >= max(found.by_class.values()) * (1 - 1e-12)
     assert found.time_s >= found.bottleneck.seconds * (1 - 1e-12)
@@ -66,8 +67,8 @@ def test_no_time_is_below_its_bound_or_its_injection(job, algorithm):
 @given(jobs())
 def test_a_prediction_is_the_same_twice_and_what_the_quick_way_says(job):
     machine, rows, ppn, pattern, order = job
-    one = Predictor(machine, pattern, ppn, 1e6).predict(rows, order)
-    asked = Predictor(machine, pattern, ppn, 1e6)
+    one = Predictor(machine, Job(pattern, ppn, 1e6, algorithm="")).predict(rows, order)
+    asked = Predictor(machine, Job(pattern, ppn, 1e6, algorithm=""))
     two = asked.predict(rows, order)
     assert one.document() == two.document()
     assert asked.time(rows, order) == pytest.approx(one.time_s, rel=1e-12)
@@ -76,15 +77,19 @@ def test_a_prediction_is_the_same_twice_and_what_the_quick_way_says(job):
 @given(jobs(), st.floats(1e-3, 1e3))
 def test_time_is_linear_in_bytes_without_latency(job, factor):
     machine, rows, ppn, pattern, order = job
-    one = Predictor(machine, pattern, ppn, 1e6, latency=0).time(rows, order)
-    more = Predictor(machine, pattern, ppn, 1e6 * factor, latency=0).time(rows, order)
+    one = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm="")).time(
+        rows, order
+    )
+    more = Predictor(
+        with_figures(machine, latency=0), Job(pattern, ppn, 1e6 * factor, algorithm="")
+    ).time(rows, order)
     assert more == pytest.approx(one * factor, rel=1e-9)
 
 
 @given(jobs(), st.floats(0, 50), st.data())
 def test_background_never_makes_it_faster(job, load, data):
     machine, rows, ppn, pattern, order = job
-    alone = Predictor(machine, pattern, ppn, 1e6).time(rows, order)
+    alone = Predictor(machine, Job(pattern, ppn, 1e6, algorithm="")).time(rows, order)
     others = []
     before = alone
     for _ in range(data.draw(st.integers(1, 3))):
@@ -92,7 +97,9 @@ def test_background_never_makes_it_faster(job, load, data):
             st.lists(st.integers(0, len(machine) - 1), min_size=1, max_size=10, unique=True)
         )
         others.append(Other(np.array(nodes), load))
-        now = Predictor(machine, pattern, ppn, 1e6, background=others).time(rows, order)
+        now = Predictor(machine, Job(pattern, ppn, 1e6, background=others, algorithm="")).time(
+            rows, order
+        )
         assert now >= before * (1 - 1e-9)
         before = now
 
@@ -104,8 +111,12 @@ def test_relabelled_groups_change_nothing(names, count, seed):
     other, row = _relabelled(machine, np.array(names))
     rows = np.random.default_rng(seed).permutation(len(machine))[:count]
     for routing in ("minimal", "valiant"):
-        one = Predictor(machine, "alltoall", 1, 1e6, routing).predict(rows)
-        two = Predictor(other, "alltoall", 1, 1e6, routing).predict(row[rows])
+        one = Predictor(
+            with_figures(machine, routing=routing), Job("alltoall", 1, 1e6, algorithm="")
+        ).predict(rows)
+        two = Predictor(
+            with_figures(other, routing=routing), Job("alltoall", 1, 1e6, algorithm="")
+        ).predict(row[rows])
         assert two.time_s == pytest.approx(one.time_s, rel=1e-12)
         assert two.by_class == pytest.approx(one.by_class)
 
@@ -137,21 +148,23 @@ def _relabelled(machine, names):
 
 def test_the_busiest_link_of_a_torus_plane():
     machine = nidmap.load_machine("torus:8x8x8,bw=4.68")
-    found = predict(machine, "0-63", "alltoall", bytes=1e6, latency=0)
+    found = predict(with_figures(machine, latency=0), "0-63", Job("alltoall", bytes=1e6))
     # a ring of 8 with ties to +: the + link before a place is on 1+2+3+4 of the ways to its
     # right for each of the 8 rows that send there
     assert found.bottleneck.load == 10 * 8 * 1e6
     assert found.time_s == pytest.approx(80e6 / 4.68e9)
     assert found.by_class["injection"] == pytest.approx(63e6 / 10.4e9)
     assert sum("nodes inject 10.4 GB/s as on Gemini" in note for note in found.notes) == 1
-    free = predict(nidmap.load_machine("torus:8x8x8,bw=4.68,injection=inf"), "0-63", "alltoall")
+    free = predict(
+        nidmap.load_machine("torus:8x8x8,bw=4.68,injection=inf"), "0-63", Job("alltoall")
+    )
     assert free.by_class["injection"] == 0
     assert any("injection is unlimited" in note for note in free.notes)
 
 
 def test_injection_binds_where_it_is_the_slowest():
     machine = nidmap.load_machine("torus:4x4,bw=100,injection=1")
-    found = predict(machine, None, "alltoall", bytes=1e6, latency=0)
+    found = predict(with_figures(machine, latency=0), None, Job("alltoall", bytes=1e6))
     assert found.time_s == pytest.approx(15e6 / 1e9)
     assert found.bottleneck.kind == "injection"
     assert found.share == 1
@@ -160,12 +173,14 @@ def test_injection_binds_where_it_is_the_slowest():
 
 def test_latency_grows_with_messages_in_turn_and_hops():
     machine = nidmap.load_machine("torus:9,bw=1e6")
-    at_once = predict(machine, None, "alltoall", bytes=0, latency=2.0)
-    ring = predict(machine, None, "alltoall", bytes=0, latency=2.0, algorithm="ring")
+    at_once = predict(with_figures(machine, latency=2.0), None, Job("alltoall", bytes=0))
+    ring = predict(
+        with_figures(machine, latency=2.0), None, Job("alltoall", bytes=0, algorithm="ring")
+    )
     terms = {term.name: term.seconds for term in ring.terms}
     assert terms["latency"] == pytest.approx(8 * 2e-6)  # no bytes: no hop can be counted
     assert at_once.time_s == pytest.approx(2e-6 + 8 * 0.5e-6)
-    far = predict(machine, None, "alltoall", bytes=1, latency=2.0)
+    far = predict(with_figures(machine, latency=2.0), None, Job("alltoall", bytes=1))
     mean = (1 + 2 + 3 + 4) * 2 / 8
     terms = {term.name: term.seconds for term in far.terms}
     assert terms["latency"] == pytest.approx(2e-6 + mean * 105e-9)
@@ -174,18 +189,22 @@ def test_latency_grows_with_messages_in_turn_and_hops():
 def test_steps_add_up():
     machine = nidmap.load_machine("torus:3,bw=1")
     for name in ("pairwise", "ring"):
-        found = predict(machine, None, "alltoall", bytes=1e9, latency=0, algorithm=name)
+        found = predict(
+            with_figures(machine, latency=0), None, Job("alltoall", bytes=1e9, algorithm=name)
+        )
         assert found.time_s == pytest.approx(2.0)
     # 16 ranks of 4 nodes on one link a node pair: Bruck sends 32 blocks a rank, not 15
     machine = nidmap.load_machine("torus:16,bw=1")
-    direct = predict(machine, None, "alltoall", bytes=1e6, latency=0)
-    bruck = predict(machine, None, "alltoall", bytes=1e6, latency=0, algorithm="bruck")
+    direct = predict(with_figures(machine, latency=0), None, Job("alltoall", bytes=1e6))
+    bruck = predict(
+        with_figures(machine, latency=0), None, Job("alltoall", bytes=1e6, algorithm="bruck")
+    )
     assert bruck.phases[0].demand.total == pytest.approx(direct.phases[0].demand.total * 32 / 15)
 
 
 def test_the_two_phases_of_a_pencil_are_added():
     machine = nidmap.load_machine("torus:4x4,bw=1")
-    both = predict(machine, None, "fft:4x4", bytes=1e9, latency=0)
+    both = predict(with_figures(machine, latency=0), None, Job("fft:4x4", bytes=1e9))
     assert [phase.name for phase in both.phases] == ["row", "column"]
     assert both.time_s == pytest.approx(sum(phase.seconds for phase in both.phases))
     assert both.by_class["x"] == both.by_class["y"] == pytest.approx(both.time_s / 2)
@@ -193,41 +212,56 @@ def test_the_two_phases_of_a_pencil_are_added():
 
 def test_memory_counts_only_beyond_the_network():
     machine = nidmap.load_machine("torus:4,bw=1")
-    free = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0)
+    free = predict(with_figures(machine, latency=0), "0-1", Job("alltoall", ppn=4, bytes=1e9))
     assert any("copied at 20 GB/s: assumed" in note for note in free.notes)
-    slow = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=0.5)
+    slow = predict(
+        with_figures(machine, latency=0, memory=0.5), "0-1", Job("alltoall", ppn=4, bytes=1e9)
+    )
     assert slow.time_s == pytest.approx(12e9 / 0.5e9)
-    fast = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=100)
+    fast = predict(
+        with_figures(machine, latency=0, memory=100), "0-1", Job("alltoall", ppn=4, bytes=1e9)
+    )
     assert fast.time_s == free.time_s == pytest.approx(16.0)
 
 
 def test_copies_inside_one_node_take_time_where_nothing_states_it():
     machine = nidmap.load_machine("torus:4,bw=1")
-    usual = predict(machine, "0", "alltoall", ppn=4, bytes=1e9, latency=0)
+    usual = predict(with_figures(machine, latency=0), "0", Job("alltoall", ppn=4, bytes=1e9))
     assert usual.time_s == pytest.approx(12 / 20)
     assert usual.binds == "memory"
     (unsure,) = [u for u in usual.between.unknowns if u.name == "memory"]
     assert unsure.high == pytest.approx(12 / 10)
-    none = predict(machine, "0", "alltoall", ppn=4, bytes=1e9, latency=0, memory=float("inf"))
+    none = predict(
+        with_figures(machine, latency=0, memory=float("inf")),
+        "0",
+        Job("alltoall", ppn=4, bytes=1e9),
+    )
     assert none.time_s == 0
 
 
 def test_a_sort_has_rounds_before_its_exchange():
     machine = nidmap.load_machine("torus:4x4,bw=1,injection=1")
-    found = predict(machine, None, "sort", ppn=2, bytes=32e6)
+    found = predict(machine, None, Job("sort", ppn=2, bytes=32e6))
     terms = {term.name: term.seconds for term in found.terms}
     assert terms["histogram"] > 0
     assert found.phases[0].demand.total == pytest.approx(32 * 30 * 1e6)
-    assert predict(machine, None, "sort", ppn=2, bytes=32e6, latency=0).terms[-1].seconds == 0
+    assert (
+        predict(with_figures(machine, latency=0), None, Job("sort", ppn=2, bytes=32e6))
+        .terms[-1]
+        .seconds
+        == 0
+    )
 
 
 def test_one_node_sends_nothing_over_the_network():
     machine = nidmap.load_machine("torus:4x4")
     for pattern in ("alltoall", "stencil:2x2", "ring", "sort"):
-        found = predict(machine, "5", pattern, ppn=4, bytes=1e6, latency=0, memory=math.inf)
+        found = predict(
+            with_figures(machine, latency=0, memory=math.inf), "5", Job(pattern, ppn=4, bytes=1e6)
+        )
         assert (found.time_s, found.bound_s, found.share) == (0, 0, 1)
         assert found.document()["bottleneck"]["seconds"] == 0
-    alone = predict(machine, "5", "alltoall", bytes=1e6)
+    alone = predict(machine, "5", Job("alltoall", bytes=1e6))
     assert alone.time_s == 0
     assert "0 s" in alone.sentence
 
@@ -235,7 +269,7 @@ def test_one_node_sends_nothing_over_the_network():
 def test_an_order_matters_to_a_stencil():
     machine = nidmap.load_machine("torus:8,bw=1")
     slots = slots_of(machine, None, 8)
-    asked = Predictor(machine, "stencil:8x8", 8, 1e6)
+    asked = Predictor(machine, Job("stencil:8x8", 8, 1e6, algorithm=""))
     rows = slots.rows
     assert rows is not None
     column = arrange(slots, "stencil:8x8", "column-major")
@@ -246,17 +280,21 @@ def test_an_order_matters_to_a_stencil():
 
 def test_background_takes_its_share_and_no_more():
     machine = nidmap.load_machine("torus:8,bw=4")
-    alone = predict(machine, "0-1", "alltoall", bytes=1e9, latency=0)
+    alone = predict(with_figures(machine, latency=0), "0-1", Job("alltoall", bytes=1e9))
     rows = np.array([7, 2])  # their way leads over 0 and 1
     for load, left in ((1.0, 3.0), (1000.0, 2.0)):
         found = predict(
-            machine, "0-1", "alltoall", bytes=1e9, latency=0, background=[Other(rows, load)]
+            with_figures(machine, latency=0),
+            "0-1",
+            Job("alltoall", bytes=1e9, background=[Other(rows, load)]),
         )
         assert found.time_s == pytest.approx(alone.time_s * 4 / left)
         assert found.bottleneck.bandwidth == pytest.approx(left)
     assert "1 other job is assumed to send 1000 GB/s" in " ".join(found.notes)
     own = predict(
-        machine, "0-1", "alltoall", bytes=1e9, latency=0, background=[Other(np.array([0, 1]), 1.0)]
+        with_figures(machine, latency=0),
+        "0-1",
+        Job("alltoall", bytes=1e9, background=[Other(np.array([0, 1]), 1.0)]),
     )
     assert own.time_s == alone.time_s
 
@@ -268,23 +306,19 @@ def test_bad_figures_are_refused():
         {"bytes": math.nan},
         {"bytes": math.inf},
         {"bytes": 1e300},
-        {"latency": -1.0},
-        {"latency": math.nan},
-        {"memory": 0.0},
-        {"routing": "minimal"},
         {"algorithm": "nope"},
         {"background": [Other(np.array([0, 1]), math.nan)]},
     ):
         with pytest.raises(UsageError):
-            predict(machine, "0-3", "alltoall", **bad)
+            predict(machine, "0-3", Job("alltoall", **bad))
     with pytest.raises(UsageError, match="16 ranks, but there are 4 slots"):
-        predict(machine, "0-3", "stencil:4x4", bytes=1.0)
+        predict(machine, "0-3", Job("stencil:4x4", bytes=1.0))
     with pytest.raises(UsageError, match="an order of 3 ranks"):
-        predict(machine, "0-3", "alltoall", bytes=1.0, order=np.arange(3))
+        predict(machine, "0-3", Job("alltoall", bytes=1.0), order=np.arange(3))
 
 
 def test_links_without_a_figure_are_said():
-    found = predict(parse_spec("tree:2x2x2"), None, "alltoall", bytes=1e6, latency=0)
+    found = predict(parse_spec("tree:2x2x2,latency=0"), None, Job("alltoall", bytes=1e6))
     assert found.time_s == 0
     assert any("no bandwidth is stated for links of class up1" in note for note in found.notes)
     assert found.document()["bottleneck"]["bandwidth"] is None
@@ -294,14 +328,14 @@ def test_weights_that_cannot_be_added_are_refused(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("0,1e308,1e308\n1e308,0,1e308\n1e308,1e308,0\n")
     with pytest.raises(UsageError, match="more than can be counted"):
-        predict(MACHINES["torus:5x5,bw=4.68"], "0-2", f"matrix:{path}", bytes=1e18)
+        predict(MACHINES["torus:5x5,bw=4.68"], "0-2", Job(f"matrix:{path}", bytes=1e18))
 
 
 def test_the_document_is_plain_json():
     import json
 
     machine = MACHINES["slingshot:groups=3,switches=4,nodes=4,nics=2,injection=25"]
-    text = json.dumps(predict(machine, None, "sort", bytes=1e6).document(), allow_nan=False)
+    text = json.dumps(predict(machine, None, Job("sort", bytes=1e6)).document(), allow_nan=False)
     found = json.loads(text)
     assert {
         "time_s", "bottleneck", "by_class", "terms", "bound_s", "routing", "wiring", "notes",
@@ -331,7 +365,7 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
 
     machine = parse_spec(spec)
     ppn = 2 if pattern == "fft:4x2" else 1
-    asked = Predictor(machine, pattern, ppn, 1e6, latency=0)
+    asked = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm=""))
     every = itertools.combinations(range(len(machine)), count)
     found = [asked.predict(np.array(rows)) for rows in every]
     limits = [one.bound_s for one in found]
@@ -346,16 +380,19 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
     [
         ("torus:8,bw=1,injection=9", {}, "link", "an x link binds"),
         ("torus:8,bw=9,injection=1", {}, "link", "the injection of nid00000 binds"),
-        ("torus:8,bw=9,injection=9", {"process": 0.1}, "process", "one rank can send binds (7 MB"),
-        ("torus:8,bw=9,injection=9", {"memory": 0.1, "ppn": 4}, "memory", "memory binds (120 ms"),
-        ("torus:8,bw=9,injection=9", {"bytes": 1, "latency": 50}, "latency", "latency binds"),
-        ("torus:8,bw=9", {"bytes": 0, "latency": 0.1, "ppn": 9}, "messages", "messages binds"),
+        ("torus:8,bw=9,injection=9,process=0.1", {}, "process", "one rank can send binds (7 MB"),
+        ("torus:8,bw=9,injection=9,memory=0.1", {"ppn": 4}, "memory", "memory binds (120 ms"),
+        ("torus:8,bw=9,injection=9,latency=50", {"bytes": 1}, "latency", "latency binds"),
+        ("torus:8,bw=9,latency=0.1", {"bytes": 0, "ppn": 9}, "messages", "messages binds"),
         ("torus:6,bw=1", {"algorithm": "pairwise"}, "steps", "its 5 steps bind"),
         ("torus:4", {"nodes": "0"}, "", "nothing takes any time"),
     ],
 )
 def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
-    found = predict(parse_spec(spec), **{"bytes": 1e6, "latency": 0, **asked})
+    spec += "" if "latency" in spec else ",latency=0"
+    job = {"bytes": 1e6, **asked}
+    nodes = job.pop("nodes", None)
+    found = predict(parse_spec(spec), nodes, Job("alltoall", **job))
     assert found.binds == found.document()["binds"] == binds
     assert words in found.sentence
     spent = {term.name: term.seconds for term in found.terms}
@@ -369,12 +406,15 @@ def test_comparison_names_what_really_binds():
     from rankmap.compare.table import as_text
 
     found = compare(
-        parse_spec("torus:4x4,bw=1"), 4, "alltoall", strategies=["hilbert"], process=0.1
+        parse_spec("torus:4x4,bw=1,process=0.1"),
+        4,
+        Job("alltoall", algorithm=""),
+        strategies=["hilbert"],
     )
     assert {row["binds"] for row in found.document()["rows"]} == {"process"}
     assert " process  - " in as_text(found)
 
 
 def test_one_message_in_turn_is_one():
-    found = predict(parse_spec("torus:4x4"), "0-3", "alltoall", bytes=1e6)
+    found = predict(parse_spec("torus:4x4"), "0-3", Job("alltoall", bytes=1e6))
     assert "1 message in turn of" in {t.name: t for t in found.terms}["latency"].rests_on

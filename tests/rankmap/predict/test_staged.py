@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.network import Demand, loads
+from placement.options import with_figures
+from placement.traffic import Traffic
 from rankmap.pattern import parse_pattern
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 
 TORUS = nidmap.load_machine("torus:4x4x2,bw=2,injection=5")
@@ -32,7 +34,7 @@ def by_hand(dims, weights, periodic, rows):
         a, b = rows[np.array(pairs).reshape(-1, 2).T]
         apart = a != b
         if apart.any():
-            demand = Demand.pairs(TORUS, a[apart], b[apart], weights[axis] * 1e6)
+            demand = Demand.of(TORUS, Traffic.of(a[apart], b[apart], weights[axis] * 1e6))
             total += loads(TORUS, demand).worst().seconds
     return total
 
@@ -45,9 +47,13 @@ def test_steps_follow_each_other(data):
     rows = np.array(data.draw(st.permutations(range(32)))[: math.prod(dims)])
     words = "x".join(map(str, dims)) + ",periodic" * periodic
     words += ",weights=" + ":".join(f"{weight:g}" for weight in weights)
-    staged = Predictor(TORUS, f"stencil:{words},staged", 1, 1e6, latency=0)
+    staged = Predictor(
+        with_figures(TORUS, latency=0), Job(f"stencil:{words},staged", 1, 1e6, algorithm="")
+    )
     assert staged.time(rows) == pytest.approx(by_hand(dims, weights, periodic, rows))
-    at_once = Predictor(TORUS, f"stencil:{words}", 1, 1e6, latency=0)
+    at_once = Predictor(
+        with_figures(TORUS, latency=0), Job(f"stencil:{words}", 1, 1e6, algorithm="")
+    )
     assert at_once.time(rows) <= staged.time(rows) * (1 + 1e-9)
 
 
@@ -55,8 +61,8 @@ def test_a_staged_stencil_is_the_same_pattern():
     staged, plain = (parse_pattern(f"stencil:4x3,points=9{word}") for word in (",staged", ""))
     assert staged.spec == "stencil:4x3,points=9,staged"
     assert parse_pattern(staged.spec) == staged
-    assert [[e.a.tolist(), e.b.tolist()] for e in staged.edges()] == [
-        [e.a.tolist(), e.b.tolist()] for e in plain.edges()
+    assert [[e.source.tolist(), e.target.tolist()] for e in staged.edges()] == [
+        [e.source.tolist(), e.target.tolist()] for e in plain.edges()
     ]
 
 
@@ -64,7 +70,7 @@ def test_whether_a_stencil_is_staged_is_an_unknown_unless_it_says_so():
     rows, base = np.arange(8), np.array([0, 9, 18, 27, 4, 13, 22, 31])
     names = []
     for words in ("stencil:2x2x2", "stencil:2x2x2,staged"):
-        asked = Predictor(TORUS, words, 1, 1e6, process=np.inf)
+        asked = Predictor(with_figures(TORUS, process=np.inf), Job(words, 1, 1e6, algorithm=""))
         found = Gains(asked, Placed(base)).of(Placed(rows))
         names.append([one.name for one in found.unknowns])
     assert names == [["staging"], ["overlap"]]
@@ -73,7 +79,7 @@ def test_whether_a_stencil_is_staged_is_an_unknown_unless_it_says_so():
 def test_ranks_that_run_ahead_win_half_of_what_all_at_once_would_win_or_lose_it():
     places = np.array([[0, 1, 2, 3], [0, 9, 18, 27]])  # a line of the torus, and a diagonal
     asked, whole = (
-        Predictor(TORUS, words, 1, 1e6, process=np.inf, latency=0)
+        Predictor(with_figures(TORUS, process=np.inf, latency=0), Job(words, 1, 1e6, algorithm=""))
         for words in ("stencil:4,staged", "stencil:4")
     )
     steps = [asked.time(rows) for rows in places]  # one way, and back: both alike

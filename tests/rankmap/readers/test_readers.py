@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, ParseError
+from placement.traffic import NO_TRAFFIC
 from rankmap import readers
 from rankmap.pattern.graph import from_entries
 from tests.effort import examples
@@ -20,7 +21,8 @@ from tests.rankmap.mpis import ranks, with_mpi4py
 
 def dense(entries):
     out = np.zeros((entries.ranks, entries.ranks))
-    np.add.at(out, (entries.a, entries.b), entries.weight)
+    sent = entries.sent
+    np.add.at(out, (sent.source, sent.target), sent.bytes)
     return out
 
 
@@ -94,8 +96,8 @@ def test_one_matrix_through_every_format(name, tmp_path_factory, n, rng):
     both = m + m.T
     np.fill_diagonal(both, 0)
     for edge in graph.edges():
-        assert both[edge.a, edge.b].tolist() == edge.weight.tolist()
-    assert sum(e.weight.sum() for e in graph.edges()) == both.sum() / 2
+        assert both[edge.source, edge.target].tolist() == edge.bytes.tolist()
+    assert sum(e.bytes.sum() for e in graph.edges()) == both.sum() / 2
 
 
 METIS = "% four vertices\n4 4 1\n2 5 3 1\n1 5 4 2\n1 1 4 9\n2 2 3 9\n"
@@ -127,7 +129,7 @@ def test_metis_formats(tmp_path, head, lines):
 def test_a_blank_line_is_a_vertex_without_neighbours(tmp_path):
     file = tmp_path / "a.graph"
     file.write_text("3 1\n3\n\n1\n")
-    assert readers.read(str(file)).a.tolist() == [0, 2]
+    assert readers.read(str(file)).sent.source.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_profiles_without_receivers_are_refused(tmp_path, text, report):
 
 def test_a_table_that_only_mentions_a_profiler_is_read(tmp_path):
     (tmp_path / "a.csv").write_text("# made from CrayPat's and mpiP's tables\n0,1,5\n1,2,7\n")
-    assert readers.read(str(tmp_path / "a.csv")).weight.tolist() == [5, 7]
+    assert readers.read(str(tmp_path / "a.csv")).sent.bytes.tolist() == [5, 7]
 
 
 def test_an_empty_directory_is_no_run(tmp_path):
@@ -273,12 +275,13 @@ def test_any_bytes_give_entries_or_one_error(tmp_path_factory, name, data):
     try:
         found = readers.read(str(file))
     except NidmapError:
-        found = readers.Entries(0, *(np.empty(0) for _ in range(3)))
-    if len(found.a):
-        assert len(found.a) == len(found.b) == len(found.weight)
-        assert np.isfinite(found.weight).all()
-        assert (found.weight >= 0).all()
-        assert max(found.a.max(), found.b.max()) < found.ranks
+        found = readers.Entries(0, NO_TRAFFIC)
+    if len(found.sent):
+        a, b, weight, _ = found.sent.columns
+        assert len(a) == len(b) == len(weight)
+        assert np.isfinite(weight).all()
+        assert (weight >= 0).all()
+        assert max(a.max(), b.max()) < found.ranks
 
 
 def test_what_open_mpi_really_writes_is_read(tmp_path):

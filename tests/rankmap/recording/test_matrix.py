@@ -6,15 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import OutputError, ParseError
+from placement.traffic import Traffic
 from rankmap.pattern import parse_pattern
-from rankmap.recording import Messages, Phase, Recording
+from rankmap.recording import Phase, Recording
 from rankmap.recording.file import save_recording
 from tests.effort import examples
 
 
 def write_matrix(path, ranks, sender, table):
     """Write a matrix as rank 0 does: from, and (to, bytes, messages) of each entry."""
-    phase = Phase("point-to-point", "mpi4py", 1, 1, Messages(sender, *table.T))
+    phase = Phase("point-to-point", "mpi4py", 1, 1, Traffic(sender, *table.T))
     save_recording(Recording(ranks, 1.0, (phase,)), path)
 
 
@@ -45,7 +46,7 @@ def test_what_is_recorded_reads_back_here_and_by_scipy(tmp_path_factory, n, rng)
     graph = parse_pattern(f"matrix:{path}").fit(n)
     found = np.zeros((n, n))
     for edges in graph.edges():
-        found[edges.a, edges.b] = found[edges.b, edges.a] = edges.weight
+        found[edges.source, edges.target] = found[edges.target, edges.source] = edges.bytes
     assert found.tolist() == both.tolist()
 
 

@@ -72,7 +72,7 @@ def test_fortran_is_counted_in_every_binding(tmp_path, tmp_path_factory, binding
 
 def pairs(path):
     total = load_recording(path).total()
-    rows = zip(*(column.tolist() for column in total), strict=True)
+    rows = zip(*(column.tolist() for column in total.columns), strict=True)
     return {(a, b): (size, many) for a, b, size, many in rows}
 
 
@@ -111,7 +111,7 @@ def test_a_halo_is_a_stencil_staged_or_not(built, tmp_path):
         grid = {(r, r + 2) for r in range(4)} | {(r, r + 1) for r in (0, 2, 4)}
         assert edges == grid | {(b, a) for a, b in grid}
         assert set(pairs(path).values()) == {(20000, 5)}
-        command = [sys.executable, "-m", "nidmap", "pattern", "show", str(path)]
+        command = [sys.executable, "-m", "nidmap", "record", "show", str(path)]
         root = Path(__file__).parents[3]
         shown[how] = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert "5-point stencil 3x2, in flight together, 5 steps" in shown["halo"].stdout

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
+from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.collectives.usual import messages
 from rankmap.pattern.structured import Stencil
-from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, running
+from rankmap.recording import KINDS, Collective, Phase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
 from rankmap.recording.raw import Window, read_raw
 from rankmap.recording.running import parse_window
@@ -61,7 +62,7 @@ def counts(tmp_path):
 
 
 def total(recording):
-    return [tuple(map(int, row)) for row in zip(*recording.total(), strict=True)]
+    return [tuple(map(int, row)) for row in zip(*recording.total().columns, strict=True)]
 
 
 def test_ranks_phases_match_by_kind_and_site(counts):
@@ -124,8 +125,8 @@ def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls
         pair = members[r], members[to]
         size, many = expected.get(pair, (0, 0))
         expected[pair] = size + times * int(given_bytes[r]), many + times * calls
-    made = Messages(*one.messages(kind)).by_pair(41)
-    rows = zip(*(column.tolist() for column in made), strict=True)
+    made = one.messages(kind).by_pair(41)
+    rows = zip(*(column.tolist() for column in made.columns), strict=True)
     assert {(a, b): (size, many) for a, b, size, many in rows} == expected
 
 
@@ -136,7 +137,7 @@ def recordings(draw):
 
     def one_phase():
         cells = draw(st.lists(st.tuples(number, number, st.integers(0, 9999), st.integers(1, 9))))
-        sent = Messages(*np.array(cells, dtype=np.int64).reshape(-1, 4).T)
+        sent = Traffic(*np.array(cells, dtype=np.int64).reshape(-1, 4).T)
         if draw(st.booleans()):
             return Phase("point-to-point", draw(st.text(max_size=9)), 3, 5, sent)
         members = np.array(draw(st.lists(number, min_size=1, unique=True)))
@@ -162,7 +163,7 @@ def test_damaged_files_are_one_line(tmp_path):
     path = tmp_path / "r.npz"
     ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8), np.ones(4, dtype=np.int64)
     save_recording(
-        Recording(4, 1.0, (Phase("point-to-point", "x", 1, 4, Messages(*ring)),)), str(path)
+        Recording(4, 1.0, (Phase("point-to-point", "x", 1, 4, Traffic(*ring)),)), str(path)
     )
     raw = path.read_bytes()
     generator = np.random.default_rng(5)
@@ -184,39 +185,39 @@ def test_a_recording_that_cannot_be_written(tmp_path):
 
 @pytest.mark.parametrize("made", [Stencil((4, 3)), Stencil((4, 3, 2)), Stencil((5, 4), wrap=True)])
 def test_stencils_are_told_by_their_messages(made):
-    a, b, _ = map(np.concatenate, zip(*made.edges(), strict=True))
+    a, b, *_ = join_traffic(made.edges()).columns
     size = np.full(2 * len(a), 77)
-    both = Messages(np.append(a, b), np.append(b, a), size, size)
+    both = Traffic(np.append(a, b), np.append(b, a), size, size)
     ranks = made.ranks
     assert stencil_in(both, ranks).dims == made.dims
-    one_way = Messages(a, b, size[: len(a)], size[: len(a)])
+    one_way = Traffic(a, b, size[: len(a)], size[: len(a)])
     assert stencil_in(one_way, ranks) is None
 
 
 def test_a_stencil_of_uneven_sizes_is_one_where_somebody_allows_it():
-    a, b, _ = map(np.concatenate, zip(*Stencil((2, 2, 3), wrap=True).edges(), strict=True))
+    a, b, *_ = join_traffic(Stencil((2, 2, 3), wrap=True).edges()).columns
     there, back = np.append(a, b), np.append(b, a)
     pairs = np.unique(np.stack([there, back]), axis=1)
     size = 1000 + 7 * np.arange(pairs.shape[1])
-    sent = Messages(*pairs, size, np.ones_like(size))
+    sent = Traffic(*pairs, size, np.ones_like(size))
     assert stencil_in(sent, 12) is None
     assert stencil_in(sent, 12, 2.0).dims == (2, 2, 3)
     size[0] = 9000
     assert stencil_in(sent, 12, 2.0) is None
-    once = Phase("point-to-point", "app+0x1", 1, 12, sent._replace(bytes=size.clip(max=1500)))
+    once = Phase("point-to-point", "app+0x1", 1, 12, replace(sent, bytes=size.clip(max=1500)))
     assert phase_words(once, 12).startswith("7-point stencil 2x2x3, periodic, not quite equal in ")
 
 
 @pytest.mark.parametrize(("together", "staged"), [(1, ",staged"), (4, "")])
 def test_a_recording_is_given_the_name_of_its_pattern(together, staged):
-    a, b, weight = map(np.concatenate, zip(*Stencil((2, 5), True, (1.0, 2.0)).edges(), strict=True))
+    a, b, weight, _ = join_traffic(Stencil((2, 5), True, (1.0, 2.0)).edges()).columns
     many = np.full(2 * len(a), 10)
-    sent = Messages(np.append(a, b), np.append(b, a), 10 * np.tile(weight, 2).astype(int), many)
+    sent = Traffic(np.append(a, b), np.append(b, a), 10 * np.tile(weight, 2).astype(int), many)
     calls = int(many.sum()) // together
     halo = Phase("point-to-point", "app+0x1", calls, calls, sent)
     named = named_pattern(Recording(10, 1.0, (halo,)))
     assert named.startswith(f"--pattern stencil:2x5,periodic,weights=1:2{staged} --bytes ")
-    nothing = Phase("barrier", "app+0x2", 1, 1, Messages(*np.empty((4, 0), dtype=np.int64)))
+    nothing = Phase("barrier", "app+0x2", 1, 1, NO_TRAFFIC)
     assert named_pattern(Recording(10, 1.0, (nothing,))) == ""
 
 
@@ -227,20 +228,20 @@ def test_rows_and_columns_of_a_grid_from_one_place_in_the_code():
     ]
     assert grid_lines(lines, 12) == "the 3 rows and 4 columns of a 3x4 grid"
     lines = [replace(one, calls=one.calls + 2, bytes=one.calls + 2000) for one in lines]
-    both = Phase("alltoall", "app+0x1", 4, 48, Messages(*np.empty((4, 0), int)), tuple(lines))
+    both = Phase("alltoall", "app+0x1", 4, 48, Traffic(*np.empty((4, 0), int)), tuple(lines))
     assert named_pattern(Recording(12, 1.0, (both,))) == "--pattern fft:3x4 --bytes 1e+03"
     assert grid_lines(lines[1:], 12) == ""
 
 
 def test_a_barrier_has_no_size():
-    nothing = Messages(*np.empty((4, 0), dtype=np.int64))
+    nothing = NO_TRAFFIC
     assert phase_words(Phase("barrier", "app+0x1", 1, 4, nothing), 4) == "barrier, once"
 
 
 def test_too_many_pairs_are_not_written_out():
     all_ranks = np.arange(20_000)
     zero = np.zeros(len(all_ranks), dtype=np.int64)
-    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    none = NO_TRAFFIC
     wide = Phase("alltoall", "x", 1, 1, none, (Collective(all_ranks, -1, zero, zero),))
     with pytest.raises(UsageError, match="too many pairs"):
         Recording(20_000, 1.0, (wide,)).total()
@@ -297,7 +298,7 @@ def test_bins_of_a_rank_are_added_up(counts):
 
 def test_files_with_a_list_of_ranks_for_each_collective_are_read(tmp_path):
     called = tuple(Collective.alike(np.array([2, 0, 1]), r, 4, 50 + r) for r in range(3))
-    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    none = NO_TRAFFIC
     made = Recording(3, 1.0, (Phase("bcast", "x", 12, 36, none, called),))
     path = tmp_path / "r.npz"
     save_recording(made, str(path))

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nidmap import load_machine
+from placement.options import with_figures
+from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern.structured import Stencil
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.gain import Placed, time_range
-from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
+from rankmap.recording import Collective, Phase, Recording
 from rankmap.recording.file import save_recording
 from rankmap.recording.sequence import MOST_STEPS, steps_in
 from tests.effort import examples
@@ -23,18 +25,17 @@ def alltoall(lines, size, calls=10):
     """Return the phase of an all-to-all on each line of the grid."""
     each = [np.full(len(line), calls) for line in lines]
     called = [Collective(line, -1, n, n * size) for line, n in zip(lines, each, strict=True)]
-    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    none = NO_TRAFFIC
     return Phase("alltoall", "app", calls, 0, none, tuple(called))
 
 
 def halo(dims, size=500, together=True, calls=1):
     """Return the phase of a halo exchange, all at once or one message after the other."""
-    edges = list(Stencil(dims).edges())
-    a, b = (np.concatenate([end(e) for e in edges]) for end in (lambda e: e.a, lambda e: e.b))
+    a, b, *_ = join_traffic(Stencil(dims).edges()).columns
     source, target = np.append(a, b), np.append(b, a)
     many = np.full_like(source, calls)
     steps = calls * (int(np.prod(dims)) if together else len(source))
-    return Phase("point-to-point", "app", calls, steps, Messages(source, target, size * many, many))
+    return Phase("point-to-point", "app", calls, steps, Traffic(source, target, size * many, many))
 
 
 def bytes_between(ranks, steps):
@@ -47,7 +48,7 @@ def bytes_between(ranks, steps):
 messages = st.lists(
     st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 900), st.integers(1, 5)),
     max_size=12,
-).map(lambda rows: Messages(*np.array(rows, dtype=np.int64).reshape(-1, 4).T))
+).map(lambda rows: Traffic(*np.array(rows, dtype=np.int64).reshape(-1, 4).T))
 phases = st.lists(
     st.builds(
         Phase, st.just("point-to-point"), st.just("app"), st.integers(1, 3), st.integers(1, 60),
@@ -80,7 +81,7 @@ def test_a_halo_posted_at_once_is_one_step_and_one_sent_in_turn_one_a_direction(
 def test_ranks_on_another_way_through_the_code_go_with_the_others():
     whole = halo((3, 4))
     edge = np.isin(whole.sent.source, (0, 11))
-    parts = [Messages(*(column[kept] for column in whole.sent)) for kept in (edge, ~edge)]
+    parts = [whole.sent.some(kept) for kept in (edge, ~edge)]
     split = [replace(whole, sent=sent, steps=len(set(sent.source.tolist()))) for sent in parts]
     assert len(steps_in(Recording(12, 1.0, tuple(split)))) == 1
     later = replace(split[1], calls=7)
@@ -93,7 +94,7 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
     both = seconds(tmp_path, machine, rows, columns)
     alone = seconds(tmp_path, machine, rows) + seconds(tmp_path, machine, columns)
     assert both == pytest.approx(alone, rel=1e-3)
-    once = join_messages(phase.messages() for phase in (rows, columns))
+    once = join_traffic(phase.messages() for phase in (rows, columns))
     merged = Phase("point-to-point", "app", 1, 12, once)
     assert both > 1.05 * seconds(tmp_path, machine, merged)
     one_site = replace(rows, collectives=(*rows.collectives, *columns.collectives))
@@ -103,15 +104,15 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 @pytest.mark.parametrize("size", [10_000, 60_000, 600_000])
 def test_an_all_to_all_is_sent_as_the_library_does_it(tmp_path, mpi, size):
-    machine = load_machine("torus:4x3,bw=1,injection=3", f"known:mpi={mpi}")
+    machine = load_machine(f"torus:4x3,bw=1,injection=3,latency=0,mpi={mpi}")
     found = alltoall(list(GRID), size), alltoall(list(GRID.T), size)
-    asked = {"ppn": 1, "algorithm": "library", "latency": 0}
-    named = predict(machine, np.arange(12), "fft:3x4", bytes=size, **asked).time_s
+    asked = {"ppn": 1, "algorithm": "library"}
+    named = predict(machine, np.arange(12), Job("fft:3x4", bytes=size, **asked)).time_s
     assert seconds(tmp_path, machine, *found) == pytest.approx(10 * named, rel=1e-3)
 
 
 def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
-    machine = load_machine("minicray:torus", "known:routing=single,process=inf,mpi=mpich")
+    machine = load_machine("minicray:torus,routing=single,process=inf,mpi=mpich")
     few, many = (
         [alltoall(list(GRID), 60_000, calls), alltoall(list(GRID.T), 60_000, calls)]
         for calls in (10, 40)
@@ -119,8 +120,10 @@ def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
     took = seconds(tmp_path, machine, *few)
     assert seconds(tmp_path, machine, *many) == pytest.approx(4 * took, rel=1e-6)
     named = predict(
-        machine, np.arange(12), "fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise", latency=0
-    ).time_s  # fmt: skip
+        with_figures(machine, latency=0),
+        np.arange(12),
+        Job("fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise"),
+    ).time_s
     assert took == pytest.approx(10 * named, rel=0.15)
 
 
@@ -128,7 +131,9 @@ def seconds(folder, machine, *found):
     """Return what a recording of these phases is predicted to take."""
     path = str(folder / "app.npz")
     save_recording(Recording(12, 1.0, found), path)
-    return predict(machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0).time_s
+    return predict(
+        with_figures(machine, latency=0), np.arange(12), Job(f"measured:{path}", ppn=1, bytes=1.0)
+    ).time_s
 
 
 def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorded(tmp_path):
@@ -137,7 +142,9 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
     for calls in (1, 100):
         path = tmp_path / f"{calls}.npz"
         save_recording(Recording(12, 1.0, (halo((3, 4), 50_000, calls=calls),)), str(path))
-        one = Predictor(machine, f"measured:{path}", latency=0, process=np.inf)
+        one = Predictor(
+            with_figures(machine, latency=0, process=np.inf), Job(f"measured:{path}", algorithm="")
+        )
         found[calls] = time_range(one, Placed(np.arange(12)))
         (queues,) = found[calls].unknowns
         assert queues.name == "queues"

@@ -15,6 +15,7 @@ from placement.commands import run
 from rankmap.order import Order
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expand_pattern
+from rankmap.predict import Job
 from rankmap.score import Bound, cost, meets, score
 from rankmap.score.distance import job_distance
 from rankmap.slots import slots_of
@@ -59,7 +60,7 @@ def test_figures_are_sums_over_the_edges(spec, text, slots):
     node = order.node
     expected, links, leaving = 0.0, 0.0, np.zeros(4)
     for edges in pattern.edges():
-        for a, b, w in zip(edges.a, edges.b, edges.weight, strict=True):
+        for a, b, w in zip(edges.source, edges.target, edges.bytes, strict=True):
             expected += w * far[node[a], node[b]]
             links += w * hops[node[a], node[b]]
             if node[a] != node[b]:
@@ -71,7 +72,7 @@ def test_figures_are_sums_over_the_edges(spec, text, slots):
     assert found.hop_bytes == pytest.approx(links)
     assert found.max_node_traffic == pytest.approx(leaving.max())
     assert found.off_node == pytest.approx(leaving.sum() / 2)
-    every = sum(edges.weight.sum() for edges in pattern.edges())
+    every = sum(edges.bytes.sum() for edges in pattern.edges())
     assert sum(found.by_level) == pytest.approx(every)
     assert found.max_ranks_a_node == 8
     assert found.lower_bound <= expected * (1 + 1e-9)
@@ -106,7 +107,7 @@ def test_order_and_score_meet(job, capsys):
     file = str(folder / "OUT")
     assert run(["order", *arguments, "--format", "slots", "-o", file]) == 0
     capsys.readouterr()
-    assert run(["score", *arguments, "--order", file, "--order-format", "slots", "--json"]) == 0
+    assert run(["score", *arguments, "--order", file, "--format", "slots", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["cost"] == sum(
         w * d for w, d in zip(found["by_level"], found["level_distance"], strict=True)
@@ -159,7 +160,7 @@ def test_json_of_a_broken_order_says_why(job, capsys):
         (["--order", "OUT"], "does not say the format"),
         ([], "either --order FILE or --strategy"),
         (["--order", "a.slots", "--strategy", "auto"], "either --order FILE or --strategy"),
-        (["--order", "a.x", "--order-format", "nope"], "no format 'nope'"),
+        (["--order", "a.x", "--format", "nope"], "no format 'nope'"),
     ],
 )
 def test_nothing_is_guessed(job, capsys, more, said):
@@ -180,11 +181,11 @@ def test_auto_is_scored_as_order_and_python_make_it(capsys):
     found = json.loads(said.out)
     assert "chosen by predicted time" in said.err
     machine = nidmap.load_machine("torus:8,bw=1")
-    made = nidmap.order(machine, "0-5", 1, pattern="stencil:2x3", strategy="auto", bytes=2e6)
+    made = nidmap.order(machine, "0-5", Job("stencil:2x3", 1, bytes=2e6), strategy="auto")
     assert found["optimised"] == made.optimised
     assert found["cost"] == cost(made)
     tree = nidmap.load_machine("tree:2x2")
-    bare = nidmap.order(tree, None, 1, pattern="stencil:2x2", strategy="auto")
+    bare = nidmap.order(tree, None, Job("stencil:2x2", 1), strategy="auto")
     assert bare.optimised["by"] == "J"
 
 

@@ -12,9 +12,11 @@ import pytest
 from placement.load import load_machine
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
+from placement.options import with_figures
 from placement.plan import plan
 from placement.specs import parse_spec
-from rankmap.predict import Predictor
+from placement.traffic import Traffic
+from rankmap.predict import Job, Predictor
 from rankmap.predict.algorithms import ALGORITHMS
 
 MB = 1e6
@@ -25,7 +27,9 @@ def routes(machine, free, routing=""):
     found, own = channels(machine, routing), injection_bandwidth(machine)
     out = np.zeros((len(free), len(free), len(found) + 2 * len(free)))
     for i, j in itertools.permutations(range(len(free)), 2):
-        load = loads(machine, Demand.pairs(machine, [free[i]], [free[j]], 1.0), routing).load
+        load = loads(
+            machine, Demand.of(machine, Traffic.of([free[i]], [free[j]], 1.0)), routing
+        ).load
         out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
         out[i, j, len(found) + i] = 1 / (own[free[i]] * 1e9)
         out[i, j, len(found) + len(free) + j] = 1 / (own[free[j]] * 1e9)
@@ -79,7 +83,9 @@ def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, co
     rng = np.random.default_rng(seed)
     free = np.sort(rng.choice(len(machine), many, replace=False))
     mask = np.isin(np.arange(len(machine)), free)
-    found = plan(machine, count, candidates=mask, pattern=pattern, latency=0, deadline=60)
+    found = plan(
+        with_figures(machine, latency=0), count, job=Job(pattern), candidates=mask, deadline=60
+    )
     seconds, phases = routes(machine, free), sent(pattern, count)
     everyone = itertools.combinations(range(many), count)
     if pattern != "alltoall":
@@ -95,7 +101,9 @@ def test_other_routings_are_searched_too(routing):
     machine = parse_spec("dragonfly:groups=4,chassis=2,blades=2,nodes=2,global=4")
     free = np.arange(0, len(machine), 3)
     mask = np.isin(np.arange(len(machine)), free)
-    found = plan(machine, 5, candidates=mask, pattern="alltoall", routing=routing, latency=0)
+    found = plan(
+        with_figures(machine, routing=routing, latency=0), 5, job=Job("alltoall"), candidates=mask
+    )
     seconds, phases = routes(machine, free, routing), sent("alltoall", 5)
     best = least(seconds, phases, itertools.combinations(range(len(free)), 5))
     assert found.facts["predicted"]["time_s"] <= 1.02 * best
@@ -106,7 +114,7 @@ def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
     machine = load_machine("minicray:torus")
     free = np.isin(np.arange(len(machine)), [0, 1, 2, 3, 4, 5, 8, 9, 10, 14, 15, 16, 17])
     job = {"pattern": "alltoall", "ppn": 2, "bytes": 50_000, "routing": "single", "latency": 0}
-    found = plan(machine, 8, candidates=free, algorithm="pairwise", **job, deadline=300)
+    found = plan(machine, 8, job=Job(algorithm="pairwise"), candidates=free, deadline=300, **job)
     figures = found.facts["predicted"]
     assert figures["default_time_s"] > 380e-6
     assert figures["time_s"] < 278e-6

@@ -10,11 +10,12 @@ import pytest
 import nidmap
 from placement.errors import UsageError
 from placement.load import load_machine
+from placement.options import with_figures
 from placement.plan import plan
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern.graph import from_edges
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.search import budget
 from rankmap.search.auto_order import auto_order, rank_orders
 from rankmap.search.budget import LIMITS, Budget
@@ -37,9 +38,9 @@ def no_clock(monkeypatch):
     monkeypatch.setattr(budget, "DEADLINE", 1e6)
 
 
-def asked_for(spec, nodes, ppn, pattern, **job):
-    on = slots_of(load_machine(spec), nodes, ppn)
-    return Predictor(on.machine, pattern, on.counts.tolist(), **job), on
+def asked_for(spec, nodes, ppn, pattern, latency=None, **job):
+    on = slots_of(with_figures(load_machine(spec), latency=latency), nodes, ppn)
+    return Predictor(on.machine, Job(pattern, on.counts.tolist(), **job)), on
 
 
 def layouts(on):
@@ -72,7 +73,7 @@ MANY = [
 @pytest.mark.parametrize(("spec", "nodes", "ppn", "pattern", "job"), MANY)
 def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes, ppn, pattern, job):
     asked, on = asked_for(spec, nodes, ppn, pattern, **job)
-    made = auto_order(on, pattern, job)
+    made = auto_order(on, Job(pattern, **job))
     figures = made.optimised
     assert figures["by"] == "time"
     assert figures["time_s"] == pytest.approx(asked.time(on.rows, made), rel=1e-9)
@@ -84,15 +85,17 @@ def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes,
     if on.ppn is not None:
         free = np.isin(np.arange(len(on.machine)), on.rows)
         same = plan(
-            on.machine, len(on.rows), candidates=free, pattern=pattern, ppn=on.ppn,
-            strategy="auto", **job,
-        )  # fmt: skip
+            on.machine,
+            len(on.rows),
+            job=Job(pattern, on.ppn, **job),
+            candidates=free,
+        )
         assert least <= same.facts["predicted"]["time_s"]
 
 
 def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_done():
     asked, on = asked_for("minicray:dragonfly", "0-9,17,20", "4", "stencil:6x8")
-    made = auto_order(on, "stencil:6x8", seconds=0.01)
+    made = auto_order(on, Job("stencil:6x8"), seconds=0.01)
     assert made.optimised["time_s"] <= asked.time(on.rows)
     assert not made.optimised["finished"]
 
@@ -103,7 +106,7 @@ def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, mon
     lines = [f"{(r - 6) % ranks + 1} {(r + 6) % ranks + 1}" for r in range(ranks)]
     (tmp_path / "a.graph").write_text(f"{ranks} {ranks}\n" + "\n".join(lines) + "\n")
     on = slots_of(load_machine("minicray:torus"), "0-8", "4")
-    made = auto_order(on, f"graph:{tmp_path}/a.graph", {"bytes": 1e5}, seconds=0.5)
+    made = auto_order(on, Job(f"graph:{tmp_path}/a.graph", bytes=1e5), seconds=0.5)
     assert not made.optimised["finished"]
     assert made.optimised["time_s"] < made.optimised["default_time_s"]
 
@@ -113,14 +116,14 @@ def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, mon
     [
         ("torus:4x4", "2", "alltoall", {}, "no order makes a difference here"),
         ("torus:4x4", "3,1,2,2", "alltoall", {}, "no order makes a difference here"),
-        ("torus:4x4", "1", "stencil:2x2,periodic", {"process": 1e-3, "latency": 0},
+        ("torus:4x4,process=1e-3,latency=0", "1", "stencil:2x2,periodic", {},
          "none of all 24 orders is clearly faster"),
         ("tree:4x4,dist=1:2", "2", "ring", {}, r"by J \(tree:4x4,dist=1:2 states no bandwidths\)"),
     ],
 )  # fmt: skip
 def test_what_an_order_was_chosen_by_is_said(spec, ppn, pattern, job, says):
     on = slots_of(load_machine(spec), "0-3", ppn)
-    made = auto_order(on, pattern, job)
+    made = auto_order(on, Job(pattern, **job))
     assert made.slots.tolist() == list(range(len(on)))
     assert re.search(says, made.remark)
     assert made.optimised["finished"]
@@ -128,7 +131,7 @@ def test_what_an_order_was_chosen_by_is_said(spec, ppn, pattern, job, says):
 
 def test_names_alone_are_ordered_by_j():
     on = slots_of(None, "nid[00003-00006]", "4")
-    made = auto_order(on, "stencil:4x4")
+    made = auto_order(on, Job("stencil:4x4"))
     assert made.optimised["by"] == "J"
     assert made.optimised["why"] == "no machine is named"
     assert made.optimised["cost"] < made.optimised["default_cost"]
@@ -139,15 +142,13 @@ def test_names_alone_are_ordered_by_j():
     ("pattern", "job", "says"),
     [
         ("stencil:4x4", {}, r"16 ranks, but there are 8 slots \(4 nodes x 2\)"),
-        ("ring", {"routing": "valiant"}, "no routing 'valiant' on a torus"),
         ("ring", {"bytes": -1}, "bytes -1"),
-        ("ring", {"colour": "red"}, "'colour' is nothing that is known of a job"),
     ],
 )
 def test_what_makes_no_sense_is_refused(pattern, job, says):
     on = slots_of(load_machine("torus:4x4"), "0-3", "2")
     with pytest.raises(UsageError, match=says):
-        auto_order(on, pattern, job)
+        auto_order(on, Job(pattern, **job))
 
 
 def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
@@ -168,7 +169,7 @@ def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
         return make
 
     monkeypatch.setattr(making, "_mapped", slow)
-    model = Predictor(on.machine, graph, on.counts.tolist(), latency=0)
+    model = Predictor(with_figures(on.machine, latency=0), Job(graph, on.counts.tolist()))
     ranking = rank_orders(model, on, late)
     assert late.late
     assert ranking.best.order == "graph"

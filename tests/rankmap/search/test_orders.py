@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from placement import planners
 from placement.errors import NidmapError
+from placement.options import with_figures
 from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
@@ -73,7 +74,7 @@ def timed(asked, rows, order):
 def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share):
     machine = parse_spec(spec)
     free = free_of(machine, share)
-    asked = Predictor(machine, pattern, ppn, latency=0)
+    asked = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, algorithm=""))
     found = plan(machine, count, strategy="auto", candidates=free, predictor=asked, deadline=60)
     every = best_of_all(asked, free, count)
     assert len(every) > 20

@@ -1,5 +1,6 @@
 """``nidmap plan --strategy auto``: what it prints, writes, refuses and imports."""
 
+import contextlib
 import json
 import os
 import pty
@@ -64,7 +65,7 @@ def test_nodes_and_order_written_together_predict_as_promised(tool, tmp_path, na
     plan = json.loads(out)
     job = f"-m {TORUS} --nodes {plan['nodelist']} --ppn 4 --pattern stencil:8x8 --json"
     form = {"MPICH_RANK_ORDER": "mpich"}.get(name, name.partition(".")[2])
-    code, out, err = tool(f"predict {job} --order {name} --order-format {form}")
+    code, out, err = tool(f"predict {job} --order {name} --format {form}")
     assert code == 0, err
     assert json.loads(out)["time_s"] == pytest.approx(plan["time_s"], rel=1e-12)
     assert (tmp_path / name).read_text()
@@ -75,15 +76,15 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
     _, out, err = tool(f"plan {words} --json")
     plan = json.loads(out)
     nodes = ",".join(sorted(plan["nodes"]))
-    _, out, _ = tool(f"predict -m {TORUS} --nodes {nodes} --ppn 4 --grid 8x8 --json")
+    _, out, _ = tool(f"predict -m {TORUS} --nodes {nodes} --ppn 4 --pattern stencil:8x8 --json")
     assert json.loads(out)["time_s"] == pytest.approx(plan["order"]["sorted_time_s"], rel=1e-12)
     assert ("--order-out FILE writes it" in err) == plan["order"]["needed"]
 
 
 def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
-    code, _, err = tool("plan -m tree:5x6x3 -N 19 --ppn 3 --pattern permutation --latency 0")
+    code, _, err = tool("plan -m tree:5x6x3,latency=0 -N 19 --ppn 3 --pattern permutation")
     assert code == 0, err
-    assert "needs its order of the ranks (a higher J without)" in err
+    assert "needs its order of the ranks (without it: a higher J)" in err
 
 
 def test_without_a_pattern_it_says_what_it_assumes(tool):
@@ -97,7 +98,9 @@ def test_without_a_pattern_it_says_what_it_assumes(tool):
 
 
 def test_a_header_says_why_and_where_the_order_is(tool):
-    words = f"-N 16 --ppn 4 --grid 8x8 {FREE} --format sbatch --order-out MPICH_RANK_ORDER"
+    words = (
+        f"-N 16 --ppn 4 --pattern stencil:8x8 {FREE} --format sbatch --order-out MPICH_RANK_ORDER"
+    )
     code, out, _ = tool(f"plan -m {TORUS} {words}")
     assert code == 0
     assert "Slurm's own choice" in out
@@ -110,13 +113,10 @@ def test_a_header_says_why_and_where_the_order_is(tool):
         ("--strategy compact --bytes 1e6", "--bytes goes with a strategy that predicts"),
         ("--order-out f", "--order-out goes with a strategy that predicts"),
         ("--pattern ring --slack 2", "--slack and --strategy auto exclude each other"),
-        ("--pattern ring --order-format slots", "--order-format goes with --order-out"),
         ("--pattern ring --order-out -", "cannot both go to standard output"),
-        ("--pattern ring --grid 2x4", "--pattern and --grid exclude each other"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
         ("--pattern ring --deadline -1", "deadline -1 s: it must be 0 or more"),
-        ("--pattern ring --background-load 2", "--background-load goes with --background"),
-        ("--pattern ring --order-out f --order-format odd", "no format 'odd'"),
+        ("--pattern ring --order-out f.odd", "f.odd: no .odd is written here"),
     ],
 )
 def test_contradictions_are_refused_in_one_line(tool, tmp_path, words, said):
@@ -144,14 +144,14 @@ def modules(*argv):
 def test_other_strategies_import_nothing_of_the_ranks_room():
     assert not {m for m in modules("plan", "-m", TORUS, "-N", "8") if m.startswith("rankmap")}
     heavy = {"numba", "pandas", "scipy", "networkx", "matplotlib"}
-    assert modules("plan", "-m", TORUS, "-N", "8", "--grid", "2x4") & heavy == set()
+    assert modules("plan", "-m", TORUS, "-N", "8", "--pattern", "stencil:2x4") & heavy == set()
 
 
 def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
     ours, theirs = pty.openpty()
     script = (
         "import placement.commands.plan as p; p.AFTER = 0.0; import nidmap, sys;"
-        f" sys.argv = ['nidmap', 'plan', '-m', '{TORUS}', '-N', '16', '--grid', '4x4',"
+        f" sys.argv = ['nidmap', 'plan', '-m', '{TORUS}', '-N', '16', '--pattern', 'stencil:4x4',"
         " '--exclude', '0,5,10']; nidmap.main()"
     )
     with subprocess.Popen(
@@ -176,3 +176,22 @@ def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
     assert re.fullmatch(r"nid\[[0-9,-]+\]\n", out)
     assert b"%" in seen
     assert b"\x1b[2K" in seen  # the bar is taken away
+
+
+def test_a_terminal_shows_the_sentence_first_and_a_pipe_gets_every_node(tmp_path):
+    line = [sys.executable, "-m", "nidmap", "plan", "-m", "shaheen2", "-N", "216"]
+    line += ["--strategy", "blades", "--per-blade", "1"]
+    whole = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    master, terminal = os.openpty()
+    subprocess.run(line, stdout=terminal, stderr=terminal, check=True)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal's end
+        while part := os.read(master, 1 << 16):
+            shown += part
+    os.close(master)
+    sentence, _, names = shown.decode().partition("nid[")
+    assert sentence.startswith("blades on shaheen2")
+    assert "whole in a pipe or with -o FILE" in names
+    assert len(names) < 500 < len(whole)
+    assert "…" not in whole

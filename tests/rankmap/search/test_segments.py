@@ -12,6 +12,7 @@ from placement.errors import PlanError, UsageError
 from placement.load import load_machine
 from placement.machine import Machine
 from rankmap.pattern import parse_pattern
+from rankmap.predict import Job
 from rankmap.search.segments import KEPT
 
 BLOCKS = """
@@ -74,7 +75,9 @@ def test_replicas_stay_inside_a_block_wherever_any_placement_has_them_there(
 
 
 def test_what_stays_inside_is_said(blocks):
-    plan = nidmap.plan(blocks, 8, pattern="training:tp=4,pp=2,dp=4", ppn=4, segment=0, deadline=0.1)
+    plan = nidmap.plan(
+        blocks, 8, job=Job("training:tp=4,pp=2,dp=4", ppn=4), segment=0, deadline=0.1
+    )
     assert any("tp, ep, pp inside one" in text for text in plan.warnings)
     assert np.bincount(plan.rows // 6).max() % 2 == 0
     larger = {"pattern": "training:tp=4,pp=8,dp=1", "ppn": 4, "segment": 0, "deadline": 0.1}
@@ -83,13 +86,13 @@ def test_what_stays_inside_is_said(blocks):
 
 
 def test_auto_keeps_segments_of_a_stated_size(blocks):
-    plan = nidmap.plan(blocks, 9, pattern="ring", segment=3, exclude=[0], deadline=0.1)
+    plan = nidmap.plan(blocks, 9, job=Job("ring"), segment=3, exclude=[0], deadline=0.1)
     assert set(np.bincount(plan.rows // 6).tolist()) <= {0, 3, 6}
 
 
 def test_segment_auto_needs_a_training_pattern(blocks):
     with pytest.raises(UsageError, match="--segment auto needs --pattern training"):
-        nidmap.plan(blocks, 4, pattern="ring", segment=0)
+        nidmap.plan(blocks, 4, job=Job("ring"), segment=0)
 
 
 def test_blocks_have_links_of_their_own_and_say_so(blocks):
@@ -99,7 +102,7 @@ def test_blocks_have_links_of_their_own_and_say_so(blocks):
 
 
 def test_a_range_looks_at_half_and_twice_of_what_is_assumed_inside_a_node(blocks):
-    found = nidmap.predict(blocks, blocks.names[:8].tolist(), "training:tp=4,pp=2,dp=4", ppn=4)
+    found = nidmap.predict(blocks, blocks.names[:8].tolist(), Job("training:tp=4,pp=2,dp=4", ppn=4))
     assert found.between.high < 20 * found.between.likely
     (memory,) = [one.question for one in found.between.unknowns if one.name == "memory"]
     assert "copy 3600 GB/s" in memory

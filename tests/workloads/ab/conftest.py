@@ -76,7 +76,7 @@ def slurm(tmp_path, monkeypatch):
 def ab(capfd):
     """Return a function that calls ``nidmap ab`` of 16 ranks: words -> (code, stdout, stderr)."""
 
-    def call(*words, order=("--grid", "4x4", "--strategy", "morton")):
+    def call(*words, order=("--pattern", "stencil:4x4", "--strategy", "morton")):
         capfd.readouterr()
         code = run(["ab", *order, *words, "--", "srun", "-n", "16", "./app"])
         return code, *capfd.readouterr()

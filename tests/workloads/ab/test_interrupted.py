@@ -33,7 +33,16 @@ def gone(process):
 
 
 def start(*words):
-    command = [sys.executable, "-m", "nidmap", "ab", "--grid", "4x4", "--strategy", "morton"]
+    command = [
+        sys.executable,
+        "-m",
+        "nidmap",
+        "ab",
+        "--pattern",
+        "stencil:4x4",
+        "--strategy",
+        "morton",
+    ]
     return subprocess.Popen(
         [*command, *words, "-o", "ab.csv", "--", "srun", "-n", "16", "./app"],
         env={**os.environ, "PYTHONPATH": ROOT},

@@ -70,7 +70,7 @@ def test_a_loss_is_called_slower_and_to_the_end_looks_once(slurm, ab):
 
 def test_rates_are_shown_as_rates(slurm, ab):
     slurm.draw(gain=0.8)  # of a rate: the ordered ones state the higher figure
-    _, out, _ = ab(*LOOP, "--higher-is-better", "--unit", "ns/day", "--blocks", "8")
+    _, out, _ = ab(*LOOP, "--unit", "ns/day", "--blocks", "8")
     assert "plan against default, total: 1.2" in out
     assert "by the program's own rate" in out
     line = next(line for line in out.splitlines() if line.startswith("plan "))
@@ -230,12 +230,17 @@ def test_a_dry_run_prints_what_a_shell_can_run(slurm, ab):
         (("--arm", "default=a.slots"), (), 2, "two arms are called default"),
         (("--time-regex", "("), None, 2, "--time-regex (:"),
         (("--time-regex", "Loop"), None, 2, "has no group"),
-        (("--time-regex", "(x)", "--unit", "day"), None, 2, "not a unit of time"),
-        (("--unit", "ms"), None, 2, "--unit, --higher-is-better and --time-file say"),
+        (("--time-regex", "(x)", "--unit", "day"), None, 2, "neither a unit of time"),
+        (("--unit", "ms"), None, 2, "--unit and --time-file say"),
         (("--time-file", "a.txt"), None, 2, "say what --time-regex finds, and where"),
         (("-o", "ab.txt"), None, 2, "samples are written as"),
-        ((), ("--grid", "4x4", "--strategy", "row-major"), 1, "the order is the launcher's own"),
-        ((), ("--grid", "4x5", "--strategy", "morton"), 2, ""),
+        (
+            (),
+            ("--pattern", "stencil:4x4", "--strategy", "row-major"),
+            1,
+            "the order is the launcher's own",
+        ),
+        ((), ("--pattern", "stencil:4x5", "--strategy", "morton"), 2, ""),
         (("--arm", "a=none.slots"), (), 3, "none.slots"),
     ],
 )

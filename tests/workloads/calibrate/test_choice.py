@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
+from placement.traffic import Traffic
 from workloads.calibrate.choice import (
     MARGIN,
     choose_sets,
@@ -40,7 +41,7 @@ def test_every_class_of_a_whole_machine_binds_in_a_set_of_its_own(spec):
     for k, kind in enumerate(table.classes):
         i = int(np.argmax(margins(table.seconds)[:, 0, k]))
         one = table.flows[i]
-        demand = Demand.pairs(machine, rows[one.source], rows[one.target], 1e9)
+        demand = Demand.of(machine, Traffic.of(rows[one.source], rows[one.target], 1e9))
         worst = loads(machine, demand, table.routings[0]).worst()
         assert merged_class(worst.kind) == kind
         assert worst.seconds == pytest.approx(table.seconds[i, 0, k])
@@ -74,7 +75,7 @@ def test_routings_that_are_the_same_here_are_named():
 
 
 def test_a_routing_that_the_machine_is_said_to_have_does_not_count():
-    one, other = choice("minicray:dragonfly"), choice("minicray:dragonfly known:routing=single")
+    one, other = choice("minicray:dragonfly"), choice("minicray:dragonfly,routing=single")
     assert one[2].table.routings == other[2].table.routings
     assert [f.name for f in one[2].table.flows] == [f.name for f in other[2].table.flows]
 

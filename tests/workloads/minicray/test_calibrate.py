@@ -41,7 +41,7 @@ def calibrated(name, path):
 
 def test_set_rates_are_found(minicray, tmp_path):
     pytest.importorskip("mpi4py")
-    name = minicray("-m", SPEC, "--scale", str(SCALE), "--no-slurm")
+    name = minicray("-m", SPEC, "--scale", str(SCALE), "--topology=off")
     stated = {"x": 2, "y": 4}  # a node's own link is too fast to bind here
     found = {}
     for _ in range(3):

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
+from placement.traffic import Traffic
 from workloads.minicray.blueprint import blueprint
 from workloads.minicray.net import (
     creation,
@@ -21,7 +21,6 @@ from workloads.minicray.net import (
     hosts,
     namespaces,
     pairs,
-    router_setup,
 )
 from workloads.minicray.noise import between, over_links
 
@@ -36,12 +35,11 @@ SPECS = [
 ]
 
 
-def walk(net, a, b, pick=0):
+def walk(net, a, b):
     """Return the channels of the route tables from one node to another."""
     here, used = int(net.router[a]), []
     while here != int(net.router[b]):
-        hops = net.next(here, b)
-        used.append(hops[pick % len(hops)])
+        used.append(int(net.hops[here, b]))
         here = int(net.channels.target[used[-1]])
         assert len(used) < 100
     return used
@@ -58,45 +56,8 @@ def test_route_tables_put_bytes_where_the_predictor_says(spec):
     for (a, b), bytes_ in zip(pairs_of_nodes, amount, strict=True):
         counted[walk(net, a, b)] += bytes_
     a, b = np.array(pairs_of_nodes).T
-    found = loads(machine, Demand.pairs(machine, a, b, amount), "single")
+    found = loads(machine, Demand.of(machine, Traffic.of(a, b, amount)), "single")
     assert np.allclose(counted, found.load)
-
-
-@pytest.mark.parametrize("spec", SPECS)
-def test_equal_next_hops_are_all_that_lie_on_shortest_paths(spec):
-    net = design(nidmap.load_machine(spec), ecmp=True)
-    blue = np.array([kind in ("blue", "global") for kind in net.channels.kinds])[net.channels.kind]
-    for node in range(len(net.names)):
-        far = distances(net, int(net.router[node]), blue)
-        for router in range(net.routers):
-            here = far[router]
-            wanted = [
-                c
-                for c in np.flatnonzero(net.channels.source == router).tolist()
-                if tuple(np.add(far[int(net.channels.target[c])], (int(blue[c]), 1))) == here
-            ]
-            assert net.next(router, node) == (wanted if router != net.router[node] else [])
-
-
-def distances(net, goal, blue):
-    """Return (hops between groups, hops) to a router by relaxing until nothing changes."""
-    far = {goal: (0, 0)}
-    todo = deque([goal])
-    while todo:
-        at = todo.popleft()
-        for c in np.flatnonzero(net.channels.target == at).tolist():
-            source, new = int(net.channels.source[c]), tuple(np.add(far[at], (int(blue[c]), 1)))
-            if new < far.get(source, (9999, 9999)):
-                far[source] = new
-                todo.append(source)
-    return far
-
-
-def test_ecmp_routes_name_all_next_hops():
-    net = design(nidmap.load_machine("torus:3x3,bw=5"), ecmp=True)
-    several = [line for line in router_setup(net, 0) if line.count("nexthop") == 2]
-    assert len(several) == 4  # nodes that are off in both axes
-    assert all(line.count("onlink") == 2 for line in several)
 
 
 @pytest.mark.parametrize("spec", SPECS)

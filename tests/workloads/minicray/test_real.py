@@ -50,7 +50,7 @@ else:
 @pytest.fixture(scope="module")
 def bare(minicray):
     """Return a mini-Cray without Slurm."""
-    return minicray("-m", DRAGONFLY, "--no-slurm")
+    return minicray("-m", DRAGONFLY, "--topology=off")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_a_program_has_the_callers_files_signals_and_code(bare):
 
 def test_programs_are_told_how_packets_go(bare):
     said = run(bare, "sh", "-c", 'echo "$NIDMAP_MACHINE"').stdout
-    assert " known:routing=single" in said
+    assert ",routing=single,process=inf" in said
     found = run(bare, sys.executable, "-m", "nidmap", "predict", "--nodes", "0-7", "--json",
                 "--pattern", "alltoall")  # fmt: skip
     assert json.loads(found.stdout)["routing"] == "single"
@@ -233,8 +233,10 @@ def test_a_case_of_the_experiment_from_slurms_choice_to_figures(whole, tmp_path)
 
 def test_two_stand_side_by_side_and_a_name_is_taken_once(bare, minicray):
     before = host()
-    other = minicray("-m", "minicray:torus", "--no-slurm", "--ecmp")
-    again = nidmap("minicray", "up", "-m", DRAGONFLY, "--no-slurm", "--name", other, check=False)
+    other = minicray("-m", "minicray:torus", "--topology=off")
+    again = nidmap(
+        "minicray", "up", "-m", DRAGONFLY, "--topology=off", "--name", other, check=False
+    )
     assert (again.returncode, "stands already" in again.stderr) == (2, True)
     assert ask(bare, "status")["nodes"] == 24
     assert ask(other, "status")["nodes"] == 18
@@ -246,7 +248,7 @@ def test_two_stand_side_by_side_and_a_name_is_taken_once(bare, minicray):
 
 def test_one_for_a_command_alone_is_gone_after_it():
     before = host()
-    words = ["minicray", "run", "-m", "minicray:fattree", "--no-slurm", "--", "sh", "-c"]
+    words = ["minicray", "run", "-m", "minicray:fattree", "--topology=off", "--", "sh", "-c"]
     done = nidmap(*words, "hostname; echo $NIDMAP_MINICRAY; exit 3", check=False)
     where, name = done.stdout.split()
     assert (where, done.returncode) == ("login", 3)
@@ -290,7 +292,14 @@ def test_a_kill_at_any_moment_leaves_nothing(seed):
 def test_a_kill_of_a_run_with_its_own_leaves_nothing(seed):
     rng = random.Random(seed)
     before = host()
-    words = ["minicray", "run", "-m", "minicray:fattree", *rng.choice([(), ("--no-slurm",)]), "-N2"]
+    words = [
+        "minicray",
+        "run",
+        "-m",
+        "minicray:fattree",
+        *rng.choice([(), ("--topology=off",)]),
+        "-N2",
+    ]
     command = [sys.executable, "-m", "nidmap", *words, "--", "sleep", "5"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         kill_one(rng, process, 1.5)
@@ -380,7 +389,9 @@ def test_really_forbidden_namespaces_are_named():
     )
     words = [sys.executable, "-m", "nidmap", "minicray", "up", "--name", new_name()]
     command = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", *words]
-    done = subprocess.run([*command, "-m", DRAGONFLY, "--no-slurm"], capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "-m", DRAGONFLY, "--topology=off"], capture_output=True, text=True
+    )
     if "setpriv" in done.stderr or "max_user_namespaces" in done.stderr.split("nidmap:")[0]:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 4
@@ -390,7 +401,7 @@ def test_really_forbidden_namespaces_are_named():
 def refused(env):
     """Try to build one in an environment where it cannot be; nothing may be left."""
     name, before = new_name(), host()
-    words = ["minicray", "up", "-m", DRAGONFLY, "--no-slurm", "--name", name]
+    words = ["minicray", "up", "-m", DRAGONFLY, "--topology=off", "--name", name]
     done = nidmap(*words, check=False, env={**os.environ, **env})
     assert leftovers(name) == []
     assert host() == before
@@ -402,7 +413,7 @@ class standing:  # noqa: N801  # used as a function
 
     def __init__(self, name, *words, wait=True, path=None):
         command = [sys.executable, "-m", "nidmap", "minicray", "up", "-m", "minicray:torus"]
-        self.words = [*command, "--no-slurm", "--name", name, *words]
+        self.words = [*command, "--topology=off", "--name", name, *words]
         self.wait = wait
         self.env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None
 

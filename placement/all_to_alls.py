@@ -1,23 +1,23 @@
 """All-to-alls in product form: bytes from s to t are scale · w(s) · w(t) within each line.
 
-A line is a set of routers with a weight each (the ranks there): the whole job
-in an all-to-all, a row or a column of the process grid in an FFT. Kept like
-this, 100,000 nodes are a few arrays and not a table of all pairs.
+A line is a set of ends (nodes or routers) with a weight each (the ranks there):
+the whole job in an all-to-all, a row or a column of the process grid in an FFT.
+Kept like this, 100,000 nodes are a few arrays and not a table of all pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import mix_bits, product, sum_by_pair, summed
+from placement.support.arrays import mix_bits, product, ragged_ranges, sum_by_pair, summed
 
 Entries = tuple[Ints, Ints, Floats]
 
-__all__ = ["NO_LINES", "Lines", "match_lines", "product_over_lines"]
+__all__ = ["NO_ALL_TO_ALLS", "AllToAlls", "match_lines", "product_over_lines"]
 
 #: Numbers that one dense table of lines may hold.
 _TABLE = 1 << 22
@@ -30,36 +30,69 @@ _DEAR = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lines:
-    """Lines of routers, one entry a (line, router), sorted by line and then router.
+class AllToAlls:
+    """All-to-alls, one a line: every rank sends to every rank of the line at another end.
 
     Attributes
     ----------
     line : int64 (e,)
-    router : int64 (e,)
+        Line of each entry; each (line, end) once, sorted by line and then end.
+    end : int64 (e,)
+        Node or router.
     weight : float64 (e,)
+        Ranks of the line there.
     scale : float64 (l,)
-        Bytes for a product of weights of 1, line by line.
+        Bytes from each rank to each other, line by line.
     """
 
     line: Ints
-    router: Ints
+    end: Ints
     weight: Floats
     scale: Floats
+
+    @classmethod
+    def of(cls, line: Ints, end: Ints, ranks: Floats, size: float, ends: int) -> AllToAlls:
+        """Return all-to-alls of entries in any order; a (line, end) may come more than once.
+
+        Parameters
+        ----------
+        line, end : int (e,)
+            Any numbers, and 0 … ends-1.
+        ranks : float64 (e,)
+            Entries without ranks are left out.
+        size : float
+            Bytes from each rank of a line to each other.
+        ends : int
+        """
+        line, end = line.astype(np.int64), end.astype(np.int64)
+        if line.min(initial=0) < 0 or line.max(initial=0) >= 4 * len(line):
+            _, line = np.unique(line, return_inverse=True)
+        kept = ranks > 0
+        line, end, ranks = sum_by_pair(line[kept], end[kept], ranks[kept], ends)
+        present = np.bincount(line) > 0
+        number = np.cumsum(present) - 1
+        return cls(number[line], end, ranks, np.full(int(present.sum()), size))
 
     def __len__(self) -> int:
         return len(self.scale)
 
-    def joined(self, other: Lines) -> Lines:
+    def __mul__(self, factor: float) -> AllToAlls:
+        return replace(self, scale=self.scale * factor)
+
+    def moved(self, place: Ints, ends: int) -> AllToAlls:
+        """Return the same with end e at place[e], 0 … ends-1; ranks that meet there add up."""
+        return AllToAlls(*sum_by_pair(self.line, place[self.end], self.weight, ends), self.scale)
+
+    def joined(self, other: AllToAlls) -> AllToAlls:
         """Return the lines of both."""
-        return Lines(
+        return AllToAlls(
             line=np.concatenate([self.line, other.line + len(self)]),
-            router=np.concatenate([self.router, other.router]),
+            end=np.concatenate([self.end, other.end]),
             weight=np.concatenate([self.weight, other.weight]),
             scale=np.concatenate([self.scale, other.scale]),
         )
 
-    def merged(self) -> Lines:
+    def merged(self) -> AllToAlls:
         """Return the lines with those that are alike as one of their scales together.
 
         The lines of a process grid are alike wherever all ranks of some
@@ -67,7 +100,7 @@ class Lines:
         """
         if len(self) < 2:
             return self
-        one = mix_bits(mix_bits(self.router) + self.weight.view(np.int64))
+        one = mix_bits(mix_bits(self.end) + self.weight.view(np.int64))
         first = np.searchsorted(self.line, np.arange(len(self)))
         look = np.add.reduceat(one, first)
         _, kept, which = np.unique(look, return_index=True, return_inverse=True)
@@ -77,8 +110,8 @@ class Lines:
         rank[kept] = np.arange(len(kept))
         some = rank[self.line] >= 0
         line, order = rank[self.line[some]], np.argsort(rank[self.line[some]], kind="stable")
-        router, weight = self.router[some][order], self.weight[some][order]
-        return Lines(line[order], router, weight, summed(which, self.scale))
+        end, weight = self.end[some][order], self.weight[some][order]
+        return AllToAlls(line[order], end, weight, summed(which, self.scale))
 
     def among(self, chosen: Mask, place: Ints, size: int) -> Floats:
         """Return the bytes between the chosen entries, by places 0 … size-1.
@@ -86,46 +119,91 @@ class Lines:
         Parameters
         ----------
         chosen : bool (e,)
-        place : int64 (routers,)
-            Where each router of the chosen entries stands in the table.
+        place : int64 (ends,)
+            Where each end of the chosen entries stands in the table.
         size : int
 
         Returns
         -------
         float64 (size, size)
-            A router's bytes to itself are in it.
+            A end's bytes to itself are in it.
         """
         used = np.bincount(self.line[chosen], minlength=len(self)) > 0
         line = (np.cumsum(used) - 1)[self.line[chosen]]
-        side = line, place[self.router[chosen]], self.weight[chosen]
+        side = line, place[self.end[chosen]], self.weight[chosen]
         return product_over_lines(side, side, self.scale[used], size, size)
 
-    def own(self, routers: int) -> Floats:
-        """Return what each router would send to itself, float64 (routers,)."""
+    def own(self, ends: int) -> Floats:
+        """Return what each end would send to itself, float64 (ends,)."""
         amount = self.scale[self.line] * self.weight * self.weight
-        return summed(self.router, amount, routers)
+        return summed(self.end, amount, ends)
+
+    def sent(self, ends: int) -> Floats:
+        """Return what each end sends to all others, float64 (ends,); it gets as much."""
+        total = summed(self.line, self.weight)
+        others = total[self.line] - self.weight
+        return summed(self.end, self.scale[self.line] * self.weight * others, ends)
+
+    def messages(self, ends: int) -> Floats:
+        """Return how many messages each end sends to all others, float64 (ends,)."""
+        total = summed(self.line, self.weight)
+        return summed(self.end, self.weight * (total[self.line] - self.weight), ends)
+
+    def inside(self, ends: int) -> Floats:
+        """Return the bytes that ranks of one end send each other, float64 (ends,)."""
+        pairs = self.weight * (self.weight - 1)
+        return summed(self.end, self.scale[self.line] * pairs, ends)
+
+    def largest_pair(self, ends: int) -> float:
+        """Return bytes that no end exceeds to any single other one."""
+        order = np.lexsort((self.weight, self.line))
+        line, weight = self.line[order], self.weight[order]
+        last = np.append(line[1:] != line[:-1], True)[: len(line)]
+        top = np.flatnonzero(last)[line]
+        before = np.maximum(top - 1, 0)
+        second = np.where(line[before] == line, weight[before], 0.0)
+        others = np.where(last, second, weight[top])
+        amount = self.scale[line] * weight * others
+        return float(summed(self.end[order], amount, ends).max(initial=0.0))
+
+    def pairs(self) -> tuple[Ints, Ints, Floats, Floats]:
+        """Return (source, target, bytes, messages) of every pair of different ends, line by line.
+
+        Examples
+        --------
+        >>> line = AllToAlls(np.zeros(2, int), np.array([4, 7]), np.array([1.0, 3.0]), np.ones(1))
+        >>> [x.tolist() for x in line.pairs()]
+        [[4, 7], [7, 4], [3.0, 3.0], [3.0, 3.0]]
+        """
+        last = np.cumsum(np.bincount(self.line, minlength=len(self)))
+        first = np.append(0, last)[self.line]
+        here, there = ragged_ranges(first, np.diff(last, prepend=0)[self.line])
+        apart = here != there
+        here, there = here[apart], there[apart]
+        messages = self.weight[here] * self.weight[there]
+        return self.end[here], self.end[there], self.scale[self.line[here]] * messages, messages
 
     def leaving(self, label: Ints, count: int) -> Floats:
-        """Return the bytes that leave the routers of each label (-1: none); as many come in.
+        """Return the bytes that leave the ends of each label (-1: none); as many come in.
 
         Returns
         -------
         float64 (count,)
         """
         whole = summed(self.line, self.weight, len(self))
-        inside = label[self.router] >= 0
-        own = self.line[inside], label[self.router[inside]], self.weight[inside]
+        inside = label[self.end] >= 0
+        own = self.line[inside], label[self.end[inside]], self.weight[inside]
         line, part, weight = sum_by_pair(*own, count)
         return summed(part, self.scale[line] * weight * (whole[line] - weight), count)
 
     def fold(self, label: Ints, count: int, low: int, high: int) -> Floats:
-        """Return the bytes from the routers low … high-1 to all routers of each label.
+        """Return the bytes from the ends low … high-1 to all ends of each label.
 
-        A router's own share of its label is in it.
+        An end's own share of its label is in it.
 
         Parameters
         ----------
-        label : int64 (routers,)
+        label : int64 (ends,)
             0 … count-1.
         count, low, high : int
 
@@ -136,15 +214,15 @@ class Lines:
         Examples
         --------
         >>> import numpy as np
-        >>> one = Lines(np.zeros(3, int), np.arange(3), np.array([1., 2., 3.]), np.ones(1))
+        >>> one = AllToAlls(np.zeros(3, int), np.arange(3), np.array([1., 2., 3.]), np.ones(1))
         >>> one.fold(np.array([0, 0, 1]), 2, 0, 3).tolist()
         [[3.0, 3.0], [6.0, 6.0], [9.0, 9.0]]
         """
-        here = (self.router >= low) & (self.router < high)
+        here = (self.end >= low) & (self.end < high)
         used = np.bincount(self.line[here], minlength=len(self)) > 0
         there, rank = used[self.line], np.cumsum(used) - 1
-        left = rank[self.line[here]], self.router[here] - low, self.weight[here]
-        right = rank[self.line[there]], label[self.router[there]], self.weight[there]
+        left = rank[self.line[here]], self.end[here] - low, self.weight[here]
+        right = rank[self.line[there]], label[self.end[there]], self.weight[there]
         return product_over_lines(left, right, self.scale[used], high - low, count)
 
 
@@ -243,4 +321,4 @@ def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
 _NONE = np.zeros(0, dtype=np.int64)
 
 #: No lines at all.
-NO_LINES = Lines(_NONE, _NONE, np.zeros(0), np.zeros(0))
+NO_ALL_TO_ALLS = AllToAlls(_NONE, _NONE, np.zeros(0), np.zeros(0))

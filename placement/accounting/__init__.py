@@ -1,0 +1,1 @@
+"""Jobs that ran or run: what Slurm's and PBS's accounting say of them."""

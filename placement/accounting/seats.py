@@ -1,0 +1,149 @@
+"""Where jobs sat: their nodes as rows of a machine, and what was free when each began."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.accounting.record import JobRecord
+from placement.nodelist import NodeList
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints, Mask
+
+__all__ = ["Seats", "free_at_starts", "seat_jobs"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seats:
+    """Jobs on the nodes of a machine.
+
+    Attributes
+    ----------
+    jobs : tuple of JobRecord
+        Without their nodes, which `rows` says.
+    rows : int64 (m,)
+        Rows of the machine, job by job, each job's ascending.
+    first : int64 (len(jobs) + 1,)
+        Where each job's rows begin.
+    start, end : float64 (len(jobs),)
+        Unix time; inf for the end of a job that runs.
+    strangers : int
+        Nodes that the machine does not have.
+    """
+
+    jobs: tuple[JobRecord, ...]
+    rows: Ints
+    first: Ints
+    start: Floats
+    end: Floats
+    strangers: int = 0
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def of(self, job: int) -> Ints:
+        """Return the rows of one job."""
+        return self.rows[self.first[job] : self.first[job + 1]]
+
+    @property
+    def counts(self) -> Ints:
+        """Nodes of each job, int64 (len(jobs),)."""
+        return np.diff(self.first)
+
+    @property
+    def node_hours(self) -> Floats:
+        """Node-hours of each job, of one that runs up to the last moment that is listed.
+
+        0 where a start is not known.
+        """
+        known = np.concatenate([self.start, self.end])
+        until = np.minimum(self.end, known[np.isfinite(known)].max(initial=0.0))
+        hours: Floats = np.maximum(0.0, until - self.start) / 3600 * self.counts
+        return np.where(np.isnan(hours), 0.0, hours)
+
+
+def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
+    """Return jobs on the rows of a machine; those that have no node there are left out.
+
+    A job that is listed twice, with the same id and start, counts once.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> nodes = NodeList.parse("nid[00002,00001],login1")
+    >>> seats = seat_jobs(parse_spec("torus:4"), [JobRecord("7", nodes, start=10.0)])
+    >>> seats.of(0).tolist(), seats.strangers
+    ([1, 2], 1)
+    """
+    row_of = {name: row for row, name in enumerate(machine.names.tolist())}
+    jobs: dict[tuple[str, float], JobRecord] = {}
+    rows: list[Ints] = []
+    strangers = 0
+    for job in records:
+        known = sorted({row_of[name] for name in job.nodes if name in row_of})
+        strangers += len(set(job.nodes)) - len(known)
+        if known and (job.id, job.start) not in jobs:
+            jobs[job.id, job.start] = replace(job, nodes=NodeList())
+            rows.append(np.array(known, dtype=np.int64))
+    first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+    start, end = (np.array([getattr(j, key) for j in jobs.values()]) for key in ("start", "end"))
+    return Seats(tuple(jobs.values()), every, first, start, end, strangers)
+
+
+def free_at_starts(
+    seats: Seats, usable: Mask, wanted: Sequence[int] | Ints
+) -> Iterator[tuple[int, Mask]]:
+    """Yield jobs in the order of their starts, and which nodes no other job had then.
+
+    A job has its nodes from its start up to its end: of two, one may begin at the moment
+    at which the other ends. One whose start is not known has had them ever since.
+
+    Parameters
+    ----------
+    seats : Seats
+    usable : bool (n,)
+        Nodes that could be had at all: not those that are down, or compute nothing.
+    wanted : sequence of int
+        The jobs that are asked about.
+
+    Yields
+    ------
+    int
+    bool (n,)
+        Its own nodes are not among them.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> spans = {"a": (0, 10), "b": (5, 20), "c": (10, 20)}
+    >>> jobs = [JobRecord(name, NodeList([f"nid0000{k}"]), start=s, end=e)
+    ...         for k, (name, (s, e)) in enumerate(spans.items())]
+    >>> machine = parse_spec("torus:4")
+    >>> seats = seat_jobs(machine, jobs)
+    >>> [(job, mask.nonzero()[0].tolist()) for job, mask in
+    ...  free_at_starts(seats, machine.compute, [0, 1, 2])]
+    [(0, [1, 2, 3]), (1, [2, 3]), (2, [0, 3])]
+    """
+    start = np.where(np.isnan(seats.start), -np.inf, seats.start)
+    lasting = np.flatnonzero(seats.end > start)
+    begins = lasting[np.argsort(start[lasting], kind="stable")]
+    ends = lasting[np.argsort(seats.end[lasting], kind="stable")]
+    held = np.zeros(len(usable), dtype=np.int32)
+    begun = ended = 0
+    for job in sorted(map(int, wanted), key=start.__getitem__):
+        now = start[job]
+        while ended < len(ends) and seats.end[ends[ended]] <= now:
+            held[seats.of(ends[ended])] -= 1
+            ended += 1
+        while begun < len(begins) and start[begins[begun]] <= now:
+            held[seats.of(begins[begun])] += 1
+            begun += 1
+        free = usable & (held <= 0)
+        free[seats.of(job)] = False
+        yield job, free

@@ -1,0 +1,210 @@
+"""Tables of jobs under a header: ``sacct -P``, and CSV of any origin.
+
+Columns go by what stands above them, in any order. Rows of job steps, and of jobs
+that have had no node or have not begun, are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from placement.accounting.moments import parse_duration, parse_moment
+from placement.accounting.record import JobRecord
+from placement.errors import NidmapError, ParseError, printable
+from placement.nodelist import NodeList
+
+__all__ = ["COLUMNS", "head_of", "read_table"]
+
+#: What a job's column may be called, the surest name first; case, blanks and _ do not count.
+COLUMNS = {
+    "id": ("jobid", "jobidraw", "job", "id"),
+    "name": ("jobname", "name"),
+    "user": ("user", "username"),
+    "partition": ("partition", "queue"),
+    "nodes": ("nodelist", "hosts", "hostlist", "execvnode", "exechost", "nodes"),
+    "start": ("start", "starttime"),
+    "end": ("end", "endtime"),
+    "elapsed": ("elapsed", "elapsedraw", "runtime"),
+    "state": ("state", "jobstate"),
+}
+
+_WANTED = "sacct -a -X -P -o JobID,User,Partition,State,Start,End,NodeList,JobName"
+
+#: A step of a job: its batch script, or what srun started.
+_STEP = re.compile(r"\d+(?:[_+]\d+)?\.(?:batch|extern|interactive|\d+(?:\+\d+)?)")
+
+_NO_NODES = {"", "none assigned", "none", "(null)", "n/a"}
+
+
+def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None:
+    """Return where each column of a job stands in a header, and what parts its columns.
+
+    Parameters
+    ----------
+    line : str
+    delimiter : str
+        What parts them; '' for one of ``|``, ``,``, ``;`` and TAB.
+
+    Returns
+    -------
+    (dict, str) or None
+        None where the line is no header of a table of jobs.
+
+    Examples
+    --------
+    >>> head_of("JobID|NodeList|Start|End")
+    ({'id': 0, 'nodes': 1, 'start': 2, 'end': 3}, '|')
+    >>> head_of("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)") is None
+    True
+    """
+    for mark in [delimiter] if delimiter else ["|", ",", ";", "\t"]:
+        words = [re.sub(r"[\s_\"]", "", cell).lower() for cell in line.split(mark)]
+        places = {
+            column: words.index(next(filter(words.__contains__, names)))
+            for column, names in COLUMNS.items()
+            if not set(names).isdisjoint(words)
+        }
+        if {"id", "nodes"} <= places.keys() and len(words) > 2:
+            return places, mark
+    return None
+
+
+def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecord]:
+    r"""Yield the jobs of a table under its header.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+    delimiter : str
+        What parts the columns, where nobody can have written it into a name;
+        '' for one of ``|``, ``,``, ``;`` and TAB.
+
+    Raises
+    ------
+    ParseError
+        At a row that does not fit, or where a column is missing.
+
+    Examples
+    --------
+    >>> text = "JobID|NodeList|Start|End\n7|n[1-2]|1970-01-01T00:00:10|Unknown\n7.batch|n1|10|\n"
+    >>> [(job.id, job.nodes.fold(), job.start, job.end) for job in read_table(text, "x")]
+    [('7', 'n[1-2]', 10.0, inf)]
+    """
+    lines = text.split("\n")
+    first = next((k for k, line in enumerate(lines) if line.strip()), 0)
+    head = head_of(lines[first], delimiter)
+    if head is None:
+        raise ParseError(source, first + 1, "no header of a table of jobs", f"try {_WANTED}")
+    places, mark = head
+    _refuse_incomplete(places, source, first + 1)
+    width = len(lines[first].split(mark))
+    cells_of = _quoted if mark != "|" and not delimiter else _plain
+    for line, cells in cells_of(lines, first + 1, mark, source):
+        if delimiter and len(cells) < width:
+            continue  # the rest of a name that holds the end of a line
+        job = _job(_by_column(cells, places, width, source, line), source, line)
+        if job is not None:
+            yield job
+
+
+def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
+    missing = [name for name in ("start",) if name not in places]
+    missing += ["end"] if not {"end", "elapsed"} & places.keys() else []
+    if missing:
+        what = f"the table has no column {' and none '.join(missing)}"
+        raise ParseError(source, line, what, f"try {_WANTED}")
+
+
+def _plain(
+    lines: Sequence[str], begin: int, mark: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of rows without quotes."""
+    for k, line in enumerate(lines[begin:], begin + 1):
+        if line.strip():
+            yield k, line.split(mark)
+
+
+def _quoted(
+    lines: Sequence[str], begin: int, mark: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""
+    rows = csv.reader((f"{line}\n" for line in lines[begin:]), delimiter=mark)
+    last = begin
+    try:
+        for cells in rows:
+            if any(cell.strip() for cell in cells):
+                yield last + 1, cells
+            last = begin + rows.line_num
+    except csv.Error as error:
+        raise ParseError(source, begin + rows.line_num, f"is no CSV: {error}") from None
+
+
+def _by_column(
+    cells: list[str], places: dict[str, int], width: int, source: str, line: int
+) -> dict[str, str]:
+    """Return cells by what they say; what a row has too many belongs to the job's name."""
+    more = len(cells) - width
+    name = places.get("name", width)
+    if more < 0 or (more > 0 and name == width):
+        what = f"{len(cells)} columns, the header has {width}"
+        hint = "a name may hold anything: print JobName as the last column"
+        raise ParseError(source, line, what, hint)
+    found = {
+        column: cells[place + more * (place > name)].strip() for column, place in places.items()
+    }
+    if name < width:
+        found["name"] = "|".join(cells[name : name + more + 1])
+    return found
+
+
+def _job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
+    """Return a row's job; None for a step, and for a job without nodes or that did not begin."""
+    if _STEP.fullmatch(cells["id"]) or cells["nodes"].lower() in _NO_NODES:
+        return None
+    if not cells["id"]:
+        raise ParseError(source, line, "a row without a job's id")
+    start = _read_cell(cells, "start", parse_moment, source, line)
+    if start is None:
+        return None
+    end = _read_cell(cells, "end", parse_moment, source, line)
+    if end is None and "end" not in cells:
+        lasted = _read_cell(cells, "elapsed", parse_duration, source, line)
+        end = None if lasted is None else start + lasted
+    if end is not None and end < start:
+        hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
+        raise ParseError(source, line, f"job {printable(cells['id'], 40)} ends first", hint)
+    return JobRecord(
+        cells["id"],
+        _read_nodes(cells["nodes"], source, line),
+        cells.get("name", ""),
+        cells.get("user", ""),
+        cells.get("partition", ""),
+        start,
+        math.inf if end is None else end,
+        cells.get("state", "").split(" ")[0],
+    )
+
+
+def _read_cell(
+    cells: dict[str, str], column: str, parse: Callable[[str], float | None], source: str, line: int
+) -> float | None:
+    """Return a cell's figure; None where it, or the column, says none."""
+    text = cells.get(column, "")
+    try:
+        return parse(text)
+    except (ValueError, OverflowError):
+        what = f"{column} '{printable(text, 40)}' is no time"
+        hint = "2024-05-01T12:00:00, with +02:00 or without, or seconds since 1970"
+        raise ParseError(source, line, what, hint) from None
+
+
+def _read_nodes(text: str, source: str, line: int) -> NodeList:
+    try:
+        return NodeList.parse(text).unique
+    except NidmapError as error:
+        raise ParseError(source, line, f"bad nodes: {error.message}", error.hint) from None

@@ -1,0 +1,285 @@
+"""The machine as the scheduler that runs here says it: ``-m slurm:``, ``pbs:``, ``flux:``.
+
+Slurm is asked for its topology, and for its nodes by ``sinfo``, which states cores, GPUs,
+features and states in a tenth of a second for 6,000 nodes, in one form in all versions. Where
+no topology is stated the nodes' names may say cabinets, racks and blades. Nothing is kept:
+what Slurm prints as the time of its data is the time of the question, so nothing would tell
+an answer from before ``scontrol reconfigure`` from one behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import replace
+from glob import glob
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import LaunchError, ParseError, UsageError
+from placement.readers import read_text, sinfo
+from placement.site import load_site, site_names
+from placement.slurm.command import NoSlurm, ask, configuration
+from placement.support.child import Deadline, run_child
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from placement.machine import Machine
+    from placement.records import Dump
+    from placement.sites.model import Site
+
+__all__ = ["Live", "ask_scheduler", "places_by_name", "with_own_interfaces"]
+
+#: Seconds in which a scheduler must have said what its machine is.
+PATIENCE = 1.5
+
+#: What share of a cluster's nodes must be a site's where it is called as the site.
+ALIKE = 0.5
+
+#: What prints the nodes of other schedulers, in a form that a reader knows.
+OTHERS = {"pbs": ("pbsnodes", "-a", "-F", "json"), "flux": ("flux", "resource", "R")}
+
+#: Names that say where a node is, from the outermost: a cname, an xname, rack and node.
+_PLACES = tuple(
+    re.compile(pattern, re.ASCII | re.IGNORECASE)
+    for pattern in (
+        r"(c\d+-\d+)(c\d)(s\d+)n\d",
+        r"(x\d+)(c\d+)(s\d+)b\d+n\d+",
+        r"((?:.*[^a-z0-9])?(?:rack|r)-?\d+)(i\d+)?[-_.]?[a-z]+-?\d+",
+    )
+)
+#: What a version of Slurm from which on a partition may have a topology of its own begins with.
+_BY_PARTITION = (25, 5)
+
+
+class Live(NamedTuple):
+    """What a scheduler says of its machine.
+
+    Attributes
+    ----------
+    name : str
+        Of the cluster.
+    why : str
+        What was taken, and how sure that is.
+    dumps : list of Dump
+    site : Site or None
+        The site that the cluster is; there are no dumps then.
+    """
+
+    name: str
+    why: str
+    dumps: list[Dump]
+    site: Site | None = None
+
+
+def ask_scheduler(spec: str) -> Live:
+    """Return the machine that a word of ``-m`` asks for.
+
+    Parameters
+    ----------
+    spec : str
+        ``here:``, ``slurm:``, ``pbs:`` or ``flux:``; a partition behind the colon is the one
+        whose topology is wanted.
+
+    Raises
+    ------
+    LaunchError
+        The scheduler is missing, down or slow, or prints what is not its own.
+    UsageError
+        ``here:``, and none is here.
+    """
+    kind, _, partition = spec.partition(":")
+    if kind == "here":
+        return _ask_here(partition)
+    return _ask_slurm(partition) if kind == "slurm" else _ask_other(kind)
+
+
+def _ask_here(partition: str) -> Live:
+    try:
+        return _known_site(_ask_slurm(partition))
+    except NoSlurm:
+        pass
+    for kind, command in OTHERS.items():
+        if shutil.which(command[0]):
+            return _known_site(_ask_other(kind))
+    name = _first_line("/etc/xthostname")
+    if name in site_names():
+        return Live(name, "by /etc/xthostname", [], load_site(name))
+    hint = "no Slurm, PBS or Flux is here that would say it"
+    raise UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE", hint)
+
+
+def _known_site(live: Live) -> Live:
+    """Return the site that a cluster is called as, where most of its nodes are the site's."""
+    name = live.name.lower()
+    if name not in site_names():
+        return live
+    site = load_site(name)
+    ours, theirs = site.records().nodes, live.dumps[-1].nodes
+    if ours is None or ours.name is None or theirs is None or theirs.name is None:
+        return live
+    known = float(np.isin(theirs.name, ours.name).mean())
+    if known < ALIKE:
+        return live
+    return Live(name, f"by the cluster's name, with {known:.0%} of its nodes", [], site)
+
+
+def _ask_slurm(partition: str) -> Live:
+    deadline = Deadline(PATIENCE)
+    settings = configuration(deadline)
+    if not settings.get("ClusterName"):
+        raise LaunchError("scontrol show config names no cluster", "is it Slurm's own scontrol?")
+    names = [partition] if partition else []
+    answer = ask(["sinfo", "-a", "-e", "-o", sinfo.QUERY], deadline=deadline)
+    states = _read(answer.output, "sinfo")
+    topology = _topology_of(names, settings, deadline) if names else []
+    text = ask(["scontrol", "show", "topology", *topology], deadline=deadline, fails=True).output
+    why = "as Slurm says here"
+    if text.strip():
+        why += ", switches by scontrol show topology"
+        return Live(settings["ClusterName"], why, [_read(text, "scontrol show topology"), states])
+    return _by_names(settings["ClusterName"], f"{why}, which states no topology", states)
+
+
+def _by_names(name: str, why: str, states: Dump) -> Live:
+    """Return a machine without a topology: where its nodes are by their names, if these say it."""
+    places = places_by_name(states)
+    guess = "places by the nodes' names, a guess" if places else "all nodes count as equally near"
+    return Live(name, f"{why}: {guess}", [*places, states])
+
+
+def _topology_of(
+    names: Sequence[str], settings: dict[str, str], deadline: Deadline
+) -> Sequence[str]:
+    """Return the topology that a partition names, where Slurm may have several."""
+    version = re.match(r"(\d+)\.(\d+)", settings.get("SLURM_VERSION", ""))
+    if not version or (int(version[1]), int(version[2])) < _BY_PARTITION:
+        return []
+    shown = ask(["scontrol", "-o", "show", "partition", *names], deadline=deadline).output
+    topology = re.search(r"\sTopology=(\S+)", shown)
+    return [topology[1]] if topology and topology[1] != "(null)" else []
+
+
+def _read(text: str, source: str) -> Dump:
+    """Read what a command printed: what is wrong with that is no fault of the user's."""
+    try:
+        dump = read_text(text, source)
+        wrong = next((fault for fault in dump.faults if fault.fatal), None)
+        if wrong is not None:
+            raise wrong.error(source)
+        if source == "sinfo" and dump.nodes is None:
+            raise ParseError(source, 0, "no node", "does Slurm hide them (PrivateData)?")
+    except ParseError as error:
+        raise LaunchError(f"{source} printed what cannot be read: {error}") from None
+    return dump
+
+
+def _ask_other(kind: str) -> Live:
+    """Ask another scheduler for its nodes, in one command."""
+    command = OTHERS[kind]
+    if shutil.which(command[0]) is None:
+        raise LaunchError(f"{command[0]} is not on PATH", "name the machine with -m")
+    hint = "name the machine with -m"
+    answer = run_child(command, os.environ, Deadline(PATIENCE), late_hint=hint)
+    if answer.code:
+        what = f"{command[0]} failed (exit code {answer.code}): {answer.complaint or 'no message'}"
+        raise LaunchError(what, hint)
+    states = _read(answer.output, " ".join(command[:3]))
+    return _by_names(_server() if kind == "pbs" else kind, f"as {command[0]} says here", states)
+
+
+def _server() -> str:
+    """Return what the host of the PBS server is called, without a number: polaris of polaris-01."""
+    for path in ("/etc/pbs.conf", "/var/spool/torque/server_name"):
+        for line in _text(path).splitlines():
+            key, mark, value = line.partition("=")
+            if not mark or key.strip() == "PBS_SERVER":
+                return re.split(r"[^a-z]", (value or key).strip().lower())[0] or "pbs"
+    return "pbs"
+
+
+def _first_line(path: str) -> str:
+    return next(iter(_text(path).split()), "").lower()
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(1 << 16)
+    except OSError:
+        return ""
+
+
+def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
+    """Return a machine whose nodes inject what the interfaces of this host do.
+
+    Parameters
+    ----------
+    machine : Machine
+        Unchanged where it states bandwidths of its nodes, or this host has no such interface.
+    system : str
+        Where Linux shows its devices: InfiniBand's rates, the speeds of Slingshot's hsn0, ….
+    """
+    topology = machine.topology
+    if {"injection", "up0"} & topology.bandwidth.keys():
+        return machine
+    gigabits = {}
+    for port in sorted(glob(f"{system}/class/infiniband/*/ports/*")):
+        rate = re.match(r"([0-9.]+) Gb/sec", _text(f"{port}/rate"))
+        if rate and "ACTIVE" in _text(f"{port}/state"):
+            gigabits[port.split("/")[-3]] = float(rate[1])
+    for device in sorted(glob(f"{system}/class/net/hsn[0-9]*")):
+        speed = _text(f"{device}/speed").strip()
+        if speed.isdigit() and int(speed):
+            gigabits[os.path.basename(device)] = int(speed) / 1000
+    if not gigabits:
+        return machine
+    every = sum(gigabits.values()) / 8
+    listed = ", ".join(f"{name} of {rate:g} Gb/s" for name, rate in gigabits.items())
+    note = f"nodes are taken to inject {every:g} GB/s, as this host does by {listed}"
+    figures = {**topology.bandwidth, "injection": every}
+    topology = replace(topology, bandwidth=figures)
+    return replace(machine, topology=topology, notes=(*machine.notes, note), _cache={})
+
+
+def places_by_name(states: Dump) -> list[Dump]:
+    """Return the tree of cabinets, racks and blades that all nodes' names say; none where not.
+
+    Parameters
+    ----------
+    states : Dump
+        Nodes by name.
+
+    Examples
+    --------
+    >>> states = read_text("r1i0n0 idle\\nr1i1n0 idle\\nr2i0n0 idle\\n", "sinfo")
+    >>> [s.name for s in places_by_name(states)[0].switches]
+    ['all', 'r1', 'r1i0', 'r1i1', 'r2', 'r2i0']
+    """
+    names = [] if states.nodes is None or states.nodes.name is None else states.nodes.name.tolist()
+    for pattern in _PLACES:
+        matches = [pattern.fullmatch(name) for name in names]
+        if not matches or None in matches:
+            continue
+        children: dict[str, list[str]] = {"all": []}
+        for match in filter(None, matches):
+            above = "all"
+            for part in filter(None, match.groups()):
+                place = part if above == "all" else above + part
+                if place not in children:
+                    children[above].append(place)
+                    children[place] = []
+                above = place
+            children[above].append(match[0])
+        if len(children["all"]) < 2:
+            continue
+        lines = []
+        for place, below in children.items():
+            key = "Switches" if below[0] in children else "Nodes"
+            lines.append(f"SwitchName={place} {key}={','.join(below)}\n")
+        dump = read_text("".join(lines), "the nodes' names")
+        return [replace(dump, format="names")]
+    return []

@@ -1,0 +1,276 @@
+"""Who sends how much to whom: the one form of it, from a pattern or a recording to the network.
+
+Traffic is a list of flows between ends, ranks or nodes, and of all-to-alls in
+product form that are never written out. What is sent one after the other is a
+list of traffics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
+from placement.support.array_types import Array, Floats, Ints, Mask
+from placement.support.arrays import sum_by_key, summed
+
+__all__ = ["NO_TRAFFIC", "Traffic", "join_traffic"]
+
+#: Pairs of ends up to which a table of all of them is filled, where it is not too empty.
+_TABLE = 1 << 21
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traffic:
+    """Who sends how much to whom.
+
+    Attributes
+    ----------
+    source, target : int64 (m,)
+        Ends of each flow: ranks, nodes or rows of a machine. A pair may come more
+        than once, and an end may send to itself.
+    bytes : float64 or int64 (m,)
+        What all messages of the flow carry together; an edge's weight where
+        nobody knows bytes.
+    messages : float64 or int64 (m,)
+        How many they are.
+    all_to_alls : AllToAlls
+        What is not listed; its messages are the products of ranks.
+
+    Examples
+    --------
+    >>> ring = Traffic.of(np.arange(4), np.array([1, 2, 3, 0]), 8.0)
+    >>> both = (ring + ring.reversed()).by_node(np.array([0, 0, 1, 1]), 2)
+    >>> list(zip(*(x.tolist() for x in (both.source, both.target, both.bytes, both.messages))))
+    [(0, 0, 16.0, 2.0), (0, 1, 16.0, 2.0), (1, 0, 16.0, 2.0), (1, 1, 16.0, 2.0)]
+    """
+
+    source: Ints
+    target: Ints
+    bytes: Array
+    messages: Array
+    all_to_alls: AllToAlls = NO_ALL_TO_ALLS
+
+    @classmethod
+    def of(
+        cls, source: Ints, target: Ints, size: Array | float, messages: Array | float = 1.0
+    ) -> Traffic:
+        """Return listed flows; one size, and one number of messages, may stand for all."""
+        source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        return cls(
+            source,
+            target,
+            np.broadcast_to(size, source.shape),
+            np.broadcast_to(messages, source.shape),
+        )
+
+    @classmethod
+    def undirected(cls, a: Ints, b: Ints, weight: Array | float) -> Traffic:
+        """Return edges between ends in either order, each as a flow from its lower end."""
+        return cls.of(np.minimum(a, b), np.maximum(a, b), weight)
+
+    @classmethod
+    def everyone(cls, ends: Ints, ranks: Ints | int, size: float) -> Traffic:
+        """Return an all-to-all: every ordered pair of ranks at different ends.
+
+        Parameters
+        ----------
+        ends : int (k,)
+            Each once.
+        ranks : int (k,) or int
+            Ranks at each.
+        size : float
+            Bytes from each rank to each other.
+        """
+        return cls.lines(np.zeros(len(ends), dtype=np.int64), ends, ranks, size)
+
+    @classmethod
+    def lines(cls, line: Ints, end: Ints, ranks: Ints | int, size: float) -> Traffic:
+        """Return one all-to-all a line, as an FFT's rows and columns have.
+
+        Parameters
+        ----------
+        line : int (e,)
+            Line of each entry, any numbers.
+        end : int (e,)
+            A (line, end) that comes twice counts as one with the ranks of both.
+        ranks : int (e,) or int
+            Ranks of that line there.
+        size : float
+            Bytes from each rank of a line to each other.
+
+        Examples
+        --------
+        >>> fft = Traffic.lines(np.array([0, 0, 1, 1]), np.array([0, 2, 4, 5]), 1, 8.0)
+        >>> fft.all_to_alls.sent(6).tolist()
+        [8.0, 0.0, 8.0, 0.0, 8.0, 8.0]
+        """
+        line, end = np.asarray(line), np.asarray(end)
+        count = np.broadcast_to(np.asarray(ranks, dtype=np.float64), end.shape)
+        ends = int(end.max(initial=-1)) + 1
+        return replace(NO_TRAFFIC, all_to_alls=AllToAlls.of(line, end, count, float(size), ends))
+
+    @property
+    def columns(self) -> tuple[Ints, Ints, Array, Array]:
+        """The listed flows: source, target, bytes and messages."""
+        return self.source, self.target, self.bytes, self.messages
+
+    def __len__(self) -> int:
+        """How many flows are listed."""
+        return len(self.source)
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return join_traffic([self, other])
+
+    def __mul__(self, times: float) -> Traffic:
+        """Return what is sent so many times over: bytes and messages."""
+        return replace(
+            self,
+            bytes=self.bytes * times,
+            messages=self.messages * times,
+            all_to_alls=self.all_to_alls * times,
+        )
+
+    __rmul__ = __mul__
+
+    def some(self, chosen: Mask | Ints | slice) -> Traffic:
+        """Return some of the listed flows."""
+        source, target, size, messages = (column[chosen] for column in self.columns)
+        return Traffic(source, target, size, messages)
+
+    def blocks(self, most: int) -> Iterator[Traffic]:
+        """Yield the listed flows in blocks of at most so many."""
+        for low in range(0, len(self), most):
+            yield self.some(slice(low, low + most))
+
+    def sized(self, factor: float) -> Traffic:
+        """Return as many messages of `factor` times the bytes."""
+        return replace(self, bytes=self.bytes * factor, all_to_alls=self.all_to_alls * factor)
+
+    def reversed(self) -> Traffic:
+        """Return the same sent the other way; an all-to-all is its own."""
+        return replace(self, source=self.target, target=self.source)
+
+    def away(self) -> Traffic:
+        """Return the flows from one end to another, without what ends send to themselves."""
+        apart = self.source != self.target
+        return self if apart.all() else replace(self.some(apart), all_to_alls=self.all_to_alls)
+
+    def inside(self, ends: int) -> Floats:
+        """Return the bytes that each end, or the ranks there, send to itself, float64 (ends,)."""
+        stays = self.source == self.target
+        return summed(self.source[stays], self.bytes[stays], ends) + self.all_to_alls.inside(ends)
+
+    def leaving(self, ends: int) -> Floats:
+        """Return how many messages each end sends to others, float64 (ends,)."""
+        apart = self.source != self.target
+        listed = summed(self.source[apart], self.messages[apart], ends)
+        return listed + self.all_to_alls.messages(ends)
+
+    def listed(self) -> Traffic:
+        """Return the flows from one end to another, those of all-to-alls written out."""
+        flows = replace(self.away(), all_to_alls=NO_ALL_TO_ALLS)
+        return flows + Traffic(*self.all_to_alls.pairs()) if len(self.all_to_alls) else flows
+
+    def by_pair(self, ends: int) -> Traffic:
+        """Return each ordered pair once, ascending, with the sums of its flows.
+
+        All-to-alls stay as they are.
+
+        Examples
+        --------
+        >>> twice = Traffic.of(np.array([0, 0, 1]), np.array([1, 1, 1]), 2.0).by_pair(2)
+        >>> twice.source.tolist(), twice.messages.tolist(), twice.bytes.tolist()
+        ([0, 1], [2.0, 1.0], [4.0, 2.0])
+        """
+        key = self.source * ends + self.target
+        pair, size, messages = _sum_pairs(key, self.bytes, self.messages, ends * ends)
+        source, target = np.divmod(pair, max(ends, 1))
+        return Traffic(source, target, size, messages, self.all_to_alls)
+
+    def by_node(self, node: Ints, nodes: int) -> Traffic:
+        """Return what goes from node to node: each ordered pair of nodes once.
+
+        Parameters
+        ----------
+        node : int64 (ends,)
+            Node of each end, 0 … nodes-1.
+        nodes : int
+
+        Returns
+        -------
+        Traffic
+            What stays inside a node is a flow from it to itself; all-to-alls count
+            pairs of ranks on different nodes.
+        """
+        lines = self.all_to_alls.moved(node, nodes) if len(self.all_to_alls) else NO_ALL_TO_ALLS
+        moved = replace(self, source=node[self.source], target=node[self.target], all_to_alls=lines)
+        return moved.by_pair(nodes)
+
+    def by_size(self, ends: int) -> Traffic:
+        """Return each ordered pair once for each size of its messages.
+
+        Examples
+        --------
+        >>> a = np.array
+        >>> sizes = Traffic.of(a([0, 0, 0]), a([1, 1, 1]), a([2.0, 5.0, 2.0])).by_size(2)
+        >>> sizes.source.tolist(), sizes.messages.tolist(), sizes.bytes.tolist()
+        ([0, 0], [2.0, 1.0], [4.0, 5.0])
+        """
+        size, kind = np.unique(self.bytes / self.messages, return_inverse=True)
+        kinds = max(1, len(size))
+        key, messages = sum_by_key((self.source * ends + self.target) * kinds + kind, self.messages)
+        pair, kind = np.divmod(key, kinds)
+        source, target = np.divmod(pair, max(ends, 1))
+        return Traffic(source, target, messages * size[kind], messages, self.all_to_alls)
+
+    def largest_pair(self, ends: int) -> float:
+        """Return bytes that no end exceeds to any single other one."""
+        listed = float(self.away().by_pair(ends).bytes.max(initial=0.0))
+        return listed + self.all_to_alls.largest_pair(ends)
+
+
+def _sum_pairs(key: Ints, size: Array, messages: Array, keys: int) -> tuple[Ints, Array, Array]:
+    """Return each key once, ascending, the sum of its bytes and of its messages."""
+    filled = keys <= min(_TABLE, 16 * len(key))
+    # A column of one number is a broadcast one, as `Traffic.of` makes it: counting will do then.
+    one_size, one_message = not size.strides[0], not messages.strides[0]
+    if not len(key) or not one_message or size.dtype.kind == "i" or not (filled or one_size):
+        pair, size, messages = sum_by_key(key, size, messages)
+        return pair, size, messages
+    if filled:
+        table = np.bincount(key, minlength=keys)
+        pair = np.flatnonzero(table)
+        count = table[pair]
+    else:
+        pair, count = np.unique(key, return_counts=True)
+    total = count * size[0] if one_size else np.bincount(key, size, minlength=keys)[pair]
+    return pair, total, count * messages[0]
+
+
+def join_traffic(parts: Iterable[Traffic]) -> Traffic:
+    """Return several traffics as one; a pair may stand in it once a part.
+
+    Examples
+    --------
+    >>> one = Traffic.of(np.array([0]), np.array([1]), 1.0)
+    >>> join_traffic([one, one.reversed()]).source.tolist()
+    [0, 1]
+    """
+    several = [part for part in parts if len(part) or len(part.all_to_alls)]
+    if len(several) < 2:
+        return several[0] if several else NO_TRAFFIC
+    lines = NO_ALL_TO_ALLS
+    for part in several:
+        lines = lines.joined(part.all_to_alls) if len(part.all_to_alls) else lines
+    columns = zip(*(part.columns for part in several), strict=True)
+    source, target, size, messages = (np.concatenate(column) for column in columns)
+    return Traffic(source, target, size, messages, lines)
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+
+#: Nobody sends anything.
+NO_TRAFFIC = Traffic(_NONE, _NONE, _NONE, _NONE)

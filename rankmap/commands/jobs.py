@@ -1,0 +1,225 @@
+"""``nidmap jobs``: how past and running jobs sat, and what they could have gained."""
+
+from __future__ import annotations
+
+import getpass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    say,
+    to_json,
+    write_output,
+)
+from placement.errors import ParseError, UsageError, printable
+from placement.support.quantities import counted
+from placement.support.suffixes import format_of_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from placement.accounting.record import JobRecord
+    from placement.accounting.seats import Seats
+    from placement.machine import Machine
+    from placement.support.array_types import Mask
+    from rankmap.past_jobs.applications import Application
+    from rankmap.past_jobs.judging import Verdict
+    from rankmap.past_jobs.summary import Summary
+
+__all__ = ["jobs"]
+
+#: What the name of -o asks for.
+_SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".png": "png", ".svg": "svg"}
+
+
+@click.command()
+@click.argument("source", required=False, metavar="[FILE|-]")
+@machine_option
+@click.option("--applications", metavar="TOML", help="What jobs send, by their names or users.")
+@click.option("--user", metavar="NAME", help="This user's jobs; 'all'. Asking Slurm: your own.")
+@click.option(
+    "--last", type=click.IntRange(0), default=100, show_default=True, help="Jobs judged; 0: all."
+)
+@click.option(
+    "--since", default="now-7days", show_default=True, help="Asking Slurm: sacct's --starttime."
+)
+@click.option("--state", metavar="FILE", help="A dump whose down nodes nobody could have had.")
+@click.option(
+    "--search", type=click.IntRange(0, 100), default=0, show_default=True,
+    help="A full search for so many jobs, those that lost most.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="All as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .html, .png or .svg.")
+def jobs(
+    source: str | None,
+    specs: tuple[str, ...],
+    applications: str | None,
+    user: str | None,
+    last: int,
+    since: str,
+    state: str | None,
+    search: int,
+    as_json: bool,
+    output: str | None,
+) -> None:
+    """Show how jobs sat, against the best among the nodes free at their start.
+
+    FILE is what sacct -X -P or squeue --json printed, PBS's accounting log or
+    CSV with a header; without one Slurm's accounting is asked. List the jobs of
+    all users: they say which nodes were free. A gain counts for the share of a
+    job's time that it communicates: 5 to 50 % where no --applications say it.
+
+    \b
+    nidmap jobs
+    sacct -a -X -P -o JobID,User,Start,End,NodeList,JobName | nidmap jobs -m lumi -
+    nidmap jobs -m polaris accounting.log --applications mine.toml --last 0 -o jobs.html
+    """
+    form = "json" if as_json else format_of_name(output, _SUFFIXES, "text")
+    if as_json and output is not None and format_of_name(output, _SUFFIXES, "json") != "json":
+        raise UsageError(f"--json and -o {printable(output)} exclude each other")
+    from rankmap.past_jobs.applications import read_applications
+
+    known = read_applications(applications) if applications else ()
+    machine = machine_from(specs)
+    user = getpass.getuser() if user is None and source is None else user
+    seats = _seat(machine, _records(source, since), source or "sacct")
+    wanted = _pick(seats, None if user == "all" else user, last)
+    usable, notes = _usable(machine, state)
+    if seats.strangers:
+        notes.append(f"not in the machine: {counted(seats.strangers, 'node')} of the jobs")
+    verdicts = _judge(machine, seats, wanted, known, usable, search)
+    whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
+    if source is None and user == getpass.getuser():
+        whose = "your last"
+    found = _summary(machine, seats, verdicts, known, whose, notes)
+    write_output(_render(found, form), output)
+    if form not in ("text", "json"):
+        say(f"nidmap: {found.sentence}")
+
+
+def _records(source: str | None, since: str) -> Iterable[JobRecord]:
+    """Return the jobs of a file, or of Slurm's accounting."""
+    if source is None:
+        from placement.slurm.jobs import accounted_jobs
+
+        return accounted_jobs(since)
+    from placement.accounting.reading import read_jobs
+    from placement.support.reading import decode, read_bytes
+
+    return read_jobs(decode(read_bytes(source, "nidmap jobs -"), source), source)
+
+
+def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
+    from placement.accounting.seats import seat_jobs
+
+    seats = seat_jobs(machine, records)
+    if not len(seats):
+        if not seats.strangers:
+            raise ParseError(source, 0, "lists no job that has had a node")
+        what = f"no job has a node of {printable(machine.name)}"
+        raise ParseError(source, 0, what, f"its nodes are called like {machine.names[0]}")
+    return seats
+
+
+def _pick(seats: Seats, user: str | None, last: int) -> list[int]:
+    """Return the jobs to judge: the last ones of a user, by their starts."""
+    own = [k for k, job in enumerate(seats.jobs) if user is None or job.user == user]
+    if not own:
+        hint = "--user all judges those of all users"
+        raise UsageError(f"no job of user {printable(str(user), 40)}", hint)
+    own.sort(key=lambda k: (seats.start[k] == seats.start[k], seats.start[k]))
+    return own[-last:]
+
+
+def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
+    """Return the nodes that could be had at all, and what is to be said of them."""
+    import numpy as np
+
+    from placement.scheduler.availability import availability, is_down
+
+    names, states = machine.names, machine.state
+    if state is not None:
+        from placement.support.reading import load
+
+        known = availability(load(state), state)
+        if known is None or known.jobs:
+            raise ParseError(state, 0, "says no states of nodes", "sinfo -N -l prints them")
+        names, states = known.names, known.state
+    words = np.unique(states)
+    down = names[np.isin(states, [word for word in words.tolist() if is_down(word)])]
+    usable = machine.compute & ~np.isin(machine.names, down)
+    out = int(machine.compute.sum()) - int(usable.sum())
+    return usable, [f"{counted(out, 'node')} left out, which are down"] if out else []
+
+
+def _judge(
+    machine: Machine,
+    seats: Seats,
+    wanted: list[int],
+    known: tuple[Application, ...],
+    usable: Mask,
+    search: int,
+) -> list[Verdict]:
+    """Judge jobs with a progress bar, those that lost most by a full search."""
+    from placement.accounting.seats import free_at_starts
+    from placement.commands.plan import bar
+    from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
+
+    with bar() as show:
+        verdicts = judge_jobs(machine, seats, wanted, known, usable, show)
+        hours = seats.node_hours
+        lost = {verdict.job: hours[verdict.job] * verdict.saved.likely for verdict in verdicts}
+        first = sorted(lost, key=lambda job: -lost[job])[:search]
+        place = {verdict.job: k for k, verdict in enumerate(verdicts)}
+        judge = Judge(machine, known)
+        for k, (job, free) in enumerate(free_at_starts(seats, usable, first)):
+            if show is not None:
+                show(k / len(first), f"full search for {k + 1} of {len(first)} jobs")
+            verdicts[place[job]] = search_best(judge, seats, verdicts[place[job]], free)
+    return verdicts
+
+
+def _summary(
+    machine: Machine,
+    seats: Seats,
+    verdicts: list[Verdict],
+    known: tuple[Application, ...],
+    whose: str,
+    notes: list[str],
+) -> Summary:
+    """Return what the verdicts add up to, with what they rest on."""
+    from rankmap.past_jobs.applications import ASSUMED_SHARE
+    from rankmap.past_jobs.summary import Summary
+    from rankmap.search.cost import without_time
+    from rankmap.slots import slots_of
+
+    timeless = without_time(slots_of(machine, "#0", 1))
+    unknown = sum(len(verdict.patterns) > 1 for verdict in verdicts)
+    if unknown:
+        jobs_of = counted(unknown, "job")
+        notes.append(f"{jobs_of} of unknown pattern: held against stencil:auto and alltoall")
+    if not timeless and any(verdict.share == ASSUMED_SHARE for verdict in verdicts):
+        low, likely, high = (f"{share:.0%}".rstrip("%") for share in ASSUMED_SHARE)
+        notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")
+    notes.append("each job alone on the network, rank r in slot r; other jobs' bytes are not known")
+    how = "the ratio of bytes times distance" if timeless else "quick, by cuts and direct links"
+    notes.append(f"slowdowns are {how}; * by a full search")
+    return Summary(
+        machine.name, seats, tuple(verdicts), known, whose, timeless, (*machine.notes, *notes)
+    )
+
+
+def _render(found: Summary, form: str) -> str | bytes:
+    """Return a summary in a format of `_SUFFIXES`, or as text."""
+    if form == "json":
+        return to_json(found.document())
+    from rankmap.past_jobs import plots, table
+
+    if form in ("png", "svg"):
+        return plots.draw(found, form)
+    writers: dict[str, Any] = {"csv": table.as_csv, "html": table.as_html, "text": table.as_text}
+    text: str = writers[form](found)
+    return text

@@ -1,0 +1,196 @@
+"""``nidmap nodes sort``: nodes in the order of their switches, or round a short ring."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    quiet_option,
+    say,
+    to_json,
+    write_output,
+)
+from placement.errors import UsageError
+from placement.support.quantities import counted
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+    from placement.support.array_types import Ints
+    from rankmap.score.distance import Distance
+    from rankmap.slots import Slots
+    from rankmap.tours import Ring
+
+__all__ = ["sort"]
+
+#: What each format is an emitter's of; the others are written here.
+FORMATS = {
+    **dict.fromkeys(("names", "nodelist", "json"), ""),
+    **{"hostfile": "slurm", "slurm": "slurm", "openmpi": "openmpi", "seq": "seq"},
+    **{name: name for name in ("hydra", "intel", "torchrun", "deepspeed")},
+}
+
+
+@click.command()
+@machine_option
+@click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
+@click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, as NCCL's rings.")
+@click.option("--ppn", metavar="N[,N...]", help="Ranks a node; default: the job's, or the list's.")
+@click.option(
+    "--format", "form", type=click.Choice(list(FORMATS)), default="names", show_default=True,
+    help="See below.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
+@quiet_option
+def sort(
+    specs: tuple[str, ...], lists: tuple[str, ...], ring: bool, ppn: str | None,
+    form: str, as_json: bool, output: str | None,
+) -> None:  # fmt: skip
+    """Put nodes in the order of their switches: near ones next to each other.
+
+    Without a LIST, and with nothing on standard input, the nodes are those of
+    the job that this runs in. The block of nodes (leaf switch, group …) that is named
+    first comes first, so the first node stays the first; on a torus the nodes
+    follow a Hilbert curve. With --ring the list is a closed tour: the hops from
+    each node to the next, and from the last to the first, are as few as can be
+    found, and stderr says whether there can be fewer. A node keeps its ranks:
+    those of the job, or of a host file (slots=8, :8, *8, repeated lines).
+
+    \b
+    names       one name a line, each once (the default)
+    nodelist    folded, in this order: nid[00045,00012]
+    hostfile    one line a rank, for SLURM_HOSTFILE (the same: slurm, seq)
+    deepspeed   host slots=8
+    openmpi     rank file of Open MPI
+    torchrun    node ranks for torchrun
+    hydra       host:8 (the same: intel)
+    json        all of it, with the hops before and after
+
+    \b
+    nidmap nodes sort --format slurm -o hosts   # inside a job
+    nidmap nodes sort -m tree:8x4x2 'nid[00000,00040,00001]'
+    scontrol show hostnames | nidmap nodes sort -m tree:8x4x2 --ring -
+    nidmap nodes sort -m topology.conf hosts.txt --format deepspeed
+    """
+    from rankmap.score.distance import job_distance
+    from rankmap.tours import shortest_ring, sort_nodes
+
+    machine = machine_from(specs)
+    slots = _read_slots(machine, lists, ppn)
+    distance = job_distance(slots)
+    tour = shortest_ring(distance) if ring else None
+    positions = sort_nodes(distance) if tour is None else tour.order
+    ordered = slots.take(positions)
+    if as_json or form == "json":
+        text = to_json(_document(ordered, distance, positions, tour))
+    else:
+        text = _written(ordered, form, "ring" if ring else "sorted")
+    write_output(text, output)
+    say(_sentence(machine, distance, positions, tour))
+
+
+def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Slots:
+    """Return the nodes and their ranks: of the lists, else of standard input, else of the job."""
+    from placement.commands.nodes import piped_text
+    from placement.lists.pasted import read_list
+    from rankmap.launch.allocation import job_here
+    from rankmap.slots import slots_of
+
+    texts = [read_list(argument) for argument in lists] or [piped_text()]
+    job = None if lists or texts[0][0].strip() else job_here(os.environ)
+    if job is not None:
+        stated = job.stated_counts()
+        counts = stated.tolist() if ppn is None and stated is not None else ppn
+        return slots_of(machine, job.nodes, counts)
+    if len(texts) > 1 and any(source for _, source in texts):
+        raise UsageError("several files", "one list is sorted at a time")
+    source = texts[0][1]
+    return slots_of(machine, " ".join(text for text, _ in texts), ppn, source, repeats=bool(source))
+
+
+def _written(slots: Slots, form: str, strategy: str) -> str:
+    """Return nodes in a format, each with its ranks where the format says them."""
+    import numpy as np
+
+    from placement.nodelist import NodeList
+    from rankmap.emit import emit
+    from rankmap.order import Order
+
+    names = slots.names.tolist()
+    if form == "names":
+        return "".join(f"{name}\n" for name in names)
+    if form == "nodelist":
+        return f"{NodeList(names).fold()}\n"
+    return emit(Order(np.arange(len(slots)), slots, strategy), FORMATS[form], "given")
+
+
+def _document(
+    slots: Slots, distance: Distance, positions: Ints, tour: Ring | None
+) -> dict[str, Any]:
+    """Return the order as the document ``nidmap.sorted/1``."""
+    import numpy as np
+
+    from placement.nodelist import NodeList
+    from rankmap.tours import ring_length
+
+    names, machine = slots.names.tolist(), slots.machine
+    hops = {
+        "listed": ring_length(distance, np.arange(len(positions))),
+        "sorted": ring_length(distance, positions),
+    }
+    return {
+        "schema": "nidmap.sorted/1",
+        "machine": "" if machine is None else machine.name,
+        "ring": tour is not None,
+        "count": len(names),
+        "nodelist": NodeList(names).fold(),
+        "nodes": names,
+        "ranks": slots.counts.tolist(),
+        "leaving": _leaving(distance, positions),
+        "hops": hops if tour is None else {**hops, "least": tour.least},
+    }
+
+
+def _leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
+    """Return how many steps from a node to the next leave each block: as listed, and sorted."""
+    import numpy as np
+
+    def count(order: Ints) -> list[int]:
+        blocks = distance.blocks[order, :-1]
+        return [int(n) for n in (blocks[1:] != blocks[:-1]).sum(axis=0)]
+
+    rows = zip(distance.names, count(np.arange(len(positions))), count(positions), strict=False)
+    return {name: {"listed": before, "sorted": after} for name, before, after in rows}
+
+
+def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Ring | None) -> str:
+    """Return what the order is, in one line."""
+    import numpy as np
+
+    from rankmap.tours import ring_length
+
+    nodes = counted(len(positions), "node")
+    if tour is not None:
+        listed = ring_length(distance, np.arange(len(positions)))
+        best = "there is no shorter ring" if tour.hops == tour.least else (
+            f"no ring has fewer than {tour.least}"
+        )  # fmt: skip
+        return f"ring of {nodes} on {machine.name}: {tour.hops} hops, {listed} as listed; {best}"
+    steps = [
+        f"{row['sorted']} to another {_block(name)} ({row['listed']} as listed)"
+        for name, row in _leaving(distance, positions).items()
+    ]
+    counts = f": of {counted(len(positions) - 1, 'step')} to the next, {', '.join(steps)}"
+    return f"{nodes} in the order of the switches of {machine.name}{counts if steps else ''}"
+
+
+def _block(name: str) -> str:
+    """Return what a person calls a level: switches of a tree have numbers."""
+    if name in ("level1", "leaf"):
+        return "leaf switch"
+    return f"switch of {name}" if name[-1].isdigit() else name

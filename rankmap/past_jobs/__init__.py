@@ -1,0 +1,1 @@
+"""Jobs that ran, held against the best that they could have had when they began."""

@@ -1,0 +1,345 @@
+"""How jobs sat: each held against the best placement among the nodes that were free at its start.
+
+The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
+`rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
+machine is held against nothing else. `search_best` has a full search, and the predictor, for
+one job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import msgspec
+import numpy as np
+
+from placement.accounting.seats import Seats, free_at_starts
+from placement.errors import NidmapError, UsageError
+from placement.machine import Machine
+from placement.network.connected import connected_nodes
+from placement.plan import plan, spans
+from placement.planners import find
+from placement.request import Request
+from placement.scheduler.kinds import ANY, kinds_of, offered
+from placement.support.array_types import Ints, Mask
+from rankmap.past_jobs.applications import Application, application_of
+from rankmap.past_jobs.quick_cost import QuickCost, Span
+from rankmap.predict import Job, Predictor
+from rankmap.predict.gain import Gains, Placed
+
+__all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
+
+#: Planners of which the best one counts.
+PLANNERS = ("level-spread", "spread", "compact")
+
+#: A job that is slower by no larger share than this sits as well as it could.
+ALIKE = 0.01
+
+#: Jobs that one worker is given at a time, and from how many on there are workers.
+_CHUNK, _FEW = 250, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one job sat.
+
+    Attributes
+    ----------
+    job : int
+        Its place among the `placement.accounting.seats.Seats`.
+    nodes : int
+    touches : dict of str to int
+        Groups, chassis, leaves … that it had nodes in.
+    spread : float
+        Share of its pairs of nodes that are in different outermost units, 0 to 1.
+    free : int
+        Nodes that it could have had, its own among them.
+    slowdown : Span
+        How many times as long its communication takes as on the best of these.
+    patterns : tuple of str
+        What it was taken to send; several where nothing says it.
+    best : str
+        The strategy that chose the best nodes; '' where its own are.
+    share : Span
+        Share of its time that it communicates.
+    searched : bool
+        Whether a full search and the predictor say so.
+    """
+
+    job: int
+    nodes: int
+    touches: dict[str, int]
+    spread: float
+    free: int
+    slowdown: Span
+    patterns: tuple[str, ...]
+    best: str
+    share: Span
+    searched: bool = False
+
+    @property
+    def saved(self) -> Span:
+        """Share of the job's whole time that the best placement would have saved."""
+        parts = zip(self.share, self.slowdown, strict=True)
+        return Span(*(share * (1 - 1 / slow) for share, slow in parts))
+
+
+class Judge:
+    """Judges jobs on one machine, one after the other.
+
+    Parameters
+    ----------
+    machine : Machine
+    applications : tuple of Application
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from placement.accounting.record import JobRecord
+    >>> from placement.accounting.seats import seat_jobs
+    >>> from placement.nodelist import NodeList
+    >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")
+    >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)
+    >>> found = Judge(m).verdict(seat_jobs(m, [apart]), 0, m.compute)
+    >>> round(found.slowdown.high, 2), found.best
+    (1.33, 'level-spread')
+    """
+
+    def __init__(self, machine: Machine, applications: tuple[Application, ...] = ()) -> None:
+        self.machine = machine
+        self.applications = applications
+        self._costs: dict[tuple[str, int, float | None], QuickCost] = {}
+        self._ideal: dict[tuple[QuickCost, int, bytes], Span] = {}
+
+    def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
+        """Return how one job sat, where these nodes were free beside its own."""
+        rows = seats.of(job)
+        application = application_of(seats.jobs[job], self.applications)
+        usable = self.usable(rows, free)
+        try:
+            slowdown, best = self._slowdown(rows, usable, application)
+        except UsageError:  # the pattern is for another number of ranks
+            application = forget_pattern(application)
+            slowdown, best = self._slowdown(rows, usable, application)
+        return Verdict(
+            job,
+            len(rows),
+            spans(self.machine, rows),
+            _spread(self.machine, rows),
+            int(usable.sum()),
+            slowdown,
+            application.patterns,
+            best,
+            application.share,
+        )
+
+    def usable(self, rows: Ints, free: Mask) -> Mask:
+        """Return the nodes that a job could have had: of its kinds, free or its own, joined."""
+        return connected_nodes(self.machine, offered(self.machine, free, rows), rows)[0]
+
+    def _slowdown(self, rows: Ints, usable: Mask, application: Application) -> tuple[Span, str]:
+        """Return how much longer a job's communication takes, over all that it may send."""
+        if len(rows) < 2:
+            return Span(1.0, 1.0, 1.0), ""
+        costs = [self._cost(pattern, application) for pattern in application.patterns]
+        open_ = [cost for cost in costs if not self._is_ideal(cost, rows)]
+        if not open_:
+            return Span(1.0, 1.0, 1.0), ""
+        choices = list(_choices(self.machine, usable, len(rows)))
+        ratios, best = [], ""
+        for cost in costs:
+            own = cost.of(rows)
+            others = [(cost.of(nodes), name) for name, nodes in choices]
+            ratios.append(_ratio(own, [other for other, _ in others]))
+            fastest, name = min(others, key=lambda pair: pair[0].likely, default=(own, ""))
+            best = name if fastest.likely < own.likely * (1 - ALIKE) else best
+        low, high = min(r.low for r in ratios), max(r.high for r in ratios)
+        likely = math.exp(sum(math.log(r.likely) for r in ratios) / len(ratios))
+        return Span(min(low, likely), likely, max(high, likely)), best
+
+    def _cost(self, pattern: str, application: Application) -> QuickCost:
+        key = pattern, application.ppn, application.bytes
+        if key not in self._costs:
+            self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
+        return self._costs[key]
+
+    def _is_ideal(self, cost: QuickCost, rows: Ints) -> bool:
+        """Return whether a job sits as well as on an empty machine."""
+        kinds = np.unique(kinds_of(self.machine).of[rows]).tobytes()
+        key = cost, len(rows), kinds
+        if key not in self._ideal:
+            empty = self.usable(rows, self.machine.compute)
+            spanned = [cost.of(nodes) for _, nodes in _choices(self.machine, empty, len(rows))]
+            self._ideal[key] = Span(*map(min, zip(*spanned, strict=True)))
+        own = cost.of(rows)
+        return all(a <= b * (1 + ALIKE) for a, b in zip(own, self._ideal[key], strict=True))
+
+
+def forget_pattern(application: Application) -> Application:
+    """Return an application whose pattern is not known."""
+    return msgspec.structs.replace(application, pattern="", bytes=None)
+
+
+def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
+    """Yield the nodes that quick planners choose, by name; a job sits on them in their order."""
+    request = Request(count=count, free=usable)
+    for name in PLANNERS:
+        with contextlib.suppress(NidmapError):  # not for this network
+            yield name, find(name)(machine, request)
+
+
+def _ratio(own: Span, others: Sequence[Span]) -> Span:
+    """Return own costs against the least of all; 1 where nothing costs anything."""
+    least = [min((o[k] for o in others), default=own[k]) for k in range(3)]
+    return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(own, least, strict=True)))
+
+
+def _spread(machine: Machine, rows: Ints) -> float:
+    """Return the share of pairs of nodes that are in different outermost units.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> _spread(nidmap.load_machine("tree:4x4,dist=1:2"), np.array([0, 1, 4]))
+    0.6667
+    """
+    held = np.unique(machine.coords[rows, 0], return_counts=True)[1]
+    pairs = len(rows) * (len(rows) - 1)
+    return round(1 - float((held * (held - 1)).sum()) / pairs, 4) if pairs else 0.0
+
+
+# --- many of them ---------------------------------------------------------------------
+
+
+def judge_jobs(
+    machine: Machine,
+    seats: Seats,
+    wanted: Sequence[int] | Ints,
+    applications: tuple[Application, ...] = (),
+    usable: Mask | None = None,
+    told: Callable[[float, str], None] | None = None,
+) -> list[Verdict]:
+    """Judge jobs, on all cores where there are many.
+
+    Parameters
+    ----------
+    machine : Machine
+    seats : Seats
+        All jobs that had nodes: those not asked about say what was taken.
+    wanted : sequence of int
+        The jobs to judge.
+    applications : tuple of Application
+    usable : bool (n,) or None
+        Nodes that could be had at all; None: the compute nodes.
+    told : callable or None
+        Is told how much is done (0 to 1), and what.
+
+    Returns
+    -------
+    list of Verdict
+        In the order of the jobs' starts.
+    """
+    there = machine.compute if usable is None else usable
+    sweep = free_at_starts(seats, there, wanted)
+    judge = Judge(machine, applications)
+    found: list[Verdict] = []
+    judged = _in_parallel if len(wanted) > _FEW else _in_turn
+    for verdicts in judged(judge, seats, sweep):
+        found += verdicts
+        if told is not None:
+            told(len(found) / len(wanted), f"{len(found)} of {len(wanted)} jobs")
+    return found
+
+
+def _in_turn(
+    judge: Judge, seats: Seats, sweep: Iterable[tuple[int, Mask]]
+) -> Iterator[list[Verdict]]:
+    return ([judge.verdict(seats, job, free)] for job, free in sweep)
+
+
+#: What a worker judges with.
+_worker: list[tuple[Judge, Seats]] = []
+
+
+def _in_parallel(
+    judge: Judge, seats: Seats, sweep: Iterator[tuple[int, Mask]]
+) -> Iterator[list[Verdict]]:
+    """Yield verdicts chunk by chunk; no more chunks wait than there are workers to take them."""
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+    workers = len(os.sched_getaffinity(0))
+    waiting: deque[Future[list[Verdict]]] = deque()
+    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(judge, seats)) as pool:
+        try:
+            while chunk := [(job, _pack(free)) for job, free in islice(sweep, _CHUNK)]:
+                waiting.append(pool.submit(_judge_chunk, chunk))
+                if len(waiting) > 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _pack(free: Mask) -> bytes:
+    return np.packbits(free).tobytes()
+
+
+def _begin(judge: Judge, seats: Seats) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
+    _worker[:] = [(judge, seats)]
+
+
+def _judge_chunk(chunk: list[tuple[int, bytes]]) -> list[Verdict]:
+    judge, seats = _worker[0]
+    size = len(judge.machine)
+    masks = (
+        (job, np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=size).astype(bool))
+        for job, packed in chunk
+    )
+    return [judge.verdict(seats, job, free) for job, free in masks]
+
+
+# --- one of them, with all that there is ----------------------------------------------
+
+
+def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Verdict:
+    """Return a verdict by a full search of the best placement, and by the predictor.
+
+    Parameters
+    ----------
+    judge : Judge
+    seats : Seats
+    verdict : Verdict
+        What the quick planners say.
+    free : bool (n,)
+        Nodes that were free at its start.
+
+    Returns
+    -------
+    Verdict
+        Its range is that of `rankmap.predict.gain.Gains`: over what is not known of the machine.
+    """
+    rows = seats.of(verdict.job)
+    application = application_of(seats.jobs[verdict.job], judge.applications)
+    usable = judge.usable(rows, free)
+    spanned: list[Span] = []
+    for pattern in verdict.patterns:
+        job = Job(pattern, application.ppn, application.bytes)
+        model = Predictor(judge.machine, job)
+        chosen = plan(
+            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
+        )
+        gain = Gains(model, Placed(rows)).of(Placed(chosen.rows, chosen.order))  # type: ignore[arg-type]
+        likely = max(1.0, gain.likely)
+        spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))
+    likely = math.exp(sum(math.log(s.likely) for s in spanned) / len(spanned))
+    slowdown = Span(min(s.low for s in spanned), likely, max(s.high for s in spanned))
+    return replace(verdict, slowdown=slowdown, best="auto", searched=True)

@@ -1,0 +1,57 @@
+"""Past jobs as a picture: size against slowdown, one dot a job."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from rankmap.compare.plots import COLOURS, picture
+from rankmap.past_jobs.summary import WORSE, Summary
+
+__all__ = ["draw"]
+
+#: Applications that have a colour of their own; the others share grey.
+_NAMED = 6
+
+
+def draw(found: Summary, form: str) -> bytes:
+    """Return the picture of a summary as ``svg`` or ``png``."""
+    return picture(form, lambda new: _figure(found, new), {"text.parse_math": False})
+
+
+def _figure(found: Summary, figure: Any) -> Any:
+    made = figure(figsize=(9, 5.6), layout="constrained")
+    made.suptitle(textwrap.fill(found.sentence, 90), fontsize=11, fontweight="bold")
+    axes = made.add_subplot()
+    names = [found.application(verdict) for verdict in found.verdicts]
+    shown = list(dict.fromkeys(kin.application for kin in found.kin))[:_NAMED]
+    nodes = np.array([verdict.nodes for verdict in found.verdicts], dtype=float)
+    slow = np.array([verdict.slowdown.likely for verdict in found.verdicts], dtype=float)
+    hours = np.array([found.hours_of(verdict) for verdict in found.verdicts], dtype=float)
+    area = 12 + 150 * np.sqrt(hours / max(hours.max(initial=0.0), 1e-300))
+    other = np.array([name not in shown for name in names], dtype=bool)
+    for mask, colour, label in (
+        (other, "#999999", "others"),
+        *(
+            (np.array([name == wanted for name in names], dtype=bool), colour, wanted)
+            for wanted, colour in zip(shown, COLOURS.values(), strict=False)
+        ),
+    ):
+        if mask.any():
+            dots: dict[str, Any] = {"color": colour, "label": label[:30], "alpha": 0.55}
+            axes.scatter(nodes[mask], slow[mask], s=area[mask], linewidths=0, **dots)
+    axes.axhline(WORSE, color="black", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_ylim(0.97, max(1.5, float(slow.max(initial=1.0))) * 1.1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        which(lambda value, _: f"{value:.3g} x")
+    axes.set_xlabel("nodes of the job (area of a dot: its node-hours)")
+    axes.set_ylabel("communication against the best placement then free")
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=8, markerscale=0.6)
+    return made

@@ -1,0 +1,135 @@
+"""How jobs sat, against every placement of small machines; node-hours against plain sums."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from placement.accounting.record import JobRecord
+from placement.accounting.seats import free_at_starts, seat_jobs
+from placement.nodelist import NodeList
+from placement.specs import parse_spec
+from rankmap.past_jobs import judging
+from rankmap.past_jobs.applications import Application
+from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
+from rankmap.past_jobs.quick_cost import QuickCost, Span
+from rankmap.past_jobs.summary import Summary
+from rankmap.predict import Job, Predictor
+
+SPECS = (
+    "fattree:leaf=3,leaves=4,spines=1,bw=1",
+    "dragonfly:groups=3,chassis=1,blades=2,nodes=2",
+    "tree:2x2x3,bw=1",
+    "torus:3x4,bw=1",
+)
+
+
+def drawn_jobs(machine, count, seed):
+    """Return jobs that take nodes at random of those that are free then."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for k in range(count):
+        start, lasts = float(k + 1), float(rng.integers(1, 6))
+        taken = {n for j in found if j.end > start for n in j.nodes}
+        free = [n for n in machine.names.tolist() if n not in taken]
+        size = min(len(free), int(rng.integers(1, 5)))
+        names = [str(name) for name in rng.choice(free, size, replace=False)] if size else []
+        if names:
+            found.append(JobRecord(str(k), NodeList(sorted(names)), f"app{k % 2}-{k}", "ada",
+                                   start=start, end=start + lasts))  # fmt: skip
+    return found
+
+
+def best_of_all(cost, usable, count):
+    """Return the least cost of any nodes in any of their orders by row."""
+    spans = [
+        cost.of(np.array(rows)) for rows in combinations(np.flatnonzero(usable).tolist(), count)
+    ]
+    return Span(*map(min, zip(*spans, strict=True)))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_slowdowns_against_every_placement(spec):
+    machine = parse_spec(spec)
+    seats = seat_jobs(machine, drawn_jobs(machine, 40, seed=5))
+    known = (Application(pattern="alltoall"),)
+    verdicts = {v.job: v for v in judge_jobs(machine, seats, range(len(seats)), known)}
+    cost = QuickCost(Predictor(machine, Job("alltoall")))
+    reached = []
+    for job, free in free_at_starts(seats, machine.compute, range(len(seats))):
+        rows = seats.of(job).astype(np.int64)
+        usable = free.copy()
+        usable[rows] = True
+        found = verdicts[job]
+        assert found.free == usable.sum()
+        assert (found.nodes, len(rows)) == (len(rows), seats.counts[job])
+        if len(rows) < 2:
+            assert found.slowdown == (1, 1, 1)
+            continue
+        best = best_of_all(cost, usable, len(rows))
+        real = [a / b for a, b in zip(cost.of(rows), best, strict=True)]
+        assert 1 <= found.slowdown.low <= found.slowdown.likely <= found.slowdown.high
+        assert found.slowdown.likely <= real[1] * (1 + 1e-9)  # no better than the best of all
+        reached.append(found.slowdown.likely >= real[1] / (1 + judging.ALIKE) - 1e-9)
+    assert np.mean(reached) >= 0.9
+
+
+@pytest.mark.parametrize("spec", SPECS[:2])
+def test_a_full_search_says_what_it_found(spec):
+    machine = parse_spec(spec)
+    seats = seat_jobs(machine, drawn_jobs(machine, 12, seed=2))
+    judge = Judge(machine, (Application(pattern="alltoall"),))
+    job, free = max(
+        free_at_starts(seats, machine.compute, range(len(seats))), key=lambda x: x[1].sum()
+    )
+    quick = judge.verdict(seats, job, free)
+    found = search_best(judge, seats, quick, free)
+    assert (quick.searched, found.searched) == (False, True)
+    rows = seats.of(job).astype(np.int64)
+    model = Predictor(machine, Job("alltoall"))
+    usable = np.flatnonzero(judge.usable(rows, free)).tolist()
+    best = min(model.time(np.array(some)) for some in combinations(usable, len(rows)))
+    assert found.slowdown.likely <= model.time(rows) / best * (1 + 1e-9)
+    assert found.slowdown.low <= found.slowdown.likely <= found.slowdown.high
+
+
+def test_workers_say_the_same(monkeypatch):
+    machine = parse_spec(SPECS[0])
+    seats = seat_jobs(machine, drawn_jobs(machine, 60, seed=7))
+    plain = judge_jobs(machine, seats, range(len(seats)))
+    monkeypatch.setattr(judging, "_FEW", 10)
+    monkeypatch.setattr(judging, "_CHUNK", 7)
+    told = []
+    found = judge_jobs(machine, seats, range(len(seats)), told=lambda done, text: told.append(done))
+    assert found == plain
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
+def test_node_hours_are_those_of_the_share_alone():
+    machine = parse_spec("fattree:leaf=4,leaves=4,spines=1,bw=1")
+    apart = NodeList.parse("nid[00000-00001,00004-00005]")
+    job = JobRecord("7", apart, "lmp-1", "ada", start=3600.0, end=3 * 3600.0)
+    later = JobRecord("8", NodeList(["nid00009"]), "x", "bob", start=3600.0)
+    seats = seat_jobs(machine, [job, later])
+    application = Application("lmp*", pattern="alltoall", communication=0.3)
+    found = Summary("m", seats, tuple(judge_jobs(machine, seats, [0, 1], (application,))))
+    slow = found.verdicts[0].slowdown
+    assert slow.likely == pytest.approx(4 / 3, rel=1e-3)  # 4 GB over a leaf's link, 3 GB of a node
+    assert found.hours == pytest.approx(4 * 2 + 2)
+    assert found.saved.likely == pytest.approx(8 * 0.3 * (1 - 1 / slow.likely))
+    assert found.saved.likely < 8 * (1 - 1 / slow.likely)
+    assert found.worse == 1
+    assert found.sentence.startswith("of the last 2 jobs 1 sat at least 10 % worse than it could")
+    assert sum(kin.jobs for kin in found.kin) == 2
+    assert math.isclose(sum(kin.saved.likely for kin in found.kin), found.saved.likely)
+
+
+def test_a_pattern_of_other_ranks_is_as_if_unknown():
+    machine = parse_spec(SPECS[0])
+    seats = seat_jobs(machine, [JobRecord("7", NodeList(["nid00000", "nid00004"]), start=1.0)])
+    known = (Application(pattern="fft:4x4", communication=0.5),)
+    (found,) = judge_jobs(machine, seats, [0], known)
+    assert found.patterns == ("stencil:auto", "alltoall")
+    assert found.share == (0.5, 0.5, 0.5)
