@@ -16,6 +16,7 @@ from placement.network import Demand, channels, hops, loads, next_channel
 from placement.network.connected import connected_nodes
 from placement.network.rails import rails_of
 from placement.traffic import Traffic
+from rankmap.predict import Job
 from tests.placement.readers.fabric_shapes import Fabric, ports_text
 
 from .walking import by_name, everyone, same, shortest_loads
@@ -184,7 +185,7 @@ def test_adapters_of_a_rail_share_what_the_node_with_fewer_can_take(tmp_path):
 
 def test_a_prediction_and_a_plan_on_two_rails(tmp_path):
     machine = two_rails(tmp_path, {(1, 0)})
-    found = nidmap.predict(machine, "node[0-5]", "alltoall", bytes=1e6)
+    found = nidmap.predict(machine, "node[0-5]", Job("alltoall", bytes=1e6))
     own = 5e6 / 12.5e9  # the node without a rail is the slowest: all it sends by one cable
     assert found.time_s == pytest.approx(own, rel=0.05)
-    assert len(nidmap.plan(machine, 4, pattern="alltoall", deadline=0.2).rows) == 4
+    assert len(nidmap.plan(machine, 4, job=Job("alltoall"), deadline=0.2).rows) == 4
