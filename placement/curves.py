@@ -194,7 +194,7 @@ def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> In
     return found
 
 
-class Part(NamedTuple):
+class BoxPart(NamedTuple):
     """One part of a box.
 
     Attributes
@@ -231,7 +231,7 @@ def _cells(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells
 
 
 def _join_parts(
-    box: tuple[int, ...], pieces: tuple[Part, ...], known: dict[tuple[int, ...], Cells]
+    box: tuple[int, ...], pieces: tuple[BoxPart, ...], known: dict[tuple[int, ...], Cells]
 ) -> Cells:
     """Return the cells of a box, part after part."""
     out = np.empty((len(box), math.prod(box)), dtype=np.int32)
@@ -250,7 +250,7 @@ def _join_parts(
     return out
 
 
-def _root(extents: tuple[int, ...]) -> tuple[Part, ...]:
+def _root(extents: tuple[int, ...]) -> tuple[BoxPart, ...]:
     """Return how a whole box is walked: where it may end is free here.
 
     The main axis is the longest that a walk in unit steps can have. Where
@@ -270,9 +270,9 @@ def _root(extents: tuple[int, ...]) -> tuple[Part, ...]:
     return _part(zero, tuple(first), along), _part(tuple(low), tuple(rest), main)
 
 
-def _part(low: tuple[int, ...], size: tuple[int, ...], main: int) -> Part:
+def _part(low: tuple[int, ...], size: tuple[int, ...], main: int) -> BoxPart:
     order = _turn_axes(len(size), main)
-    return Part(low, size, _real(size, order), (False,) * len(size))
+    return BoxPart(low, size, _real(size, order), (False,) * len(size))
 
 
 def _turn_axes(n: int, main: int) -> tuple[int, ...]:
@@ -296,7 +296,7 @@ def _walkable(size: tuple[int, ...], main: int) -> bool:
 
 
 @cache
-def _parts(shape: tuple[int, ...]) -> tuple[Part, ...]:
+def _parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
     """Return the parts of a box in the order of the walk.
 
     Parameters
@@ -306,7 +306,7 @@ def _parts(shape: tuple[int, ...]) -> tuple[Part, ...]:
 
     Returns
     -------
-    tuple of Part
+    tuple of BoxPart
         The walk starts at the lowest cell and ends at the other end of the main axis.
 
     Examples
@@ -345,7 +345,7 @@ def _orders(axes: Iterable[int], main: int) -> list[tuple[int, ...]]:
 
 def _cuts(
     shape: tuple[int, ...], orders: list[tuple[int, ...]]
-) -> Iterator[tuple[float, int, tuple[int, ...], tuple[Part, ...]]]:
+) -> Iterator[tuple[float, int, tuple[int, ...], tuple[BoxPart, ...]]]:
     """Yield every cut that leaves walkable parts, what it costs first."""
     volume = math.prod(shape)
     for rank, order in enumerate(orders):
@@ -395,7 +395,7 @@ def _awkward(shape: tuple[int, ...]) -> float:
 
 def _cut(
     shape: tuple[int, ...], order: tuple[int, ...], places: tuple[int, ...]
-) -> tuple[Part, ...]:
+) -> tuple[BoxPart, ...]:
     """Return the parts for cuts at `places` of the axes `order`; none where one is not walkable."""
     cut = dict(zip(order, places, strict=True))
     ends = [(0, extent) for extent in shape]
@@ -406,11 +406,11 @@ def _cut(
         size = tuple(extent for _, extent in spans)
         if not _walkable(size, main):
             return ()
-        out.append(Part(tuple(low for low, _ in spans), size, _real(size, axes), flip))
+        out.append(BoxPart(tuple(low for low, _ in spans), size, _real(size, axes), flip))
     return tuple(out)
 
 
-class _Step(NamedTuple):
+class _ButzStep(NamedTuple):
     """One part of Butz's pattern: the side of each axis (0 low, 1 high, 2 both), its walk."""
 
     side: dict[int, int]
@@ -420,11 +420,11 @@ class _Step(NamedTuple):
 
 
 @cache
-def _pattern(n: int, order: tuple[int, ...]) -> tuple[_Step, ...]:
+def _pattern(n: int, order: tuple[int, ...]) -> tuple[_ButzStep, ...]:
     """Return Butz's pattern on the axes `order` of n, the last being the main axis."""
     at = dict.fromkeys(order, 0)
     flip = [False] * n
-    out: list[_Step] = []
+    out: list[_ButzStep] = []
     for place, along, step in _gray_walk(len(order)):
         main = order[along]
         side = {a: place >> r & 1 for r, a in enumerate(order)}
@@ -435,7 +435,7 @@ def _pattern(n: int, order: tuple[int, ...]) -> tuple[_Step, ...]:
             for axis, value in side.items():
                 if at[axis] != value:  # a part left at its high end is entered at the low one
                     flip[axis] = value < at[axis]
-            out.append(_Step(side, main, _turn_axes(n, main), tuple(flip)))
+            out.append(_ButzStep(side, main, _turn_axes(n, main), tuple(flip)))
             flip[main] = not flip[main]
         at = {a: place >> r & 1 for r, a in enumerate(order)}
     return tuple(out)
@@ -455,7 +455,7 @@ def _ones(i: int) -> int:
     return (~i & i + 1).bit_length() - 1
 
 
-def _octant(n: int, half: int, w: int) -> Part:
+def _octant(n: int, half: int, w: int) -> BoxPart:
     """Return sub-cube `w` of the 2^n of Skilling's curve, axis n-1 being his first.
 
     Its place is the Gray code, its walk what Skilling's exchanges make.
@@ -472,4 +472,4 @@ def _octant(n: int, half: int, w: int) -> Part:
     size = (half,) * n
     axes = tuple(sorted(range(n), key=lambda a: slots[a][0]))
     low = tuple(half * bit for bit in place)
-    return Part(low, size, _real(size, axes), tuple(turned for _, turned in slots))
+    return BoxPart(low, size, _real(size, axes), tuple(turned for _, turned in slots))

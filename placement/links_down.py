@@ -58,7 +58,7 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     from placement.readers import find, resembling
     from placement.support.reading import load
 
-    cables = _Cables(machine)
+    cables = _RemainingCables(machine)
     for source in sources:
         text = load(source)
         form = resembling(text[:4096])
@@ -100,7 +100,7 @@ def _rows(listed: LinkRecords | None) -> Iterator[tuple[str, int, str, int, floa
         yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
-class _Cables:
+class _RemainingCables:
     """Every cable of a machine, and what is left of it.
 
     Attributes

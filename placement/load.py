@@ -15,7 +15,7 @@ from placement.specs import KINDS, is_spec, parse_spec
 from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
-    from placement.geometry.slingshot import Groups
+    from placement.geometry.slingshot import GroupRule
     from placement.hardware.hwloc import HardwareFile
     from placement.machine import Machine
     from placement.records import Dump
@@ -34,7 +34,7 @@ class Sources:
     site : Site, SyntheticSite or None
     dumps : list of Dump
         In the order given.
-    groups : Groups or None
+    groups : GroupRule or None
         How xnames make dragonfly groups (``xname:…``).
     prefer : str
         ``last`` where the last dump counts of those that contradict one another.
@@ -52,7 +52,7 @@ class Sources:
 
     site: Source | None = None
     dumps: list[Dump] = field(default_factory=list)
-    groups: Groups | None = None
+    groups: GroupRule | None = None
     prefer: str = ""
     figures: Figures = field(default_factory=dict)
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)

@@ -88,7 +88,7 @@ def rows_of(
         raise ParseError(source or "node list", 0, "names no node", "the list is empty")
     try:
         rows = _rows(machine, names)
-    except _Unknown as unknown:
+    except _UnknownName as unknown:
         word, problem, hint = unknown.args
         raise ParseError(source or "node list", _line(nodes, word), problem, hint) from None
     if not repeats:
@@ -109,7 +109,7 @@ def find_rows(have: Array, want: Array) -> Ints:
     return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
-class _Unknown(Exception):  # noqa: N818  # never leaves this module: ParseError does
+class _UnknownName(Exception):  # noqa: N818  # never leaves this module: ParseError does
     """A word that names no node, what is wrong with it, and a hint."""
 
 
@@ -164,7 +164,7 @@ def _several(machine: Machine, word: str) -> Ints:
         rows = rows_in(machine, word)
         if len(rows):
             return rows
-    raise _Unknown(word, *_unknown(machine, word))
+    raise _UnknownName(word, *_unknown(machine, word))
 
 
 def _range(machine: Machine, word: str) -> Ints:
@@ -173,13 +173,13 @@ def _range(machine: Machine, word: str) -> Ints:
         return _NONE
     low, high = int(match.group(1)), int(match.group(2))
     if low > high:
-        raise _Unknown(word, f"'{word}' runs backwards", "write the NIDs one by one")
+        raise _UnknownName(word, f"'{word}' runs backwards", "write the NIDs one by one")
     known = machine.nid
     if np.count_nonzero((known >= low) & (known <= high)) < high - low + 1:
         inside = np.unique(known[known >= low])
         gap = np.flatnonzero(inside != low + np.arange(len(inside)))
         first = low + (int(gap[0]) if len(gap) else len(inside))
-        raise _Unknown(word, *_no_nid(machine, first, f" of '{word}'"))
+        raise _UnknownName(word, *_no_nid(machine, first, f" of '{word}'"))
     return find_rows(known, np.arange(low, high + 1))
 
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from placement.support.array_types import Ints, Ints32
 from rankmap.refine.tour_moves import improve_tour
-from rankmap.score.distance import Distance, Levels, Torus
+from rankmap.score.distance import Distance, Levels, TorusDistance
 
-__all__ = ["EXACT", "Ring", "ring_length", "shortest_ring", "sort_by_blocks", "sort_nodes"]
+__all__ = ["EXACT", "Tour", "ring_length", "shortest_ring", "sort_by_blocks", "sort_nodes"]
 
 #: Nodes, or routers, up to which the shortest ring is found by looking at all of them.
 EXACT = 12
@@ -39,7 +39,7 @@ STRETCH = 4096
 SECOND = 1500
 
 
-class Ring(NamedTuple):
+class Tour(NamedTuple):
     """A closed tour.
 
     Attributes
@@ -73,7 +73,7 @@ def sort_nodes(distance: Distance) -> Ints:
     >>> sort_nodes(tree.take(np.array([6, 0, 4, 1, 7]))).tolist()
     [0, 4, 2, 1, 3]
     """
-    if isinstance(distance, Torus):
+    if isinstance(distance, TorusDistance):
         from placement.curves import hilbert_key
 
         return np.argsort(hilbert_key(distance.coords, distance.extents), kind="stable")
@@ -105,7 +105,7 @@ def ring_length(distance: Distance, order: Ints) -> int:
     return int(distance.hops(order, np.roll(order, -1)).sum())
 
 
-def shortest_ring(distance: Distance) -> Ring:
+def shortest_ring(distance: Distance) -> Tour:
     """Return a closed tour of all nodes with few hops, the fewest where the module says so.
 
     Parameters
@@ -140,10 +140,10 @@ def shortest_ring(distance: Distance) -> Ring:
     return _closed(distance, order, least)
 
 
-def _closed(distance: Distance, order: Ints, least: int) -> Ring:
+def _closed(distance: Distance, order: Ints, least: int) -> Tour:
     """Return a tour that begins with the node listed first."""
     order = np.roll(order, -int(np.argmin(order)))
-    return Ring(order, ring_length(distance, order), least)
+    return Tour(order, ring_length(distance, order), least)
 
 
 def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
@@ -168,7 +168,7 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
     if count <= EXACT:
         order = _by_sets(hops)
         # Two stops at a router pay nothing where no detour is shorter than the direct way.
-        proved = isinstance(distance, Torus)
+        proved = isinstance(distance, TorusDistance)
         return order, ring_length(distance, order) if proved else _bound(hops)
     least = _bound(hops)
     tour = improve_tour(hops, start, least)

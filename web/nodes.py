@@ -145,15 +145,15 @@ def _read(machine: Machine, text: str) -> dict[str, Any]:
         return _document(machine, rows_of(machine, text, repeats=True), [], 0)
     except ParseError:
         pass  # word by word then
-    errors: list[_Problem] = []
+    errors: list[_NameProblem] = []
     names = _names(machine, text, errors)
     if not names and not errors:
-        errors.append(_Problem("", 0, 0, "names no node", "paste names, NIDs or a job's nodes"))
+        errors.append(_NameProblem("", 0, 0, "names no node", "paste names, NIDs or a job's nodes"))
     rows, more = _looked_up(machine, text, names, errors)
     return _document(machine, rows, errors[:MOST_ERRORS], more + max(0, len(errors) - MOST_ERRORS))
 
 
-class _Problem(NamedTuple):
+class _NameProblem(NamedTuple):
     """A word that names nothing, and where it stands (from 1; 0: not known)."""
 
     token: str
@@ -163,7 +163,9 @@ class _Problem(NamedTuple):
     hint: str
 
 
-def _document(machine: Machine, rows: Ints, errors: list[_Problem], more: int) -> dict[str, Any]:
+def _document(
+    machine: Machine, rows: Ints, errors: list[_NameProblem], more: int
+) -> dict[str, Any]:
     once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
     return {
         "ok": not errors,
@@ -176,7 +178,7 @@ def _document(machine: Machine, rows: Ints, errors: list[_Problem], more: int) -
     }
 
 
-def _names(machine: Machine, text: str, errors: list[_Problem]) -> NodeList:
+def _names(machine: Machine, text: str, errors: list[_NameProblem]) -> NodeList:
     """Return the names in a text, words that cannot be read left out and noted."""
     lines = text.split("\n")
     for _ in range(MOST_ERRORS):
@@ -193,16 +195,16 @@ def _names(machine: Machine, text: str, errors: list[_Problem]) -> NodeList:
     return NodeList()
 
 
-def _note_problem(text: str, error: ParseError) -> _Problem:
+def _note_problem(text: str, error: ParseError) -> _NameProblem:
     word = next(iter(_QUOTED.findall(error.text)), "")
     line, column = _place(text, word, error.line)
-    return _Problem(word, line, column, error.text, error.hint)
+    return _NameProblem(word, line, column, error.text, error.hint)
 
 
-def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list[_Problem]]:
+def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list[_NameProblem]]:
     """Return the words of a line that can be read, and the others, up to the limit."""
     kept: list[str] = []
-    bad: list[_Problem] = []
+    bad: list[_NameProblem] = []
     for match in _WORD.finditer(line):
         word = match.group()
         try:
@@ -210,14 +212,14 @@ def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list
             kept.append(word)
         except ParseError as error:
             shown = printable(word)
-            bad.append(_Problem(shown, number, match.start() + 1, error.text, error.hint))
+            bad.append(_NameProblem(shown, number, match.start() + 1, error.text, error.hint))
         if len(bad) > MOST_ERRORS:
             break
     return kept, bad
 
 
 def _looked_up(
-    machine: Machine, text: str, names: NodeList, errors: list[_Problem]
+    machine: Machine, text: str, names: NodeList, errors: list[_NameProblem]
 ) -> tuple[Ints, int]:
     """Return the rows of the names that there are, and how many more words are bad."""
     known = _known_words(machine)
@@ -233,7 +235,7 @@ def _looked_up(
     named = [(word, why) for word, why in bad.items() if why is not None]
     for word, why in named:
         line, column = _place(text, word)
-        errors.append(_Problem(printable(word), line, column, why.text, why.hint))
+        errors.append(_NameProblem(printable(word), line, column, why.text, why.hint))
     good = [word for word in names if word not in bad]
     rows = rows_of(machine, good, repeats=True) if good else np.empty(0, dtype=np.int64)
     return rows, len(bad) - len(named)
@@ -316,7 +318,7 @@ def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
     """
     from placement.commands.nodes import nodes_document
     from placement.emit import emit
-    from placement.emit.formats import Emission, Job
+    from placement.emit.formats import Emission, HeaderJob
 
     rows = rows_of(machine, wanted.nodes)
     names = nodes_of(machine, rows)
@@ -324,7 +326,7 @@ def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
         nodes=names,
         nids=tuple(machine.nid[rows].tolist()),
         cnames=tuple(machine.cname[rows].tolist()),
-        job=Job(len(names), ppn=wanted.ppn, nodelist=names),
+        job=HeaderJob(len(names), ppn=wanted.ppn, nodelist=names),
         scheduler=machine.scheduler,
         batch=machine.batch,
         remarks=(f"nidmap: {len(names)} nodes marked on {machine.name}",),

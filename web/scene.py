@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
-from web.layout import CELL, Boxes, View, layout
+from web.layout import CELL, Boxes, MachineView, layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -219,7 +219,7 @@ def _head(title: str, sentence: str, width: int, look: Theme) -> tuple[list[Word
     return words, y + MARGIN
 
 
-def _boxes(view: View, look: Theme) -> Iterator[Rectangles | Glyphs | Word]:
+def _boxes(view: MachineView, look: Theme) -> Iterator[Rectangles | Glyphs | Word]:
     """Yield the boxes from the outermost inwards, their labels, and the empty places."""
     for depth, boxes in enumerate(view.levels):
         stroke, fill = (look.inner, "none") if depth else (look.frame, look.box)
@@ -251,7 +251,12 @@ def _labels(boxes: Boxes, down: int, size: int, look: Theme) -> Iterator[Word]:
 
 
 def _nodes(
-    machine: Machine, now: Snapshot, marks: Sequence[Mark], view: View, colour: str, look: Theme
+    machine: Machine,
+    now: Snapshot,
+    marks: Sequence[Mark],
+    view: MachineView,
+    colour: str,
+    look: Theme,
 ) -> Iterator[tuple[str, Glyphs]]:
     """Yield the nodes of each look with their line of the legend: by kind, coloured, marked."""
     codes, marked = kinds(machine, now), np.zeros(len(machine), dtype=bool)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[Document, dict[str, Document]]
 
-__all__ = ["Live", "Service", "Settings", "Streams"]
+__all__ = ["LiveSnapshot", "Service", "Settings", "Streams"]
 
 #: Seconds between two questions to the sources at least, and between two signs of life of a stream.
 LEAST, PING = 1.0, 15.0
@@ -108,7 +108,7 @@ class Service:
         self.short = Lane(machine, few + 1, 64, min(_QUICK, settings.seconds))
         self._asking = Lane(machine, 1, 0, _SLURM)
         first = of_dump(machine, None if sources else settings.taken)
-        self.live = Live(machine, sources, self._ask, settings.every, first)
+        self.live = LiveSnapshot(machine, sources, self._ask, settings.every, first)
         self.streams = Streams(self.live, settings.streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None
@@ -220,7 +220,7 @@ class Service:
 # --- what changes, and who is told of it -----------------------------------------------
 
 
-class Live:
+class LiveSnapshot:
     """Keeps the newest snapshot; `news` is set when there may be another one.
 
     Parameters
@@ -349,12 +349,12 @@ class Streams:
 
     Parameters
     ----------
-    live : Live
+    live : LiveSnapshot
     most : int
         Streams at once.
     """
 
-    def __init__(self, live: Live, most: int = 256) -> None:
+    def __init__(self, live: LiveSnapshot, most: int = 256) -> None:
         self.live = live
         self.most = most
         self._open = 0

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_from, to_json, write_output
-from placement.commands.sending import Bytes, Param
+from placement.commands.sending import ByteCount, Param
 from workloads.launched import become_mpiexec, current_launch
 from workloads.world import Comm, run_guarded, world
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
 __all__ = [
-    "Bytes",
+    "ByteCount",
     "Common",
     "Duration",
     "Number",
@@ -75,7 +75,9 @@ class Sizes(Param):
         """Return the sizes as a tuple of int."""
         found: list[int] = []
         for part in str(value).split(","):
-            ends = [Bytes(whole=True).convert(end.strip(), param, ctx) for end in part.split("-")]
+            ends = [
+                ByteCount(whole=True).convert(end.strip(), param, ctx) for end in part.split("-")
+            ]
             if len(ends) > 2 or (len(ends) == 2 and not 0 < ends[0] <= ends[1]):
                 self.fail(f"{part!r} is not a range of sizes", param, ctx)
             size = ends[0]

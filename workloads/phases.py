@@ -43,9 +43,9 @@ class Phases:
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.seconds = dict.fromkeys(names, 0.0)
 
-    def __call__(self, name: str) -> _Phase:
+    def __call__(self, name: str) -> _TimedStretch:
         """Return a context manager that adds the time inside it to a phase."""
-        return _Phase(self, name)
+        return _TimedStretch(self, name)
 
     def add(self, name: str, seconds: float) -> None:
         """Add seconds to a phase that was timed elsewhere."""
@@ -56,7 +56,7 @@ class Phases:
         self.seconds.clear()
 
 
-class _Phase:
+class _TimedStretch:
     """One stretch of a phase; a generator in its place would take twice as long."""
 
     __slots__ = ("began", "name", "phases")

@@ -9,11 +9,11 @@ from typing import cast
 
 from workloads.world import Comm, processor
 
-__all__ = ["Place", "doubling", "place", "places_of"]
+__all__ = ["RankPlace", "doubling", "place", "places_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankPlace:
     """Where one rank is.
 
     Attributes
@@ -37,29 +37,29 @@ class Place:
     most: int
 
 
-def place(comm: Comm) -> Place:
+def place(comm: Comm) -> RankPlace:
     """Return where this rank is. Collective.
 
     Names of nodes as `workloads.world.processor` gives them; gathered on rank
     0 alone, so that a large job does not hold all of them on all ranks.
     """
     names = comm.gather(processor(comm), root=0)
-    return cast("Place", comm.scatter(places_of(names) if names else None, root=0))
+    return cast("RankPlace", comm.scatter(places_of(names) if names else None, root=0))
 
 
-def places_of(names: Sequence[str]) -> list[Place]:
+def places_of(names: Sequence[str]) -> list[RankPlace]:
     """Return the place of each rank from the names of their nodes.
 
     Examples
     --------
     >>> places_of(["a", "b", "a"])[2]
-    Place(node=0, local=1, ranks=2, nodes=2, most=2)
+    RankPlace(node=0, local=1, ranks=2, nodes=2, most=2)
     """
     counts = Counter(names)
     node, seen = {name: k for k, name in enumerate(counts)}, Counter[str]()
     most, found = max(counts.values()), []
     for name in names:
-        found.append(Place(node[name], seen[name], counts[name], len(counts), most))
+        found.append(RankPlace(node[name], seen[name], counts[name], len(counts), most))
         seen[name] += 1
     return found
 

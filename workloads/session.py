@@ -31,14 +31,14 @@ from workloads.progress import Progress
 from workloads.results import Journal
 from workloads.world import Comm, forget_segments, oversubscription, processor, same, together
 
-__all__ = ["Case", "Result", "Session", "header_of", "quiet_barrier"]
+__all__ = ["Case", "Repetitions", "Session", "header_of", "quiet_barrier"]
 
 #: Why a run ended before its time, by the number that the ranks agree on.
 _ENDED = ("complete", "time limit", "interrupted")
 
 
 @dataclass(slots=True)
-class Result:
+class Repetitions:
     """The repetitions of one case, warm-ups left out.
 
     Attributes
@@ -125,7 +125,7 @@ class Session:
         The world.
     ended : str
         ``complete``, ``time limit`` or ``interrupted``.
-    results : list of Result
+    results : list of Repetitions
     """
 
     def __init__(self, common: Common, workload: str, options: Mapping[str, Any]) -> None:
@@ -134,7 +134,7 @@ class Session:
         self.workload = workload
         self.comm = common.comm
         self.ended = "complete"
-        self.results: list[Result] = []
+        self.results: list[Repetitions] = []
         self._signal = 0
         self._handlers = ExitStack()
         shared = ("repeat", "warmup", "seed", "time_limit", "as_json", "output")
@@ -222,7 +222,7 @@ class Session:
         return self.ended != "complete"
 
     @property
-    def finished(self) -> list[Result]:
+    def finished(self) -> list[Repetitions]:
         """The results that have a repetition at least: those of `document`, in its order."""
         return [result for result in self.results if result]
 
@@ -230,7 +230,9 @@ class Session:
         """Return the communicator of the ranks that join; the others get one of the rest."""
         return cast("Comm", self.comm.Split(int(not joins), self.comm.Get_rank()))
 
-    def measure(self, trial: Trial | None, *, comm: Comm | None = None, **labels: Any) -> Result:
+    def measure(
+        self, trial: Trial | None, *, comm: Comm | None = None, **labels: Any
+    ) -> Repetitions:
         """Measure one case; see `interleave`. Called by all ranks.
 
         Parameters
@@ -240,7 +242,7 @@ class Session:
         """
         return self.interleave([Case(trial, labels, comm or self.comm)])[0]
 
-    def interleave(self, cases: Sequence[Case]) -> list[Result]:
+    def interleave(self, cases: Sequence[Case]) -> list[Repetitions]:
         """Repeat several cases in turn: warm-ups, then the repetitions that count. Collective.
 
         Every repetition runs all of them, another one first each time: what
@@ -248,7 +250,7 @@ class Session:
         behind a barrier. Where the session must end early, what is finished
         is returned: an empty result is false.
         """
-        results = [Result(dict(case.labels)) for case in cases]
+        results = [Repetitions(dict(case.labels)) for case in cases]
         self.results.extend(results)
         self._say_remark()
         labels = cases[0].labels.items() if len(cases) == 1 else ()

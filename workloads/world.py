@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comm",
-    "DefectError",
+    "RankDefectError",
     "decide_on_root",
     "forget_segments",
     "interruption",
@@ -68,7 +68,7 @@ _SEGMENT = "/dev/shm/mpich_shm_"  # noqa: S108  # not ours to make, only to take
 _alarm: list[Comm] = []
 
 
-class DefectError(NidmapError):
+class RankDefectError(NidmapError):
     """An exception that nobody raised on purpose (exit code 70, as the command line has it)."""
 
     exit_code = 70
@@ -229,7 +229,7 @@ def together(comm: Comm) -> Iterator[None]:
     NidmapError
         On every rank the error of the lowest rank that has one, which is named
         where not all have one. ValueError and TypeError become a UsageError,
-        MemoryError and OSError a NidmapError, anything else a `DefectError`.
+        MemoryError and OSError a NidmapError, anything else a `RankDefectError`.
     """
     error: NidmapError | None = None
     try:
@@ -276,7 +276,7 @@ def _ours(error: Exception) -> NidmapError:
         return NidmapError(text)
     if isinstance(error, (ValueError, TypeError)):
         return UsageError(text)
-    return DefectError(f"internal error, {type(error).__name__}: {text}")
+    return RankDefectError(f"internal error, {type(error).__name__}: {text}")
 
 
 def _parts(error: NidmapError) -> tuple[type[NidmapError], str, str, int]:
@@ -351,7 +351,7 @@ def run_guarded(main: Callable[[], int | None]) -> int:
         ours = _ours(error)
         if not isinstance(error, (MemoryError, OSError)):
             what = f"internal error, {type(error).__name__}: {printable(str(error), 300)}"
-            ours = DefectError(what, "a defect: NIDMAP_DEBUG=1 shows where")
+            ours = RankDefectError(what, "a defect: NIDMAP_DEBUG=1 shows where")
         return _fail(ours)
 
 

@@ -225,10 +225,10 @@ def _number(text: str) -> int | float:
     """Return a whole number, with a unit of bytes or without, or another one."""
     import click
 
-    from placement.commands.sending import Bytes
+    from placement.commands.sending import ByteCount
 
     try:
-        return int(Bytes(whole=True).convert(text, None, None))
+        return int(ByteCount(whole=True).convert(text, None, None))
     except click.BadParameter:
         return float(text)
 

@@ -18,7 +18,7 @@ from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from workloads.minicray.against import Side, expected_bytes, factor, total_demand
+from workloads.minicray.against import CountedLinks, expected_bytes, factor, total_demand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -264,7 +264,7 @@ def _links(
     demand = total_demand(predictor.predict(arm.rows, arm.slots))
     names, payload, wire = expected_bytes(predictor.machine, demand, "single", cluster.mtu)
     counted = np.array([counts["links"][name] for name in names.tolist()]) / counts["runs"]
-    side = Side(names, payload, wire, counted)
+    side = CountedLinks(names, payload, wire, counted)
     error, judged = np.abs(side.error), side.judged
     columns = zip(names[judged].tolist(), wire[judged].tolist(), counted[judged].tolist(),
                   strict=True)  # fmt: skip

@@ -224,10 +224,10 @@ def _without_machine(text: str, source: str) -> NodeList:
     if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
         return names
     from placement.lists.expanding import expand
-    from placement.lists.piece import Piece
+    from placement.lists.piece import TextPiece
 
     words = [_NID.sub(_name_nids, name) if _NID.fullmatch(name) else name for name in names]
-    return NodeList(expand([Piece(",".join(words))], source))
+    return NodeList(expand([TextPiece(",".join(words))], source))
 
 
 def _name_nids(match: re.Match[str]) -> str:

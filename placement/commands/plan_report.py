@@ -14,7 +14,7 @@ import numpy as np
 from placement.commands.common import absolute_specs, say, warn
 from placement.commands.sending import SENDING
 from placement.emit import emit
-from placement.emit.formats import Emission, Job
+from placement.emit.formats import Emission, HeaderJob
 from placement.lookup import nodes_of
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
@@ -76,7 +76,7 @@ class PlanReport:
     own: Baseline
 
     @cached_property
-    def job(self) -> Job:
+    def job(self) -> HeaderJob:
         """What the job's header asks for.
 
         A softer header has no list of all nodes. It asks for what bound the
@@ -85,7 +85,7 @@ class PlanReport:
         options, slurm, switches = self.options, self.offered.slurm, self.machine.switches
         blocks = switches is not None and switches.kind == "block"
         segment = self.plan.facts["predicted"].get("segment") or options.segment or 0
-        pinned = Job(
+        pinned = HeaderJob(
             count=options.count,
             slack=options.slack,
             ppn=options.ppn,
@@ -126,7 +126,7 @@ class PlanReport:
         known = self.own.strategy == "slurm-tree"
         return 0 if known and led is not None and by_itself <= wanted else wanted, by_itself
 
-    def _without_list(self, pinned: Job) -> Job:
+    def _without_list(self, pinned: HeaderJob) -> HeaderJob:
         """Return a job of several segments that has the plan's nodes because it has no others.
 
         Slurm 24.11 takes no list of nodes for such a job, and 25.05 none but the whole one.

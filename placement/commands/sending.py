@@ -9,7 +9,7 @@ import click
 
 from placement.commands.common import advanced
 
-__all__ = ["SENDING", "Bytes", "Param", "sending_options"]
+__all__ = ["SENDING", "ByteCount", "Param", "sending_options"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ else:  # not yet generic in older versions of click
 _SIZE = re.compile(r"(-?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?)\s?(?:([kKMGT])(i?)B?|B)?", re.ASCII)
 
 
-class Bytes(Param):
+class ByteCount(Param):
     """A number of bytes: ``8``, ``64kB`` (10^3), ``64KiB`` (2^10), ``1.5MiB`` (2^20).
 
     Parameters
@@ -31,7 +31,7 @@ class Bytes(Param):
 
     Examples
     --------
-    >>> Bytes().convert("1.5KiB", None, None), Bytes(whole=True).convert("64kB", None, None)
+    >>> ByteCount().convert("1.5KiB", None, None), ByteCount(whole=True).convert("64kB", None, None)
     (1536.0, 64000)
     """
 
@@ -55,7 +55,7 @@ class Bytes(Param):
 #: The options, each as a `Job` calls it: kind of value, and both
 #: columns of the help.
 SENDING: dict[str, tuple[Any, str, str]] = {
-    "bytes": (Bytes(), "B",
+    "bytes": (ByteCount(), "B",
         "Payload of one message (64KiB); times what graph:, matrix:, training: say."),
     "algorithm": (str, "A",
         "A collective's: library (the default: as its MPI does), pairwise, bruck, openmpi …"),

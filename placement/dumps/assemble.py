@@ -16,13 +16,13 @@ import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.dumps.contradictions import absent_cabinets, contradictions, settle_dumps
 from placement.dumps.tables import Table, fill, join
 from placement.errors import place
-from placement.geometry import Network, locate
+from placement.geometry import Geometry, locate
 from placement.machine import Machine, Switches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement.geometry.slingshot import Groups
+    from placement.geometry.slingshot import GroupRule
     from placement.records import Dump
     from placement.support.array_types import Ints, Ints32, Strs
     from placement.topologies.source import Source
@@ -47,7 +47,7 @@ def assemble(
     dumps: Sequence[Dump],
     site: Source | None = None,
     name: str = "",
-    groups: Groups | None = None,
+    groups: GroupRule | None = None,
     prefer: str = "",
 ) -> Machine:
     """Build the machine that some dumps describe together.
@@ -63,7 +63,7 @@ def assemble(
         they are.
     name : str
         What to call the machine; '' takes the site's or the first dump's.
-    groups : Groups or None
+    groups : GroupRule or None
         How xnames make dragonfly groups.
     prefer : str
         ``last`` takes the word of the last dump where some contradict one
@@ -186,7 +186,7 @@ def _numbers(table: Table) -> Ints:
     return np.arange(len(table), dtype=np.int64)
 
 
-def _machine(table: Table, network: Network, name: str) -> Machine:
+def _machine(table: Table, network: Geometry, name: str) -> Machine:
     nid = table["nid"]
     if network.nid is not None:
         nid = np.where(nid < 0, network.nid, nid)

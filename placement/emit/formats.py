@@ -1,7 +1,7 @@
 """A plan written down, one function a format: lists, headers, launch lines.
 
 Every header, and the question that ``--check`` puts to Slurm, is made from
-one `Job`, so that what the nodes were chosen with is also what the job asks
+one `HeaderJob`, so that what the nodes were chosen with is also what the job asks
 for. A header for another scheduler than the site's own is refused: a job that
 sits in no queue helps nobody.
 """
@@ -45,7 +45,7 @@ JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": 
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class HeaderJob:
     """What a job asks for.
 
     Attributes
@@ -85,12 +85,12 @@ class Job:
         return self.count * (self.ppn or 1)
 
 
-def slurm_options(job: Job) -> list[str]:
+def slurm_options(job: HeaderJob) -> list[str]:
     """Return the options of sbatch for a job that has its nodes to itself.
 
     Examples
     --------
-    >>> slurm_options(Job(2, ppn=4, constraint="gpu", nodelist=NodeList(["n1", "n2"])))
+    >>> slurm_options(HeaderJob(2, ppn=4, constraint="gpu", nodelist=NodeList(["n1", "n2"])))
     ['--nodes=2', '--ntasks-per-node=4', '--constraint=gpu', '--nodelist=n[1-2]', '--exclusive']
     """
     values = {
@@ -116,12 +116,12 @@ def _quote_word(value: str) -> str:
     return value if _NEEDS_NO_QUOTES.fullmatch(value) else shlex.quote(value)
 
 
-def pbs_options(job: Job, batch: str) -> list[str]:
+def pbs_options(job: HeaderJob, batch: str) -> list[str]:
     """Return the options of qsub for a job pinned to its nodes.
 
     Parameters
     ----------
-    job : Job
+    job : HeaderJob
     batch : str
         ``torque`` and ``alps`` take ``nodes``, PBS itself ``select``.
 
@@ -132,7 +132,7 @@ def pbs_options(job: Job, batch: str) -> list[str]:
 
     Examples
     --------
-    >>> job = Job(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
+    >>> job = HeaderJob(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
     >>> pbs_options(job, "torque")
     ['-q big', '-l nodes=n1:ppn=4+n2:ppn=4']
     >>> pbs_options(job, "pbs")[1:]
@@ -162,7 +162,7 @@ class Emission:
         Their NIDs, in the same order.
     cnames : tuple of str
         Their cnames or xnames; empty strings where the machine has none.
-    job : Job
+    job : HeaderJob
         What the job asks its scheduler for.
     scheduler : str
         What the site runs: ``slurm``, ``pbs``, ``alps``; '' unknown.
@@ -181,7 +181,7 @@ class Emission:
     nodes: NodeList
     nids: tuple[int, ...]
     cnames: tuple[str, ...]
-    job: Job
+    job: HeaderJob
     scheduler: str = ""
     batch: str = ""
     remarks: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import printable
-from placement.geometry.network import Network, refuse
+from placement.geometry.network import Geometry, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
-    from placement.geometry.slingshot import Groups
+    from placement.geometry.slingshot import GroupRule
     from placement.machine import Topology
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
     from placement.records import Dump
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
-__all__ = ["Network", "locate", "number_positions"]
+__all__ = ["Geometry", "locate", "number_positions"]
 
 
 def locate(
     table: Table,
     dumps: Sequence[Dump],
     site: Source | None = None,
-    groups: Groups | None = None,
+    groups: GroupRule | None = None,
     places: NDArray[np.int32] | None = None,
-) -> Network:
+) -> Geometry:
     """Return the topology of a machine and the places of its nodes.
 
     Parameters
@@ -49,14 +49,14 @@ def locate(
         For links, switches and what fabric they are of.
     site : Source or None
         The site (or the spec) that states the network.
-    groups : Groups or None
+    groups : GroupRule or None
         How xnames make groups.
     places : int32 (m, levels) or None
         Where that site has nodes, listed or not.
 
     Returns
     -------
-    Network
+    Geometry
 
     Raises
     ------
@@ -86,7 +86,7 @@ def locate(
     return _cray(table, parts, dumps, site, places)
 
 
-def _network_as_given(table: Table, dumps: Sequence[Dump], given: Topology) -> Network:
+def _network_as_given(table: Table, dumps: Sequence[Dump], given: Topology) -> Geometry:
     """Return the network of a site or spec that places its own nodes."""
     coords = table["position"].astype(np.int32)
     lists = [d for d in dumps if d.links is not None and d.fabric == given.fabric]
@@ -113,7 +113,7 @@ def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
 
 def number_positions(
     topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
-) -> Network:
+) -> Geometry:
     """Return a network all of whose positions have a router.
 
     Parameters
@@ -133,7 +133,7 @@ def number_positions(
     first = grid.number(coords[:, : len(extents)], extents, topology.kind == "torus")
     nics = int(topology.parameters.get("up", (1,))[0]) if topology.kind == "fattree" else 1
     router = first[:, None] * nics + np.arange(nics)
-    return Network(topology, coords, router.astype(np.int32))
+    return Geometry(topology, coords, router.astype(np.int32))
 
 
 def _cray(
@@ -142,14 +142,14 @@ def _cray(
     dumps: Sequence[Dump],
     site: Source | None,
     places: NDArray[np.int32] | None,
-) -> Network:
+) -> Geometry:
     """Return the network that cnames tell."""
     from placement.geometry import aries, numbering
     from placement.names.xc import Xc
 
     told = {d.fabric for d in dumps} & {"aries", "gemini"}
     given: Topology | None = None
-    rule: Xc | Gemini | None
+    rule: Xc | GeminiNumbering | None
     if site is None:
         rule = numbering.numbering(table, parts, min(told) if len(told) == 1 else "")
     else:
@@ -167,7 +167,7 @@ def _cray(
     return gemini.locate(table, parts, rule, dumps, given)
 
 
-def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Network:
+def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:
     """Return the network that Slurm's topology describes."""
     from placement.geometry import slurm_tree
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.geometry.network import Network, refuse
+from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
 from placement.topologies import grid
 
@@ -41,7 +41,7 @@ def locate(
     dumps: Sequence[Dump],
     given: Topology | None,
     places: NDArray[np.int32] | None = None,
-) -> Network:
+) -> Geometry:
     """Return where the nodes of an XC sit.
 
     Parameters
@@ -124,7 +124,7 @@ def attach_routers(
     coords: NDArray[np.int32],
     dumps: Sequence[Dump],
     places: NDArray[np.int32] | None = None,
-) -> Network:
+) -> Geometry:
     """Return the network with its routers: those of the link lists, else those of the nodes.
 
     A site's routers (`places`) are there too when a dump lists only some of
@@ -137,7 +137,7 @@ def attach_routers(
         keys, inverse = np.unique(np.concatenate([own, more]), return_inverse=True)
         router = inverse[: len(own)].astype(np.int32)[:, None]
         box = np.column_stack(np.unravel_index(keys, topology.extents[:3]))
-        return Network(topology, coords, router, box.astype(np.int32))
+        return Geometry(topology, coords, router, box.astype(np.int32))
     from placement.geometry import listed
 
     return listed.aries(lists, topology).network(coords, own, lists[0].source)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.geometry import listed
-from placement.geometry.network import Network, refuse
+from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
 from placement.topologies import grid
 from placement.topologies.torus import GEMINI
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.records import Dump
     from placement.support.array_types import Ints
 
@@ -36,10 +36,10 @@ LEVELS = ("x", "y", "z", "node")
 def locate(
     table: Table,
     parts: NDArray[np.int32],
-    rule: Gemini | None,
+    rule: GeminiNumbering | None,
     dumps: Sequence[Dump],
     given: Topology | None,
-) -> Network:
+) -> Geometry:
     """Return where the nodes of an XE or XK sit.
 
     Parameters
@@ -47,7 +47,7 @@ def locate(
     table : Table
     parts : int32 (n, 5)
         Places of the nodes by their cnames.
-    rule : Gemini or None
+    rule : GeminiNumbering or None
         The numbering that fits; None where coordinates alone tell.
     dumps : sequence of Dump
         Their link lists are the machine's links.
@@ -71,7 +71,7 @@ def locate(
 
 
 def _coords(
-    table: Table, parts: NDArray[np.int32], rule: Gemini | None
+    table: Table, parts: NDArray[np.int32], rule: GeminiNumbering | None
 ) -> tuple[NDArray[np.int32], bool]:
     """Return x, y, z of all nodes, and whether the rule holds."""
     known = table.known("coords")
@@ -95,7 +95,9 @@ def _coords(
     return printed, agree
 
 
-def _shape(coords: NDArray[np.int32], rule: Gemini | None, given: Topology | None) -> Topology:
+def _shape(
+    coords: NDArray[np.int32], rule: GeminiNumbering | None, given: Topology | None
+) -> Topology:
     if given is not None:
         return given
     if rule is not None:
@@ -122,14 +124,14 @@ def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology)
 
 def attach_routers(
     table: Table, topology: Topology, coords: NDArray[np.int32], lists: Sequence[Dump]
-) -> Network:
+) -> Geometry:
     """Return the network: every position has a Gemini, or those of the link lists do."""
     extents = topology.extents[:3]
     grid.refuse_huge(extents, table.sources[0])
     own = grid.number(coords[:, :3], extents, first_fastest=True)
     _refuse_crowded(table, own, coords)
     if not lists:
-        return Network(topology, coords, own.astype(np.int32)[:, None])
+        return Geometry(topology, coords, own.astype(np.int32)[:, None])
     return listed.gemini(lists, topology).network(coords, own, lists[0].source)
 
 

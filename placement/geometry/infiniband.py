@@ -18,7 +18,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.geometry.islands import Islands, find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
-from placement.geometry.network import Network, refuse, seats
+from placement.geometry.network import Geometry, refuse, seats
 from placement.machine import Topology
 from placement.support.arrays import components, find
 from placement.topologies.bundles import bundle
@@ -39,7 +39,7 @@ MOST_CABLES = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cables:
+class _ListedCables:
     """Every cable once.
 
     Attributes
@@ -65,7 +65,7 @@ class _Cables:
     host_gbs: Floats
 
 
-def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Network:
+def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
     """Return the places of hosts on the switches of an InfiniBand fabric.
 
     Parameters
@@ -79,7 +79,7 @@ def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Netwo
 
     Returns
     -------
-    Network
+    Geometry
         Kind ``fattree`` with levels ``…, level2, leaf, node``; ``dragonfly+``
         or ``dragonfly`` with ``group`` and the router; ``tree`` with
         ``level1, node`` where the cables make neither layers nor groups.
@@ -100,7 +100,7 @@ def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Netwo
     return replace(network, topology=replace(network.topology, wiring=wiring_of(dumps)))
 
 
-def _cables(dumps: Sequence[Dump]) -> _Cables:
+def _cables(dumps: Sequence[Dump]) -> _ListedCables:
     """Return each cable once, whichever of its ends are printed."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
     rows = [_ends(d) for d in dumps]
@@ -113,7 +113,7 @@ def _cables(dumps: Sequence[Dump]) -> _Cables:
     low, high, host, gbs = low[once], high[once], host[once], gbs[once]
     at = np.searchsorted(names, low)
     inner = ~host
-    return _Cables(
+    return _ListedCables(
         names=names,
         a=at[inner],
         b=np.searchsorted(names, high[inner]),
@@ -142,7 +142,7 @@ def _ends(dump: Dump) -> _Columns:
     )
 
 
-def _attachments(table: Table, cables: _Cables) -> Ints:
+def _attachments(table: Table, cables: _ListedCables) -> Ints:
     """Return int64 (n, k): the switches of each host, its first cable's first, -1 for none."""
     order = np.argsort(cables.host, kind="stable")
     hosts, start, count = np.unique(cables.host[order], return_index=True, return_counts=True)
@@ -169,7 +169,7 @@ def _first_in_front(out: Ints, first: Ints) -> Ints:
     return out
 
 
-def _places(cables: _Cables, cabled: Ints) -> Ints:
+def _places(cables: _ListedCables, cabled: Ints) -> Ints:
     """Return the switch that is each node's place: that of its first cable.
 
     Of rails that no cable joins the first says the place. Where a node has lost it, it is taken
@@ -188,7 +188,7 @@ def _places(cables: _Cables, cabled: Ints) -> Ints:
     return np.where(later[part[first]], usual[first], first)
 
 
-def _levels(cables: _Cables, leaves: Ints) -> Ints:
+def _levels(cables: _ListedCables, leaves: Ints) -> Ints:
     """Return each switch's level: 1 at a leaf, else one more than the lowest neighbour's.
 
     A switch that no cable joins to the leaves stands at level 2.
@@ -206,7 +206,7 @@ def _levels(cables: _Cables, leaves: Ints) -> Ints:
     return level
 
 
-def _parts(cables: _Cables, level: Ints) -> list[Ints]:
+def _parts(cables: _ListedCables, level: Ints) -> list[Ints]:
     """Return, for each level below the top, which part of the fabric up to it a switch is in."""
     top = int(level.max(initial=1))
     found = [np.arange(len(level))]
@@ -217,7 +217,7 @@ def _parts(cables: _Cables, level: Ints) -> list[Ints]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Shape:
+class _NetworkShape:
     """What kind of network the cables make.
 
     Attributes
@@ -251,7 +251,7 @@ class _Shape:
     notes: tuple[str, ...]
 
 
-def _shape_of_levels(cables: _Cables, level: Ints, layered: bool) -> _Shape:
+def _shape_of_levels(cables: _ListedCables, level: Ints, layered: bool) -> _NetworkShape:
     """Return a fat tree; where the cables make no layers, a graph of switches."""
     units = _parts(cables, level) if layered else [np.arange(len(level))]
     lower = np.minimum(level[cables.a], level[cables.b])
@@ -259,7 +259,7 @@ def _shape_of_levels(cables: _Cables, level: Ints, layered: bool) -> _Shape:
     joined = np.unique(np.concatenate([cables.a, cables.b]))
     spines = int((level[joined] == level.max()).sum()) if len(joined) else 0
     names = [*(f"level{k}" for k in range(len(units), 1, -1)), "leaf"] if layered else ["level1"]
-    return _Shape(
+    return _NetworkShape(
         kind="fattree" if layered else "tree",
         levels=tuple(names),
         level=level - 1,
@@ -272,14 +272,14 @@ def _shape_of_levels(cables: _Cables, level: Ints, layered: bool) -> _Shape:
     )
 
 
-def _shape_of_groups(cables: _Cables, islands: Islands) -> _Shape:
+def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
     """Return a DragonFly+ or a dragonfly."""
     group, kind = islands.group, islands.kind
     across = group[cables.a] != group[cables.b]
     groups = len(np.unique(group[islands.level == 0]))
     leaves, spines = (int((islands.level == k).sum()) for k in (0, 1))
     roles = f"{leaves} leaf and {spines} spine routers" if spines else f"{leaves} routers"
-    return _Shape(
+    return _NetworkShape(
         kind=kind,
         levels=("group", "leaf router" if kind == "dragonfly+" else "switch"),
         level=islands.level,
@@ -292,7 +292,9 @@ def _shape_of_groups(cables: _Cables, islands: Islands) -> _Shape:
     )
 
 
-def _network(cables: _Cables, cabled: Ints, shape: _Shape, stated: dict[str, float]) -> Network:
+def _network(
+    cables: _ListedCables, cabled: Ints, shape: _NetworkShape, stated: dict[str, float]
+) -> Geometry:
     """Put coordinates, routers and links together; `stated` are a site's bandwidths."""
     leaf = _places(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
@@ -307,7 +309,7 @@ def _network(cables: _Cables, cabled: Ints, shape: _Shape, stated: dict[str, flo
         parameters=shape.parameters,
     )
     ends, one = (found.rank[cables.a], found.rank[cables.b]), np.ones(len(cables.a), dtype=np.int64)
-    return Network(
+    return Geometry(
         topology=topology,
         coords=found.coords,
         router=np.where(cabled >= 0, found.rank[cabled], -1).astype(np.int32),
@@ -318,7 +320,7 @@ def _network(cables: _Cables, cabled: Ints, shape: _Shape, stated: dict[str, flo
     )
 
 
-def _figures(cables: _Cables, shape: _Shape) -> dict[str, float]:
+def _figures(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
     """Return the most common rate of the cables of each class."""
     rates = {shape.own: cables.host_gbs}
     for k, name in enumerate(shape.classes):
@@ -331,7 +333,7 @@ def _figures(cables: _Cables, shape: _Shape) -> dict[str, float]:
     return found
 
 
-def _remarks(cables: _Cables, layered: bool) -> tuple[str, ...]:
+def _remarks(cables: _ListedCables, layered: bool) -> tuple[str, ...]:
     if not layered:
         return ("the switches are not a fat tree: only a node's own switch is a coordinate",)
     count = len(cables.names)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError
-from placement.geometry.network import Network
+from placement.geometry.network import Geometry
 from placement.machine import LISTED, Links, Topology
 from placement.records import Dump, NodeRecords
 from placement.support.arrays import find
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
     from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["Listed", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]
+__all__ = ["ListedLinks", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]
 
 #: Nodes a router.
 NODES = {"aries": 4, "gemini": 2}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class ListedLinks:
     """What link lists say of a machine.
 
     Attributes
@@ -57,7 +57,7 @@ class Listed:
     names: Strs
     links: Links
 
-    def network(self, coords: NDArray[np.int32], own: Ints, source: str) -> Network:
+    def network(self, coords: NDArray[np.int32], own: Ints, source: str) -> Geometry:
         """Return the network of nodes, each on its router.
 
         Parameters
@@ -81,7 +81,7 @@ class Listed:
             at = f"router ({':'.join(map(str, place))})" if aries else f"Gemini {tuple(place)}"
             text = f"{at} is not in it, but {len(missing)} nodes need it"
             raise ParseError(source, 0, text, "are the dumps of the same machine, and whole?")
-        return Network(
+        return Geometry(
             topology=self.topology,
             coords=coords,
             router=router.astype(np.int32)[:, None],
@@ -91,7 +91,7 @@ class Listed:
         )
 
 
-class _Ends(NamedTuple):
+class _LinkEnds(NamedTuple):
     """Every physical link once: router indices, kind of its first end."""
 
     a: Ints
@@ -135,7 +135,7 @@ def blades(names: Strs) -> NDArray[np.int32]:
     return parts
 
 
-def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
+def aries(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     """Return the routers and links of an XC as its lists say.
 
     Parameters
@@ -147,7 +147,7 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
 
     Returns
     -------
-    Listed
+    ListedLinks
     """
     names, printed = router_lists(dumps)
     coords = _by_rule(names, printed, topology)
@@ -162,10 +162,10 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
     links = bundle(ends.a, ends.b, kind, kinds, np.ones(len(kind), np.int64), gbs)
     parameters = {k: v for k, v in topology.parameters.items() if k != "global"}
     topology = replace(topology, wiring=wiring_of(dumps), parameters=parameters)
-    return Listed(topology, keys[order], coords[order], names[order], links)
+    return ListedLinks(topology, keys[order], coords[order], names[order], links)
 
 
-def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
+def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     """Return the Geminis and links of an XE or XK as its lists say.
 
     A direction of a Gemini (x+ …) has several tiles; all of them together are
@@ -187,7 +187,7 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
     gbs = gbs / _tiles(ends, axis, start, extents)
     links = bundle(ends.a, ends.b, axis, kinds, np.ones(len(axis), np.int64), gbs)
     topology = replace(topology, wiring=wiring_of(dumps))
-    return Listed(topology, keys[order], at, names[order], links)
+    return ListedLinks(topology, keys[order], at, names[order], links)
 
 
 def _by_rule(names: Strs, printed: NDArray[np.int32], topology: Topology) -> NDArray[np.int32]:
@@ -219,7 +219,7 @@ def _router_coordinates(
     return coords
 
 
-def _tiles(ends: _Ends, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]) -> Ints:
+def _tiles(ends: _LinkEnds, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]) -> Ints:
     """Return for each tile-to-tile link how many make up the same torus link."""
     low, high = np.minimum(ends.a, ends.b), np.maximum(ends.a, ends.b)
     size = int(np.prod(extents))
@@ -233,14 +233,14 @@ def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:
     return np.asarray(np.argmax(words[:, None] == np.array(kinds), axis=1), dtype=np.int8)
 
 
-def _index_links(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _Ends]:
+def _index_links(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _LinkEnds]:
     """Return the order of the routers by position, and each physical link once between them."""
     order = np.argsort(position, kind="stable")
     rank = np.argsort(order)
     rows = [_once(d, names, rank) for d in dumps if d.links is not None]
     port = np.concatenate([r[0] for r in rows])
     _, first = np.unique(port, return_index=True)  # two dumps may list the same link
-    return order, _Ends(*(np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3)))
+    return order, _LinkEnds(*(np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3)))
 
 
 def _once(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:
@@ -298,12 +298,12 @@ def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
     return Xc(int(parts[:, 0].max()) // 2 * 2 + 2)
 
 
-def _gemini(dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]) -> Gemini:
-    from placement.names.gemini import Gemini
+def _gemini(dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]) -> GeminiNumbering:
+    from placement.names.gemini import GeminiNumbering
 
     extents = dump.parameters.get("extents")
     if isinstance(extents, tuple):
-        rule = Gemini(int(extents[0]), max(1, int(extents[1]) // 2))
+        rule = GeminiNumbering(int(extents[0]), max(1, int(extents[1]) // 2))
         if bool((rule.coords(parts)[::2, :3] == coords).all()):
             return rule
     hint = "add the nodes: xtprocadmin's output, a system map or a coordinate file"

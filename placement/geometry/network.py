@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from placement.machine import Links, Topology
     from placement.support.array_types import Array, Ints, Mask, Strs
 
-__all__ = ["Network", "Seats", "refuse", "seats"]
+__all__ = ["Geometry", "SwitchSeats", "refuse", "seats"]
 
 _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # as little as may be: start-up counts
-class Network:
+class Geometry:
     """A topology and the places of n nodes in it.
 
     Attributes
@@ -69,7 +69,7 @@ def refuse(
         raise table.error(row, text(row), hint)
 
 
-class Seats(NamedTuple):
+class SwitchSeats(NamedTuple):
     """Coordinates of n nodes on s switches of d levels.
 
     Attributes
@@ -90,7 +90,7 @@ class Seats(NamedTuple):
     switches: NDArray[np.int32]
 
 
-def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> Seats:
+def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> SwitchSeats:
     """Return where nodes sit.
 
     Parameters
@@ -117,7 +117,7 @@ def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> Seat
         outer = unit
     order = np.lexsort((*found.T[::-1], level))
     coords = np.column_stack([found[leaf], rank_within(leaf)]).astype(np.int32)
-    return Seats(coords, order, np.argsort(order), found[order])
+    return SwitchSeats(coords, order, np.argsort(order), found[order])
 
 
 def _dense_rank(outer: Ints, key: Ints) -> Ints:

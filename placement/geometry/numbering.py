@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from placement.dumps.tables import Table
     from placement.machine import Topology
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
     from placement.support.array_types import Ints
 
 __all__ = ["first_wrong", "most_follow", "numbering", "numbering_of", "refuse_wrong_nids"]
 
 
-def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemini | None:
+def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | GeminiNumbering | None:
     """Return the numbering that gives every node its NID.
 
     Parameters
@@ -47,13 +47,13 @@ def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemin
         Where most nodes follow a rule and one does not (its line), or no
         rule is followed at all.
     """
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
 
     nid = table["nid"]
-    kinds: tuple[type[Xc] | type[Gemini], ...] = (Xc, Gemini)
+    kinds: tuple[type[Xc] | type[GeminiNumbering], ...] = (Xc, GeminiNumbering)
     if fabric:
-        kinds = (Xc,) if fabric == "aries" else (Gemini,)
+        kinds = (Xc,) if fabric == "aries" else (GeminiNumbering,)
     for kind in kinds:
         if (found := kind.fit(parts, nid)) is not None:
             return found
@@ -77,53 +77,53 @@ def _neither(table: Table) -> ParseError:
     )
 
 
-def most_follow(parts: NDArray[np.int32], nid: Ints) -> Xc | Gemini | None:
+def most_follow(parts: NDArray[np.int32], nid: Ints) -> Xc | GeminiNumbering | None:
     """Return the numbering that more than half of some nodes follow: an XC's, else an XE's.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from placement.names.gemini import Gemini
+    >>> from placement.names.gemini import GeminiNumbering
     >>> parts = np.array([[x, 0, 0, slot, 0] for x in range(4) for slot in range(8)])
-    >>> nids = Gemini(4, 2).nid(parts)
+    >>> nids = GeminiNumbering(4, 2).nid(parts)
     >>> nids[7] = 1
     >>> most_follow(parts, nids)
-    Gemini(columns=4, rows=2)
+    GeminiNumbering(columns=4, rows=2)
     """
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
 
-    return _majority(Xc, parts, nid) or _majority(Gemini, parts, nid)
+    return _majority(Xc, parts, nid) or _majority(GeminiNumbering, parts, nid)
 
 
 def _majority(
-    kind: type[Xc] | type[Gemini], parts: NDArray[np.int32], nid: Ints
-) -> Xc | Gemini | None:
+    kind: type[Xc] | type[GeminiNumbering], parts: NDArray[np.int32], nid: Ints
+) -> Xc | GeminiNumbering | None:
     voted = kind.vote(parts, nid)
     return voted[0] if voted is not None and 2 * voted[1].sum() > len(nid) else None
 
 
-def numbering_of(topology: Topology) -> Xc | Gemini | None:
+def numbering_of(topology: Topology) -> Xc | GeminiNumbering | None:
     """Return the numbering that a network states, None where it states none."""
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
 
     said = topology.parameters
     if topology.fabric == "aries" and "positions" in said:
         return Xc(int(said["positions"]))
     if topology.fabric == "gemini" and {"columns", "rows"} <= said.keys():
-        return Gemini(int(said["columns"]), int(said["rows"]))
+        return GeminiNumbering(int(said["columns"]), int(said["rows"]))
     return None
 
 
-def first_wrong(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini) -> Ints:
+def first_wrong(table: Table, parts: NDArray[np.int32], rule: Xc | GeminiNumbering) -> Ints:
     """Return the rows whose NID is not what the rule gives to their cname."""
     nid = table["nid"]
     return np.flatnonzero((nid >= 0) & (rule.nid(parts) != nid))
 
 
 def refuse_wrong_nids(
-    table: Table, parts: NDArray[np.int32], rule: Xc | Gemini, owner: str = ""
+    table: Table, parts: NDArray[np.int32], rule: Xc | GeminiNumbering, owner: str = ""
 ) -> None:
     """Raise at the first node whose NID is not what the rule gives to its cname.
 
@@ -143,7 +143,7 @@ def refuse_wrong_nids(
     raise table.error(row, wrong_nid(table, parts, rule, row), _hint(rule, len(wrong), owner))
 
 
-def wrong_nid(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini, row: int) -> str:
+def wrong_nid(table: Table, parts: NDArray[np.int32], rule: Xc | GeminiNumbering, row: int) -> str:
     """Say what is wrong with the NID of a row."""
     expected = int(rule.nid(parts[row : row + 1])[0])
     name, nid = table.called(row), int(table["nid"][row])
@@ -152,7 +152,7 @@ def wrong_nid(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini, row: in
     return f"NID {nid} is not {name}'s, which is {expected} with {floor(rule)}"
 
 
-def floor(rule: Xc | Gemini) -> str:
+def floor(rule: Xc | GeminiNumbering) -> str:
     """Return the shape of the machine room in words."""
     from placement.names.xc import Xc
 
@@ -161,7 +161,7 @@ def floor(rule: Xc | Gemini) -> str:
     return f"{rule.columns} x {rule.rows} cabinets"
 
 
-def _hint(rule: Xc | Gemini, wrong: int, owner: str) -> str:
+def _hint(rule: Xc | GeminiNumbering, wrong: int, owner: str) -> str:
     from placement.names.xc import Xc
 
     kind = "XC" if isinstance(rule, Xc) else "XE or XK"

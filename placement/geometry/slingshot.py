@@ -2,7 +2,7 @@
 
 A site's configuration places its own nodes. Where only SLS lists them, their
 xnames say the cabinet, chassis and slot; which cabinets make a dragonfly
-group follows no universal rule, so it is a choice (`Groups`), by default one
+group follows no universal rule, so it is a choice (`GroupRule`), by default one
 cabinet a group. The nodes of a chassis divide evenly, in the order of their
 slots, over the switches that SLS lists there; where it lists none, one switch
 for every 16 NICs is assumed.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError, printable
-from placement.geometry.network import Network
+from placement.geometry.network import Geometry
 from placement.machine import Topology
 from placement.options import Options
 from placement.support.arrays import rank_within
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["BANDWIDTH", "Groups", "attach_switches", "locate", "parse_groups"]
+__all__ = ["BANDWIDTH", "GroupRule", "attach_switches", "locate", "parse_groups"]
 
 #: GB/s a direction: 200 Gb/s a NIC and a link.
 BANDWIDTH = {"injection": 25.0, "local": 25.0, "global": 25.0}
@@ -49,7 +49,7 @@ RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupRule:
     """How xnames make dragonfly groups.
 
     Attributes
@@ -77,7 +77,7 @@ class Groups:
         return f"{self.rule} = group"
 
 
-def parse_groups(text: str) -> Groups:
+def parse_groups(text: str) -> GroupRule:
     """Read ``xname:group=half-cabinet,nics=4``.
 
     Parameters
@@ -103,12 +103,12 @@ def parse_groups(text: str) -> Groups:
     nics = options.whole("nics", 1)
     if "table" in options.given:
         parts = options.given["table"].split("/")
-        return Groups(table=tuple(_cabinets(options, part) for part in parts), nics=nics)
+        return GroupRule(table=tuple(_cabinets(options, part) for part in parts), nics=nics)
     rule = options.given.get("group", "cabinet")
     if rule.endswith("-racks"):
         racks = options.number(rule.removesuffix("-racks"), "group", 99_999)
-        return Groups("racks", racks, nics=nics)
-    return Groups(options.choice("group", RULES, "cabinet"), nics=nics)
+        return GroupRule("racks", racks, nics=nics)
+    return GroupRule(options.choice("group", RULES, "cabinet"), nics=nics)
 
 
 def _cabinets(options: Options, part: str) -> tuple[int, ...]:
@@ -122,9 +122,9 @@ def _cabinets(options: Options, part: str) -> tuple[int, ...]:
 def locate(
     table: Table,
     dumps: Sequence[Dump],
-    groups: Groups | None,
+    groups: GroupRule | None,
     bandwidth: Mapping[str, float] | None = None,
-) -> Network:
+) -> Geometry:
     """Return the places of nodes by their xnames.
 
     Parameters
@@ -133,7 +133,7 @@ def locate(
         With xnames in ``cname``.
     dumps : sequence of Dump
         `routers` with the switches' xnames where SLS lists them.
-    groups : Groups or None
+    groups : GroupRule or None
         None: one cabinet a group, one NIC a node.
     bandwidth : mapping or None
         A site's, GB/s by link class; None or empty: 200 Gb/s everywhere.
@@ -145,7 +145,7 @@ def locate(
     UsageError
         Where the table of groups lacks a cabinet.
     """
-    chosen = groups or Groups()
+    chosen = groups or GroupRule()
     parts = _parts(table)
     floor = _floor(parts, _count_switches(dumps), chosen)
     own = floor.of_node
@@ -170,8 +170,8 @@ def locate(
     return replace(attach_switches(topology, coords), notes=_notes(groups, floor))
 
 
-def _notes(groups: Groups | None, floor: _Floor) -> tuple[str, ...]:
-    chosen = f"groups: {groups or Groups()}"
+def _notes(groups: GroupRule | None, floor: _ChassisTable) -> tuple[str, ...]:
+    chosen = f"groups: {groups or GroupRule()}"
     notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
     if floor.assumed:
         notes.append(f"switches assumed: one for every {ENDPOINTS} NICs of a chassis")
@@ -180,7 +180,7 @@ def _notes(groups: Groups | None, floor: _Floor) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Floor:
+class _ChassisTable:
     """The chassis of a machine, sorted by group, cabinet and chassis.
 
     Attributes
@@ -233,7 +233,7 @@ def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)
 
 
-def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: Groups) -> _Floor:
+def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: GroupRule) -> _ChassisTable:
     own = parts[:, 0] * 8 + parts[:, 1]
     extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
     places = np.unique(np.concatenate([own, extra]))
@@ -247,10 +247,10 @@ def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: Groups) -> _
     switches = np.where(known > 0, known, -(-nodes * groups.nics // ENDPOINTS))
     before = np.cumsum(switches) - switches
     first = before - before[np.searchsorted(group, group)]
-    return _Floor(group, switches, nodes, first, of_node, bool((known == 0).any()))
+    return _ChassisTable(group, switches, nodes, first, of_node, bool((known == 0).any()))
 
 
-def _group_keys(cabinet: Ints, chassis: Ints, groups: Groups) -> Ints:
+def _group_keys(cabinet: Ints, chassis: Ints, groups: GroupRule) -> Ints:
     """Return a number for the group of each chassis, ascending in the order of the groups."""
     if groups.table:
         index = {c: g for g, row in enumerate(groups.table) for c in row}
@@ -266,7 +266,7 @@ def _group_keys(cabinet: Ints, chassis: Ints, groups: Groups) -> Ints:
 
 def attach_switches(
     topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
-) -> Network:
+) -> Geometry:
     """Return the network of a Slingshot machine: all switches of its groups, NICs by rule.
 
     Parameters
@@ -288,4 +288,4 @@ def attach_switches(
         switches = attachments(coords[:, 1], most, nics) % sizes[coords[:, 0]][:, None]
     router = np.where(switches >= 0, first[coords[:, 0]][:, None] + switches, -1)
     full = len(set(sizes.tolist())) == 1
-    return Network(topology, coords, router.astype(np.int32), None if full else box)
+    return Geometry(topology, coords, router.astype(np.int32), None if full else box)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.geometry.network import Network, refuse, seats
+from placement.geometry.network import Geometry, refuse, seats
 from placement.lookup import find_rows
 from placement.machine import Links, Switches, Topology
 from placement.support.arrays import rank_within
@@ -61,7 +61,7 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
     )
 
 
-def locate(table: Table, dump: Dump) -> Network:
+def locate(table: Table, dump: Dump) -> Geometry:
     """Return the places of nodes that only Slurm's topology describes.
 
     Parameters
@@ -74,7 +74,7 @@ def locate(table: Table, dump: Dump) -> Network:
 
     Returns
     -------
-    Network
+    Geometry
         Kind ``tree``; levels ``level<k>`` … ``level1``, ``node``, the leaf
         being level 1; the links are the file's.
     """
@@ -95,7 +95,7 @@ GPU_INSIDE, GPU_OUTSIDE = 900.0, 50.0
 GPUS = 4
 
 
-def _as_domains(network: Network) -> Network:
+def _as_domains(network: Geometry) -> Geometry:
     """Return a tree whose leaves are domains of accelerators: fast links inside, NICs out of them.
 
     The bandwidths are assumed. Each node's NICs are one cable out of its domain, which carries
@@ -164,7 +164,7 @@ def _below_new(forest: Switches, below: Ints, group: Ints, names: list[str]) -> 
     return replace(forest, names=(*forest.names, *names), parent=parent, level=level)
 
 
-def place_forest(forest: Switches) -> Network:
+def place_forest(forest: Switches) -> Geometry:
     """Return coordinates, routers and links of nodes on the leaves of a forest.
 
     Parameters
@@ -183,7 +183,7 @@ def place_forest(forest: Switches) -> Network:
         parameters={"dist": tuple(range(1, kept + 2 if height > 1 else 2))},
     )
     apart = f"{roots} trees without a common root: Slurm starts no job across them"
-    return Network(
+    return Geometry(
         topology=topology,
         coords=found.coords,
         router=found.rank[forest.leaf_of].astype(np.int32)[:, None],
@@ -218,7 +218,7 @@ def _links(forest: Switches, rank: Ints) -> Links:
     return bundle(*ends, level, kinds, one, unknown)
 
 
-def torus(table: Table, dump: Dump) -> Network:
+def torus(table: Table, dump: Dump) -> Geometry:
     """Return the places of nodes in the cells of Slurm's torus3d topology.
 
     Parameters
@@ -242,10 +242,10 @@ def torus(table: Table, dump: Dump) -> Network:
         extents=(*extents, int(node.max(initial=0)) + 1),
     )
     coords = np.column_stack([xyz, node]).astype(np.int32)
-    return Network(topology, coords, first.astype(np.int32)[:, None])
+    return Geometry(topology, coords, first.astype(np.int32)[:, None])
 
 
-def flat(table: Table) -> Network:
+def flat(table: Table) -> Geometry:
     """Return the places of nodes of which nothing says where they are: all equally near."""
     n = len(table)
     topology = Topology(
@@ -254,7 +254,7 @@ def flat(table: Table) -> Network:
         extents=(1, n),
         parameters={"dist": (1,), "up": (1,)},
     )
-    return Network(
+    return Geometry(
         topology=topology,
         coords=np.column_stack([np.zeros(n), np.arange(n)]).astype(np.int32),
         router=np.zeros((n, 1), dtype=np.int32),

@@ -111,7 +111,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     if root.tag not in ("topology", "root") or machine is None:
         raise ParseError(source, 0, "XML, but not hwloc's", "lstopo --of xml FILE writes it")
     try:
-        found = _Node(machine, root.get("version", "1"))
+        found = _ObjectTree(machine, root.get("version", "1"))
         gpus, nics = found.gpus(), found.nics()
         links = tuple(_links(root, {p: k for k, one in enumerate(gpus) for p in one.indices}))
     except RecursionError:
@@ -142,7 +142,7 @@ class _Pci(NamedTuple):
     near: frozenset[int]
 
 
-class _Node:
+class _ObjectTree:
     """What stands in the tree of objects, in its order."""
 
     def __init__(self, machine: _Element, version: str) -> None:
@@ -221,7 +221,7 @@ class _Node:
         ]
 
 
-def _numbers(pus: frozenset[int], node: _Node) -> tuple[int, int, int]:
+def _numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
     """Return the numbers of the L3, the NUMA domain and the socket that a core is in."""
 
     def within(sets: list[frozenset[int]], beyond: int) -> int:

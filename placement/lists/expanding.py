@@ -20,7 +20,7 @@ from math import prod
 from typing import NamedTuple
 
 from placement.errors import ParseError, printable
-from placement.lists.piece import MAX_LENGTH, NAME, Piece
+from placement.lists.piece import MAX_LENGTH, NAME, TextPiece
 from placement.support.regex import compile_pattern, with_lines
 
 __all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
@@ -67,7 +67,7 @@ class _Ranges(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Entry:
+class _ListWord:
     """One word taken apart: what stands between its brackets, and what in them."""
 
     word: str
@@ -101,12 +101,12 @@ class _Entry:
         return found * self.times
 
 
-def expand(pieces: Iterable[Piece], source: str, most: int = MAX_NAMES) -> list[str]:
+def expand(pieces: Iterable[TextPiece], source: str, most: int = MAX_NAMES) -> list[str]:
     """Return all names of some host list text, in order, repeats kept.
 
     Parameters
     ----------
-    pieces : iterable of Piece
+    pieces : iterable of TextPiece
     source : str
         Name of the source for errors; '' for text given directly.
     most : int
@@ -125,16 +125,16 @@ def expand(pieces: Iterable[Piece], source: str, most: int = MAX_NAMES) -> list[
 
     Examples
     --------
-    >>> expand([Piece("r[1-2]n[01-02],login nid00045*2")], "")
+    >>> expand([TextPiece("r[1-2]n[01-02],login nid00045*2")], "")
     ['r1n01', 'r1n02', 'r2n01', 'r2n02', 'login', 'nid00045', 'nid00045']
     """
-    reader = _Reader(source, most)
+    reader = _WordReader(source, most)
     entries = [entry for piece in pieces for entry in reader.read(piece)]
     words = (entry if isinstance(entry, list) else entry.names() for entry in entries)
     return list(chain.from_iterable(words))
 
 
-def count(pieces: Iterable[Piece], source: str) -> int:
+def count(pieces: Iterable[TextPiece], source: str) -> int:
     """Return how many names a text holds, repeats counted, without expanding it.
 
     Raises
@@ -144,16 +144,16 @@ def count(pieces: Iterable[Piece], source: str) -> int:
 
     Examples
     --------
-    >>> count([Piece("r[1-2]n[01-03],login nid[0-499]*3")], "")
+    >>> count([TextPiece("r[1-2]n[01-03],login nid[0-499]*3")], "")
     1507
     """
-    reader = _Reader(source)
+    reader = _WordReader(source)
     for piece in pieces:
         reader.read(piece)
     return reader.names
 
 
-class _Reader:
+class _WordReader:
     """Takes pieces of text apart, and knows what of the caps is used up."""
 
     def __init__(self, source: str, most: int = MAX_NAMES) -> None:
@@ -177,7 +177,7 @@ class _Reader:
             what = f"'{printable(word)}' makes {_short(self.characters)} characters of names"
             raise self.error(line, what, f"a list may hold {MAX_CHARACTERS}")
 
-    def read(self, piece: Piece) -> list[_Entry] | list[list[str]]:
+    def read(self, piece: TextPiece) -> list[_ListWord] | list[list[str]]:
         """Take one piece apart; text of plain names only, the usual host file, at once."""
         self.several = self.several or piece.line > 1 or "\n" in piece.text.strip()
         before = self.names
@@ -201,9 +201,9 @@ class _Reader:
         self.spend(line, words[-1] if words else "", len(words), sum(map(len, words)))
         return words
 
-    def _marked(self, text: str, first: int) -> list[_Entry]:
+    def _marked(self, text: str, first: int) -> list[_ListWord]:
         """Read text word by word."""
-        entries: list[_Entry] = []
+        entries: list[_ListWord] = []
         for match, line in with_lines(_WORD.finditer(text), text, first):
             word = match.group()
             option = _OPTION.fullmatch(word)
@@ -220,7 +220,7 @@ class _Reader:
             raise self.error(indices[0].line, what, hint)
         return entries
 
-    def _apply(self, option: re.Match[str], word: str, line: int, entries: list[_Entry]) -> None:
+    def _apply(self, option: re.Match[str], word: str, line: int, entries: list[_ListWord]) -> None:
         """Give the node before it its ``slots=``; other options of host files say no names."""
         if not entries:
             raise self.error(line, f"'{printable(word)}' stands before any node")
@@ -232,12 +232,12 @@ class _Reader:
             entry.slots *= slots
             self.spend(line, word, more, more * entry.longest())
 
-    def _entry(self, word: str, line: int) -> _Entry:
+    def _entry(self, word: str, line: int) -> _ListWord:
         """Take one word apart."""
         body, times, slots = self._repeats(word, line)
         pieces = _BRACKET.split(_INDICES.sub(r"#[\1]", body, count=1))
         ranges = [self._ranges(text, word, line) for text in pieces[1::2]]
-        entry = _Entry(word, line, pieces[::2], ranges, times, slots)
+        entry = _ListWord(word, line, pieces[::2], ranges, times, slots)
         self._refuse_bad_name(entry)
         names = prod(r.total for r in ranges)
         if names > self.most:
@@ -284,7 +284,7 @@ class _Reader:
                 raise self.error(line, f"'{item}' in '{shown}' runs backwards", hint)
         return _Ranges(items, total, width)
 
-    def _refuse_bad_name(self, entry: _Entry) -> None:
+    def _refuse_bad_name(self, entry: _ListWord) -> None:
         """Raise where what stands outside the brackets is not part of a host name."""
         sample, shown = "0".join(entry.literals), f"'{printable(entry.word)}'"
         if entry.longest() > MAX_LENGTH:

@@ -21,7 +21,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from placement.errors import ParseError, printable
-from placement.lists.piece import Piece
+from placement.lists.piece import TextPiece
 from placement.support.reading import read_bytes
 from placement.support.regex import compile_pattern, with_lines
 
@@ -65,7 +65,7 @@ _STATES = (
 _TELLING = re.compile(rf"(?:{_STATES})[*~#$@^!%+\-]*|(?:\d+-)?\d+:\d\d(?::\d\d)?", re.ASCII)
 
 
-def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
+def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
     """Find the host lists in a text.
 
     Parameters
@@ -76,7 +76,7 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
 
     Returns
     -------
-    pieces : list of Piece
+    pieces : list of TextPiece
         In the order of the text.
     once : bool
         True where the text lists a node again without meaning it twice, as
@@ -91,12 +91,12 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
     --------
     >>> found, once = pieces("NODELIST   NODES\\nn[1-2]   2\\n", "")
     >>> found, once
-    ([Piece(text='n[1-2]', line=2, expected=2)], False)
+    ([TextPiece(text='n[1-2]', line=2, expected=2)], False)
     """
     text = text.removeprefix("\ufeff")
     first = _HEAD.search(text)
     if first is None:
-        return [Piece(text)], False
+        return [TextPiece(text)], False
     head, source = first[1], source or "node list"
     if _BEGIN.match(head):
         return scontrol(text, source), False
@@ -107,23 +107,23 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
     if "exec_" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
     found = table(text, source) if len(text) > len(head) or " " in head else None
-    return found or ([Piece(text)], False)
+    return found or ([TextPiece(text)], False)
 
 
-def _pbs_hosts(text: str, source: str, head: str) -> list[Piece]:
+def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
     """Read the nodes of a job as PBS writes them; host list text where it does not."""
     said = list(_EXEC.finditer(text))
     hosts = [match for match in said if match[1] == "exec_host"]
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for match in hosts or said:
         line = text.count("\n", 0, match.start()) + 1
         found += exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
     if not said and _SLOTS.fullmatch(head):
         return exec_host("".join(text.split()), 1, source)
-    return found if said else [Piece(text)]
+    return found if said else [TextPiece(text)]
 
 
-def scontrol(text: str, source: str) -> list[Piece]:
+def scontrol(text: str, source: str) -> list[TextPiece]:
     """Return the node lists of ``scontrol show job``, ``node``, ``step`` and the like.
 
     A job that has no nodes yet has ``NodeList=(null)``; ``ReqNodeList`` and
@@ -138,7 +138,7 @@ def scontrol(text: str, source: str) -> list[Piece]:
     Examples
     --------
     >>> scontrol("JobId=7 JobName=a\\n   ReqNodeList=(null)\\n   NodeList=n[1-2]\\n", "")
-    [Piece(text='n[1-2]', line=3, expected=0)]
+    [TextPiece(text='n[1-2]', line=3, expected=0)]
     """
     return [
         piece
@@ -155,7 +155,7 @@ def split_records(text: str, begin: re.Pattern[str]) -> Iterator[tuple[re.Match[
         yield match, line, text[match.start() : end]
 
 
-def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
+def _record(record: str, kind: str, line: int, source: str) -> list[TextPiece]:
     field = _FIELDS[kind]
     fields = re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record)
     values = [
@@ -167,10 +167,10 @@ def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
         raise ParseError(source, values[1][1], f"{field}= twice in one {kind} record", hint)
     state = _JOB_STATE.search(record) if field == "NodeList" else None
     named = state[1] if state else ""
-    return [Piece(value, at, state=named) for value, at in values if value not in _NONE]
+    return [TextPiece(value, at, state=named) for value, at in values if value not in _NONE]
 
 
-def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> list[Piece]:
+def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> list[TextPiece]:
     """Return the nodes of PBS's ``exec_host``, each once a slot.
 
     Parameters
@@ -193,14 +193,14 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
     >>> [piece.text for piece in exec_host("n1/0*24+n2/0-3,5", 1, "")]
     ['n1:24', 'n2:5']
     """
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for part in value.split("+"):
         match = (_VNODE if vnodes else _SLOT).fullmatch(part)
         if match is None:
             what = f"'{printable(part)}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
         slots = 1 if vnodes else _slots(match)
-        found.append(Piece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
+        found.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
     return found
 
 
@@ -212,7 +212,7 @@ def _slots(match: re.Match[str]) -> int:
     return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in ends)
 
 
-def rankfile(text: str, source: str) -> list[Piece]:
+def rankfile(text: str, source: str) -> list[TextPiece]:
     """Return the nodes of an Open MPI rank file in the order of its ranks.
 
     Raises
@@ -226,7 +226,7 @@ def rankfile(text: str, source: str) -> list[Piece]:
     >>> [p.text for p in rankfile("rank 1=b slot=0\\nrank 0=a slot=0\\n", "")]
     ['a', 'b']
     """
-    ranks: dict[int, Piece] = {}
+    ranks: dict[int, TextPiece] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         body = line.partition("#")[0].strip()
         if not body:
@@ -235,14 +235,14 @@ def rankfile(text: str, source: str) -> list[Piece]:
         if match is None or len(match[1]) > 9 or int(match[1]) in ranks:
             hint = "each rank once, as in: rank 0=node1 slot=0"
             raise ParseError(source, number, f"'{printable(body)}' does not fit a rank file", hint)
-        ranks[int(match[1])] = Piece(match[2], number)
+        ranks[int(match[1])] = TextPiece(match[2], number)
     missing = next((r for r in range(len(ranks)) if r not in ranks), None)
     if missing is not None:
         raise ParseError(source, 0, f"rank {missing} is missing from the rank file")
     return [ranks[r] for r in range(len(ranks))]
 
 
-def flux_resource_set(text: str, source: str) -> list[Piece]:
+def flux_resource_set(text: str, source: str) -> list[TextPiece]:
     """Return the nodes of Flux's R, as ``flux job info ID R`` or ``flux resource R`` print it.
 
     Raises
@@ -254,7 +254,7 @@ def flux_resource_set(text: str, source: str) -> list[Piece]:
     Examples
     --------
     >>> flux_resource_set('{"version":1,"execution":{"R_lite":[],"nodelist":["n[1-2]"]}}', "")
-    [Piece(text='n[1-2]', line=1, expected=0)]
+    [TextPiece(text='n[1-2]', line=1, expected=0)]
     """
     import json
 
@@ -266,17 +266,17 @@ def flux_resource_set(text: str, source: str) -> list[Piece]:
         raise ParseError(source, 0, "a Flux R without a nodelist") from None
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise ParseError(source, 0, "a Flux R whose nodelist is not a list of names")
-    return [Piece(names) for names in found]
+    return [TextPiece(names) for names in found]
 
 
-class _Row(NamedTuple):
+class _TableLine(NamedTuple):
     """A line of a table and its number."""
 
     line: int
     text: str
 
 
-def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
+def table(text: str, source: str) -> tuple[list[TextPiece], bool] | None:
     """Return the node lists of a table, and whether it repeats nodes without meaning it.
 
     Parameters
@@ -298,24 +298,24 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
     --------
     >>> rows = "JOBID NAME ST TIME NODES NODELIST(REASON)\\n7 my job R 0:01 2 n[1-2]\\n"
     >>> table(rows + "8 b PD 0:00 2 (Priority)\\n", "")
-    ([Piece(text='n[1-2]', line=2, expected=2)], False)
+    ([TextPiece(text='n[1-2]', line=2, expected=2)], False)
     """
     lines = with_lines(_LINE.finditer(text), text)
-    rows = (_Row(line, match[0].rstrip()) for match, line in lines if match[0].strip())
+    rows = (_TableLine(line, match[0].rstrip()) for match, line in lines if match[0].strip())
     first = next((row for row in rows if not _DATE.fullmatch(row.text.strip())), None)
     if first is None:
         return None
     words = first.text.split()
     at = next((k for k, word in enumerate(words) if word.upper() in _LISTS), None)
     if at is not None and all(word[0].isalpha() for word in words):
-        return _read_headed(_Header(first.text, words, at), rows, source)
+        return _read_headed(_TableHeader(first.text, words, at), rows, source)
     if any(map(_TELLING.fullmatch, words[1:])):
         what = f"'{printable(first.text.strip(), 60)}' is a row of a table without its header"
         raise ParseError(source, first.line, what, _ALONE)
     return None
 
 
-class _Header:
+class _TableHeader:
     """A table's header: where its columns stand."""
 
     def __init__(self, text: str, words: list[str], at: int) -> None:
@@ -360,9 +360,11 @@ class _Header:
         return extra if extra > 0 and (last or (before and not after)) else None
 
 
-def _read_headed(header: _Header, rows: Iterator[_Row], source: str) -> tuple[list[Piece], bool]:
+def _read_headed(
+    header: _TableHeader, rows: Iterator[_TableLine], source: str
+) -> tuple[list[TextPiece], bool]:
     """Read the rows under a header."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     once = header.sinfo
     for row in rows:
         if set(row.text) <= {"-", " "}:
@@ -379,7 +381,7 @@ def _read_headed(header: _Header, rows: Iterator[_Row], source: str) -> tuple[li
             raise _misfit(row, source)
         if cell[0][0] != "(":
             expected = 0 if _leaving(row.text) else cell[1]
-            found.append(Piece(cell[0], row.line, expected, header.state(row.text)))
+            found.append(TextPiece(cell[0], row.line, expected, header.state(row.text)))
     return found, once
 
 
@@ -388,7 +390,7 @@ def _leaving(row: str) -> bool:
     return " CG " in row or " COMPLETI" in row
 
 
-def _misfit(row: _Row, source: str) -> ParseError:
+def _misfit(row: _TableLine, source: str) -> ParseError:
     what = f"this row does not fit the table above it: '{printable(row.text.strip())}'"
     return ParseError(source, row.line, what, _ALONE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["MAX_LENGTH", "NAME", "Piece"]
+__all__ = ["MAX_LENGTH", "NAME", "TextPiece"]
 
 #: Characters of the longest name: more is not a host name anywhere.
 MAX_LENGTH = 255
@@ -14,7 +14,7 @@ NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A stretch of host list text and where it stood.
 
     Attributes

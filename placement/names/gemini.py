@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from placement.names.numbering import Numbering, columns_of, mark_missing
 from placement.support.array_types import Ints, Ints32, Mask
 
-__all__ = ["Gemini"]
+__all__ = ["GeminiNumbering"]
 
 
 _SLOTS = 8  # blades a cage
@@ -38,7 +38,7 @@ _TIES = 64  # equally good candidates that are tried on all nodes
 
 
 @dataclass(frozen=True, slots=True)
-class Gemini(Numbering):
+class GeminiNumbering(Numbering):
     """The numbering of an XE or XK.
 
     Attributes
@@ -50,7 +50,7 @@ class Gemini(Numbering):
 
     Examples
     --------
-    >>> titan = Gemini(25, 8)
+    >>> titan = GeminiNumbering(25, 8)
     >>> titan.nid([[24, 0, 2, 0, 2]]).tolist(), titan.parts([9278]).tolist()
     ([9278], [[24, 0, 2, 0, 2]])
     >>> titan.coords([[24, 0, 2, 0, 2]]).tolist()
@@ -84,7 +84,7 @@ class Gemini(Numbering):
 
         Examples
         --------
-        >>> Gemini(25, 8).nid([[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [0, 8, 0, 0, 0]]).tolist()
+        >>> GeminiNumbering(25, 8).nid([[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [0, 8, 0, 0, 0]]).tolist()
         [2, 1502, -1]
         """
         columns = columns_of(parts, 5)
@@ -105,7 +105,7 @@ class Gemini(Numbering):
 
         Examples
         --------
-        >>> Gemini(25, 8).parts([19199, 19200]).tolist()
+        >>> GeminiNumbering(25, 8).parts([19199, 19200]).tolist()
         [[1, 1, 2, 0, 3], [-1, -1, -1, -1, -1]]
         """
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
@@ -146,7 +146,7 @@ class Gemini(Numbering):
 
         Examples
         --------
-        >>> Gemini(24, 12).coords([[1, 0, 0, 0, 3]]).tolist()
+        >>> GeminiNumbering(24, 12).coords([[1, 0, 0, 0, 3]]).tolist()
         [[1, 1, 0, 1]]
         """
         columns = columns_of(parts, 5)
@@ -168,7 +168,7 @@ class Gemini(Numbering):
 
         Examples
         --------
-        >>> Gemini(25, 8).parts_of_coords([[13, 1, 16, 0], [25, 0, 0, 0]]).tolist()
+        >>> GeminiNumbering(25, 8).parts_of_coords([[13, 1, 16, 0], [25, 0, 0, 0]]).tolist()
         [[24, 0, 2, 0, 2], [-1, -1, -1, -1, -1]]
         """
         x, y, z, low = columns_of(coords, 4)
@@ -177,25 +177,25 @@ class Gemini(Numbering):
         return mark_missing(good, *self._place(x, y, z), 2 * (y % 2) + low)
 
     @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, Mask] | None:
+    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[GeminiNumbering, Mask] | None:
         """Find the columns and rows of cabinets with which most nodes agree, and which do.
 
         The fewest rows, then the fewest columns, where several do.
 
         Examples
         --------
-        >>> titan = Gemini(25, 8)
+        >>> titan = GeminiNumbering(25, 8)
         >>> nids = [7, 1502, 9278, 18000]
-        >>> Gemini.fit(titan.parts(nids), nids)
-        Gemini(columns=25, rows=8)
-        >>> found, agrees = Gemini.vote(titan.parts(nids), [7, 1502, 9278, 17999])
+        >>> GeminiNumbering.fit(titan.parts(nids), nids)
+        GeminiNumbering(columns=25, rows=8)
+        >>> found, agrees = GeminiNumbering.vote(titan.parts(nids), [7, 1502, 9278, 17999])
         >>> found, agrees.tolist()
-        (Gemini(columns=25, rows=8), [True, True, True, False])
+        (GeminiNumbering(columns=25, rows=8), [True, True, True, False])
         """
         table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
         silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
-        best: tuple[Gemini, Mask] | None = None
+        best: tuple[GeminiNumbering, Mask] | None = None
         for shape in _candidates(table[~silent], number[~silent]):
             found = cls(*shape)
             agrees = found.nid(table) == number

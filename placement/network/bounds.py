@@ -40,7 +40,7 @@ from placement.network.model import GB, injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 
-__all__ = ["Bound", "Partition", "best_bound", "bound_demand", "families"]
+__all__ = ["Bound", "DisjointParts", "best_bound", "bound_demand", "families"]
 
 #: On axes longer than this only some thicknesses of slabs are looked at …
 ALL_SLABS = 64
@@ -70,7 +70,7 @@ class Bound(NamedTuple):
     why: str
 
 
-class Partition(NamedTuple):
+class DisjointParts(NamedTuple):
     """Disjoint parts of the network.
 
     Attributes
@@ -98,12 +98,12 @@ class Family(NamedTuple):
     Attributes
     ----------
     unit : int64 (routers,)
-    partitions : tuple of Partition
+    partitions : tuple of DisjointParts
         Of the units.
     """
 
     unit: Ints
-    partitions: tuple[Partition, ...]
+    partitions: tuple[DisjointParts, ...]
 
 
 NOTHING = Bound(0.0, "", "nothing is limited")
@@ -237,7 +237,7 @@ def _fold_demand(demand: Demand, unit: Ints) -> Demand:
     )
 
 
-def _cut(machine: Machine, demand: Demand, unit: Ints, parts: Partition) -> Bound:
+def _cut(machine: Machine, demand: Demand, unit: Ints, parts: DisjointParts) -> Bound:
     """Return the bound of the part of a partition that takes longest."""
     out, into = demand.leaving(parts.label, len(parts.out))
     after, before = _time(out, parts.out), _time(into, parts.into)
@@ -322,13 +322,13 @@ def _slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
 
 def _weigh_partition(
     machine: Machine, unit: Ints, name: str, label: Ints, shifted: bool = False
-) -> Partition:
+) -> DisjointParts:
     source, target, gbs = _between_units(machine, unit)
     count = int(label.max(initial=-1)) + 1
     crosses = np.flatnonzero(label[source] != label[target])
     some = gbs[crosses]
     out, into = (summed(label[end[crosses]], some, count) for end in (source, target))
-    return Partition(name, label, out, into, shifted)
+    return DisjointParts(name, label, out, into, shifted)
 
 
 def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:

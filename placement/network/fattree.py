@@ -33,7 +33,7 @@ from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-from placement.topologies.fattree import Shape, shape
+from placement.topologies.fattree import TreeShape, shape
 
 __all__ = [
     "by_residue",
@@ -54,14 +54,14 @@ class Regular:
 
     Attributes
     ----------
-    shape : Shape
+    shape : TreeShape
     index : int64 (n,)
         Place of each node in the whole tree: its d.
     first : tuple of int
         Row of the first link of each level 1 … h-1 (and the number of links).
     """
 
-    shape: Shape
+    shape: TreeShape
     index: Ints
     first: tuple[int, ...]
 
@@ -271,7 +271,7 @@ def _all_to_alls(
     return np.maximum(up, 0.0), down
 
 
-def _by_link(whole: Shape, level: int, load: Floats) -> Floats:
+def _by_link(whole: TreeShape, level: int, load: Floats) -> Floats:
     """Return loads by (subtree, remainder) in the order of the level's cables."""
     sizes = whole.parallel[level], whole.up[level], whole.twins(level)
     return load.reshape(whole.trees(level), *sizes).transpose(0, 3, 2, 1).ravel()
@@ -313,7 +313,7 @@ def _make_regular(machine: Machine) -> Regular | None:
     return Regular(whole, number(machine.coords, machine.topology.extents), first)
 
 
-def _two_levels(machine: Machine) -> Shape | None:
+def _two_levels(machine: Machine) -> TreeShape | None:
     """Return the shape of listed cables that join every leaf to every spine alike."""
     links, topology = machine.links, machine.topology
     if links is None or topology.router_levels != 1 or (machine.router >= 0).sum(axis=1).max() > 1:
@@ -327,4 +327,4 @@ def _two_levels(machine: Machine) -> Shape | None:
         return None
     if not np.array_equal(machine.router[:, 0], machine.coords[:, 0]):
         return None
-    return Shape((most, leaves), (1, spines), (1, int(links.count[0])))
+    return TreeShape((most, leaves), (1, spines), (1, int(links.count[0])))

@@ -216,7 +216,7 @@ class GroupWays:
         return bool((self.linked | self.one).all())
 
     @cached_property
-    def search(self) -> shortest_paths.Graph:
+    def search(self) -> shortest_paths.StateGraph:
         """The routers as a graph: the fewest links between groups first, the fewest hops second."""
         groups, channels = self.groups, self.groups.channels
         cost = np.full(len(channels), shortest_paths.BETWEEN_GROUPS)

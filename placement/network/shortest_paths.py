@@ -30,7 +30,7 @@ from placement.support.arrays import summed
 __all__ = [
     "BETWEEN_GROUPS",
     "UNREACHED",
-    "Graph",
+    "StateGraph",
     "chosen_channels",
     "distances",
     "graph_of",
@@ -54,7 +54,7 @@ MOST_NEXT = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class StateGraph:
     """Steps from state to state, sorted by the first (e rows).
 
     Attributes
@@ -109,7 +109,7 @@ def graph_of(
     count: Floats | None = None,
     cost: Ints | None = None,
     order: Ints | None = None,
-) -> Graph:
+) -> StateGraph:
     """Return the graph of channels.
 
     Parameters
@@ -143,10 +143,10 @@ def graph_of(
     costs = np.ones(len(channels), dtype=np.int64) if cost is None else cost
     kind = channels.kind[rows].astype(np.int64)
     ends = source[by_source], target[by_source]
-    return Graph(channels.machine, routers, states, rows, *ends, kind, ways[rows], costs[rows])
+    return StateGraph(channels.machine, routers, states, rows, *ends, kind, ways[rows], costs[rows])
 
 
-def distances(graph: Graph, targets: Ints) -> Ints:
+def distances(graph: StateGraph, targets: Ints) -> Ints:
     """Return the cost from every state to each target, `UNREACHED` where no path leads.
 
     Returns
@@ -195,7 +195,7 @@ class _Search:
         What each step has of what leaves its state for a target.
     """
 
-    def __init__(self, graph: Graph, targets: Ints) -> None:
+    def __init__(self, graph: StateGraph, targets: Ints) -> None:
         self.graph, self.targets = graph, targets
         self.far = distances(graph, targets)
         far, into = self.far[graph.source], self.far[graph.target] + graph.cost[:, None]
@@ -247,7 +247,7 @@ class _Search:
         return out
 
 
-def _by_target(graph: Graph, target: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+def _by_target(graph: StateGraph, target: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
     """Yield some different targets at a time, the rows that are theirs, and which each has."""
     once, place = np.unique(target, return_inverse=True)
     for low in range(0, len(once), graph.batch):
@@ -255,12 +255,14 @@ def _by_target(graph: Graph, target: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
         yield once[low : low + graph.batch], rows, place[rows] - low
 
 
-def pair_loads(graph: Graph, source: Ints, target: Ints, amount: Floats, channels: int) -> Floats:
+def pair_loads(
+    graph: StateGraph, source: Ints, target: Ints, amount: Floats, channels: int
+) -> Floats:
     """Return the bytes on every channel when pairs split over all shortest paths.
 
     Parameters
     ----------
-    graph : Graph
+    graph : StateGraph
     source, target : int64 (m,)
         Routers.
     amount : float64 (m,)
@@ -282,7 +284,7 @@ def pair_loads(graph: Graph, source: Ints, target: Ints, amount: Floats, channel
     return out
 
 
-def loads(graph: Graph, demand: Demand, channels: int) -> Floats:
+def loads(graph: StateGraph, demand: Demand, channels: int) -> Floats:
     """Return the same of a whole demand."""
     out = np.zeros(channels)
     for target, source, amount in demand.reversed().blocks():
@@ -290,7 +292,7 @@ def loads(graph: Graph, demand: Demand, channels: int) -> Floats:
     return out
 
 
-def mean_hops(graph: Graph, source: Ints, target: Ints, kinds: int) -> Floats:
+def mean_hops(graph: StateGraph, source: Ints, target: Ints, kinds: int) -> Floats:
     """Return the expected channels of each class on the shortest paths, float64 (m, kinds).
 
     Raises
@@ -307,12 +309,12 @@ def mean_hops(graph: Graph, source: Ints, target: Ints, kinds: int) -> Floats:
     return out
 
 
-def chosen_channels(graph: Graph, target: Ints, turn: Ints) -> Ints:
+def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
     """Return one channel by which each router forwards towards each target.
 
     Parameters
     ----------
-    graph : Graph
+    graph : StateGraph
     target : int64 (m,)
         Routers.
     turn : int64 (routers, m)

@@ -100,7 +100,7 @@ class Routes:
         chosen = np.flatnonzero((target >= self.first) & (target < self.last))
         if not len(chosen):
             return
-        links = _Links(self.groups, batch, chosen, up)
+        links = _BestLinks(self.groups, batch, chosen, up)
         place = np.arange(self.groups.width, dtype=np.int32)
         link, again = links.pick(place[None, None, :] + place[None, :, None])
         gate = links.gate.take(link)
@@ -261,7 +261,7 @@ def _first_hops(local: InsideGroups, shape: int) -> tuple[Small, Small]:
     return np.concatenate(hops), np.concatenate(counts)
 
 
-class _Links:
+class _BestLinks:
     """The best links of some group pairs, seen from the source's side."""
 
     def __init__(self, groups: Groups, batch: Crossing, chosen: Ints, up: bool) -> None:

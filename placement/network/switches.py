@@ -21,7 +21,7 @@ from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.model import Channels, from_links
 from placement.network.rails import no_path, rails_of
-from placement.network.shortest_paths import Graph
+from placement.network.shortest_paths import StateGraph
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import components, summed
 from placement.topologies import links, router_coords
@@ -70,12 +70,12 @@ def _directed_channels(machine: Machine) -> Channels:
     )
 
 
-def graph(machine: Machine) -> Graph:
+def graph(machine: Machine) -> StateGraph:
     """Return the switches as a graph whose paths climb and then descend, where those reach all."""
     return machine.once("network switch graph", lambda: _cable_graph(machine))
 
 
-def _cable_graph(machine: Machine) -> Graph:
+def _cable_graph(machine: Machine) -> StateGraph:
     routers, level, found = len(router_coords(machine)), _levels(machine), channels(machine)
     cable = found.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)

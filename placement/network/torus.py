@@ -29,7 +29,7 @@ from placement.machine import Machine
 from placement.network import rings, shortest_paths
 from placement.network.demand import Demand
 from placement.network.model import Channels
-from placement.network.shortest_paths import Graph, graph_of
+from placement.network.shortest_paths import StateGraph, graph_of
 from placement.network.torus_grid import Grid, grid_of
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import ragged_ranges
@@ -249,7 +249,7 @@ def _stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
     return found
 
 
-def _search(machine: Machine) -> Graph:
+def _search(machine: Machine) -> StateGraph:
     """Return the routers as a graph, every direction of an axis one way."""
     two = channels(machine)
     return machine.once(

@@ -87,7 +87,7 @@ def blades(machine: Machine, request: Request) -> Ints:
     return free.rows[order[taken[order]]]
 
 
-class _Places(NamedTuple):
+class _FreePlaces(NamedTuple):
     """Where the free nodes of a dragonfly sit, and which of them the job may have.
 
     Attributes
@@ -111,7 +111,7 @@ class _Places(NamedTuple):
     usable: Mask
 
 
-def _places(machine: Machine, request: Request) -> _Places:
+def _places(machine: Machine, request: Request) -> _FreePlaces:
     """Return where the free nodes sit, refusing what the strategy cannot serve."""
     rows, must = free_rows(request)
     if request.per_blade < 1:
@@ -132,7 +132,7 @@ def _places(machine: Machine, request: Request) -> _Places:
             "take more with --per-blade, or strategy compact, spread or hilbert",
         )
     turn = _turns(machine, column[usable], must[usable], request.count)[column]
-    return _Places(rows, must, slot, group, turn, usable)
+    return _FreePlaces(rows, must, slot, group, turn, usable)
 
 
 def _columns(machine: Machine) -> int:
@@ -308,25 +308,25 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     """
     free = _places(machine, request)
     router = machine.router[free.rows, 0]
-    place = _Search(machine, free, request.count).best()[router]
+    place = _BladeSearch(machine, free, request.count).best()[router]
     taken = np.lexsort((free.slot, place, ~free.must, ~free.usable))[: request.count]
     order = np.lexsort((free.group[taken], free.slot[taken], free.turn[taken]))
     return free.rows[taken[order]]
 
 
-class _Search:
+class _BladeSearch:
     """The search for the set of blades (routers).
 
     Parameters
     ----------
     machine : Machine
-    free : _Places
+    free : _FreePlaces
         The routers of those that must be taken are in the set.
     count : int
         Nodes wanted.
     """
 
-    def __init__(self, machine: Machine, free: _Places, count: int) -> None:
+    def __init__(self, machine: Machine, free: _FreePlaces, count: int) -> None:
         a, b, group = _between(machine)
         router = machine.router[free.rows, 0]
         #: Nodes that may be taken of each router.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.planners import planner
-from placement.planners.slurm_job import Job, choose, lightest_that_fit, switches_in_node_order
+from placement.planners.slurm_job import SlurmJob, choose, lightest_that_fit, switches_in_node_order
 from placement.scheduler.switches import block_sizes
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
     return choose(machine, request, lambda job: pick_blocks(job, blocks, request.segment))
 
 
-def pick_blocks(job: Job, blocks: Switches, segment: int | None = None) -> Ints | None:
+def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> Ints | None:
     """Return the nodes that Slurm takes under topology/block, None where the job would wait.
 
     Parameters
     ----------
-    job : Job
+    job : SlurmJob
         Required nodes beside several segments must be the whole job, as from Slurm 25.05 on.
     blocks : Switches
         ``leaf_of`` is the base block of each node, in Slurm's node order.
@@ -78,7 +78,7 @@ def pick_blocks(job: Job, blocks: Switches, segment: int | None = None) -> Ints 
 
 
 @dataclass(slots=True)
-class _Level:
+class _BlockLevel:
     """The blocks that a job of a size goes into.
 
     Attributes
@@ -101,15 +101,15 @@ class _Level:
         return self.many != self.lower * self.most
 
 
-def _level(size: int, blocks: Switches) -> _Level:
+def _level(size: int, blocks: Switches) -> _BlockLevel:
     base, *_ = sizes = block_sizes(blocks)
     need = -(-size // base)
     lower = max((s // base for s in sizes if s // base < need), default=1)
     many = min((s // base for s in sizes if s // base >= need), default=len(blocks.names))
-    return _Level(many, lower, -(-size // (lower * base)))
+    return _BlockLevel(many, lower, -(-size // (lower * base)))
 
 
-def _pick_one(job: Job, blocks: Switches) -> Ints | None:
+def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
     """Return the nodes of a job without segments."""
     level = _level(job.count, blocks)
     block = _block_of(job, blocks, level)
@@ -136,7 +136,7 @@ def _pick_one(job: Job, blocks: Switches) -> Ints | None:
     return None if more is None else np.concatenate([taken, in_used, more])
 
 
-def _block_of(job: Job, blocks: Switches, level: _Level) -> int | None:
+def _block_of(job: SlurmJob, blocks: Switches, level: _BlockLevel) -> int | None:
     """Return the block: of required nodes, else the lightest with the fewest free nodes.
 
     Of several equal ones the last.
@@ -155,7 +155,7 @@ def _block_of(job: Job, blocks: Switches, level: _Level) -> int | None:
     return int(fit[np.lexsort((-fit, nodes[fit], lightest[fit]))[0]]) if len(fit) else None
 
 
-def _held_at_most(base: Ints, level: _Level, count: int) -> Ints:
+def _held_at_most(base: Ints, level: _BlockLevel, count: int) -> Ints:
     """Return the nodes that the fullest so many lower blocks of each block hold."""
     per = level.many // level.lower
     lower = np.bincount(base // level.lower, minlength=count * per)
@@ -164,7 +164,7 @@ def _held_at_most(base: Ints, level: _Level, count: int) -> Ints:
 
 
 def _blocks_begun(
-    job: Job, blocks: Switches, level: _Level, light: Mask
+    job: SlurmJob, blocks: Switches, level: _BlockLevel, light: Mask
 ) -> tuple[Mask, int] | None:
     """Return the base blocks in use by what is decided, and the lower blocks still to be begun.
 
@@ -184,7 +184,7 @@ def _blocks_begun(
 
 
 def _fill(
-    blocks: Switches, level: _Level, used: Mask, rest: Ints, need: int, left: int, block: int
+    blocks: Switches, level: _BlockLevel, used: Mask, rest: Ints, need: int, left: int, block: int
 ) -> Ints | None:
     """Take base block after base block; None: not enough.
 

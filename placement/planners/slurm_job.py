@@ -42,15 +42,21 @@ if TYPE_CHECKING:
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
 
-    Pick = Callable[["Job"], Ints | None]
+    Pick = Callable[["SlurmJob"], Ints | None]
 
 __all__ = [
-    "Job", "Pool", "choose", "lightest_that_fit", "pick", "slurm_none", "switches_in_node_order",
+    "Pool",
+    "SlurmJob",
+    "choose",
+    "lightest_that_fit",
+    "pick",
+    "slurm_none",
+    "switches_in_node_order",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Job:
+class SlurmJob:
     """A job that wants nodes, all arrays in Slurm's node order.
 
     Attributes
@@ -92,7 +98,7 @@ class Pool:
     left: int
 
 
-def lightest_that_fit(job: Job, part: Mask) -> Pool | None:
+def lightest_that_fit(job: SlurmJob, part: Mask) -> Pool | None:
     """Return what weights leave of the free nodes of a part; None: too few.
 
     All nodes of the low weights are taken, and a choice is left only among
@@ -123,7 +129,7 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
         Its `include` is Slurm's ``-w`` with a larger ``-N``; its `weights`, or else the
         machine's own, are Slurm's node weights.
     pick : callable
-        Returns the nodes of a `Job` that Slurm takes, in any order; None where it would wait.
+        Returns the nodes of a `SlurmJob` that Slurm takes, in any order; None where it would wait.
 
     Raises
     ------
@@ -137,7 +143,7 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
     ones = np.ones(len(machine), dtype=np.int64)
     weight = request.weights if request.weights is not None else machine.weight
     cores = machine.cores if bool((machine.cores[request.free] > 0).all()) else ones
-    job = Job(
+    job = SlurmJob(
         count=request.count,
         free=request.free[order],
         must=must[order],
@@ -220,7 +226,7 @@ class _Runs:
     size: Ints
 
 
-def pick(job: Job) -> Ints | None:
+def pick(job: SlurmJob) -> Ints | None:
     """Return the nodes that Slurm takes, None where the job would wait."""
     must = job.must
     chosen = [np.flatnonzero(must)]
@@ -246,7 +252,7 @@ def pick(job: Job) -> Ints | None:
     return np.concatenate(chosen)
 
 
-def _runs(job: Job, must: Mask) -> _Runs:
+def _runs(job: SlurmJob, must: Mask) -> _Runs:
     """Cut the node table into runs."""
     nodes = np.flatnonzero(job.free & ~must)
     weight = job.weight[nodes]
@@ -261,7 +267,7 @@ def _runs(job: Job, must: Mask) -> _Runs:
     return _Runs(nodes, first, last, required, weight[last - 1], cpus, last - first)
 
 
-def _cut_at_required(job: Job, must: Mask, nodes: Ints) -> Ints:
+def _cut_at_required(job: SlurmJob, must: Mask, nodes: Ints) -> Ints:
     """Cut the table into runs where some nodes are required, node by node.
 
     A required node has no weight of its own to give to its run, but ends a
@@ -335,7 +341,7 @@ def _best(runs: _Runs, offered: Ints, left: int) -> int:
     return best
 
 
-def _take(job: Job, runs: _Runs, run: int, left: int) -> Ints:
+def _take(job: SlurmJob, runs: _Runs, run: int, left: int) -> Ints:
     """Return the nodes that the job gets of a run."""
     nodes = runs.nodes[runs.first[run] : runs.last[run]]
     required = int(runs.required[run])

@@ -21,8 +21,8 @@ import numpy as np
 
 from placement.planners import planner
 from placement.planners.slurm_job import (
-    Job,
     Pool,
+    SlurmJob,
     choose,
     lightest_that_fit,
     switches_in_node_order,
@@ -91,14 +91,14 @@ def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
 
 
 def _choose_on_switches(
-    machine: Machine, request: Request, walk: Callable[[Job, Switches], Ints | None]
+    machine: Machine, request: Request, walk: Callable[[SlurmJob, Switches], Ints | None]
 ) -> Ints:
     """Let `walk` choose on the machine's switches, `leaf_of` in Slurm's node order."""
     tree = switches_in_node_order(machine)
     return choose(machine, request, lambda job: walk(job, tree))
 
 
-def pick_tree(job: Job, tree: Switches) -> Ints | None:
+def pick_tree(job: SlurmJob, tree: Switches) -> Ints | None:
     """Return the nodes that Slurm takes under topology/tree, None where the job would wait."""
     top = _top_of_tree(job, tree)
     below = _below(tree, top)
@@ -110,7 +110,7 @@ def pick_tree(job: Job, tree: Switches) -> Ints | None:
     return None if pool is None else _fill_leaves(tree, pool, top)
 
 
-def pick_dragonfly(job: Job, tree: Switches) -> Ints | None:
+def pick_dragonfly(job: SlurmJob, tree: Switches) -> Ints | None:
     """Return the nodes that Slurm takes with TopologyParam=Dragonfly, None where it would wait.
 
     The leaf with most free nodes (the first of equals) where the job fits in
@@ -146,7 +146,7 @@ def _highest_touched(tree: Switches, nodes: Mask) -> int:
     return int(touched[np.argmax(tree.level[touched])]) if len(touched) else -1
 
 
-def _top_of_tree(job: Job, tree: Switches) -> int:
+def _top_of_tree(job: SlurmJob, tree: Switches) -> int:
     """Return the top switch: the highest with a required node, or with enough free nodes.
 
     Of equally high ones the last that has no heavier lightest node, -1 for none.

@@ -34,7 +34,7 @@ _VAGUE = ("sinfo", "job-list")
 HEAD = 64 * 1024
 
 
-class Reader(Protocol):
+class ReaderModule(Protocol):
     """What the module of a format offers."""
 
     def sniff(self, head: str) -> bool:
@@ -44,7 +44,7 @@ class Reader(Protocol):
         """Return the records of a text, or raise ParseError."""
 
 
-def find(name: str) -> Reader:
+def find(name: str) -> ReaderModule:
     """Return the reader of a format.
 
     Raises
@@ -60,7 +60,7 @@ def find(name: str) -> Reader:
     if name not in BUNDLED:
         known = ", ".join(sorted(BUNDLED))
         raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
-    return cast("Reader", import_module(f"placement.readers.{name.replace('-', '_')}"))
+    return cast("ReaderModule", import_module(f"placement.readers.{name.replace('-', '_')}"))
 
 
 def read(source: str) -> Dump:

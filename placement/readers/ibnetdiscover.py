@@ -237,7 +237,7 @@ class Fabric:
             counts adapters that are not hosts. Where no adapter names a host,
             each is one, called ``H-`` and its GUID.
         """
-        view = _View(self)
+        view = _PortTable(self)
         named = list(zip(view.names, self.kinds, strict=True))
         switches = [name for name, kind in named if kind == "switch"]
         nodes = view.hosts()
@@ -267,7 +267,7 @@ def _name(guid: str, kind: str, description: str, shared: int) -> str:
     return description if description and shared == 1 else f"{description} 0x{guid}".strip()
 
 
-class _View:
+class _PortTable:
     """The ports of a fabric as numpy columns."""
 
     def __init__(self, fabric: Fabric) -> None:

@@ -39,7 +39,7 @@ _HEX[97:103] = range(10, 16)
 _NUMBER = re.compile(r"(?<!\S)0x0|0")
 
 
-class Piece(NamedTuple):
+class LineBlock(NamedTuple):
     """Some consecutive lines of a text.
 
     Attributes
@@ -71,7 +71,7 @@ def numbers_in(shape: str) -> int:
     return len(_NUMBER.findall(shape))
 
 
-def pieces(text: str, source: str) -> Iterator[Piece]:
+def pieces(text: str, source: str) -> Iterator[LineBlock]:
     r"""Yield the lines of a text by shape, some thousand at a time.
 
     Parameters
@@ -112,7 +112,7 @@ def _bytes(text: str) -> Bytes:
     return np.frombuffer(raw, dtype=np.uint8)
 
 
-def _piece(text: str, line: int) -> Piece:
+def _piece(text: str, line: int) -> LineBlock:
     data = _bytes(text.removesuffix("\n"))
     inside, hexed, false = _numbers(data)
     edge = np.flatnonzero(inside[1:] != inside[:-1]) + 1
@@ -120,7 +120,7 @@ def _piece(text: str, line: int) -> Piece:
     shapes = _shapes(data, inside, start, hexed, false)
     ends = np.flatnonzero(data == 10)
     first = np.searchsorted(start, ends)
-    return Piece(line, shapes, first.astype(np.int64), _values(data, start, length, hexed))
+    return LineBlock(line, shapes, first.astype(np.int64), _values(data, start, length, hexed))
 
 
 def _numbers(data: Bytes) -> tuple[Mask, Ints, Ints]:

@@ -117,7 +117,7 @@ def read(text: str, source: str) -> Dump:
     ['a,b']
     """
     lines = split_lines(text, source)
-    table = _Table(lines, source)
+    table = _SinfoOutput(lines, source)
     counts = count_lines(lines, table.headers)
     counts = LineCounts(counts.rows + counts.comments, 0, counts.headers, counts.blank)
     refuse_empty(counts, source, "node; does Slurm hide it (PrivateData), or is a partition wrong?")
@@ -127,7 +127,7 @@ def read(text: str, source: str) -> Dump:
     return replace(dump, parameters=table.parameters(), faults=tuple(table.remarks()))
 
 
-class _Table:
+class _SinfoOutput:
     """How one output is to be read, and its rows.
 
     Attributes
@@ -230,7 +230,7 @@ class _Table:
 
 
 def _layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
-    """Return the columns, by the header or the shape of the first row, and what `_Table` has."""
+    """Return the columns, by the header or the first row's shape, and what `_SinfoOutput` has."""
     headers = 0
     for number, line in enumerate(lines, start=1):
         if number == 1 and _DATE.fullmatch(line):

@@ -95,7 +95,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.fabric, dump.nodes.nid.tolist(), dump.nodes.name.tolist(), dump.nodes.role.tolist()
     ('slingshot', [1], ['nid000001'], ['compute'])
     """
-    reader = _Reader(text, source)
+    reader = _SlsReader(text, source)
     hardware, networks = _parts(reader.root, source)
     for key, entry in hardware:
         reader.take(key, entry)
@@ -112,7 +112,7 @@ def read(text: str, source: str) -> Dump:
     )
 
 
-class _Node(NamedTuple):
+class _SlsNode(NamedTuple):
     key: str
     xname: str
     name: str
@@ -120,7 +120,7 @@ class _Node(NamedTuple):
     nid: int
 
 
-class _Reader:
+class _SlsReader:
     """Collects the nodes and switches of one file, and what is wrong with them."""
 
     def __init__(self, text: str, source: str) -> None:
@@ -132,7 +132,7 @@ class _Reader:
         self.faults: list[Fault] = []
         self.mountain = False
         self.switches: dict[str, None] = {}
-        self.nodes: list[_Node] = []
+        self.nodes: list[_SlsNode] = []
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return an object of the JSON, noting names that stand twice in it."""
@@ -178,7 +178,7 @@ class _Reader:
             self.fault(key, "no-role", "{} has no role", "taken as a service node", fatal=False)
         nid = self.nid(key, extra.get("NID"), role)
         role = "compute" if role == "compute" else "service"
-        self.nodes.append(_Node(key, xname, name, role, nid))
+        self.nodes.append(_SlsNode(key, xname, name, role, nid))
 
     def name(self, key: str, aliases: Any) -> str:
         """Return a node's first alias, '' where it has none."""

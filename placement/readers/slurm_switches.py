@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.errors import ParseError, printable
 from placement.lists import expanding
-from placement.lists.piece import Piece
+from placement.lists.piece import TextPiece
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Fault, LineCounts, NodeRecords, SwitchRecord
 
@@ -74,7 +74,7 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     >>> expand("n[1-3],m7", "topology.conf", 4, "Nodes")
     ('n1', 'n2', 'n3', 'm7')
     """
-    piece = [Piece(text, line)]
+    piece = [TextPiece(text, line)]
     try:
         if set(text) & set("*:#"):
             raise ParseError(source, line, f"{printable(text)!r} is not a list of names")

@@ -61,7 +61,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.router.tolist(), dump.counts.headers
     (['c0-0c0s1g0'], 2)
     """
-    rows = r.Rows.read(text, source, "system-map", _Lines())
+    rows = r.Rows.read(text, source, "system-map", _SystemMapLines())
     home, node, nid = rows.table(_HOME), rows.table(r.PARTS), rows.number("nid")
     router = write_names(home, ("c", "-", "c", "s", "g"))
     wrong = np.any(node[:, :4] != home[:, :4], axis=1) | (node[:, 4] // 2 != home[:, 4])
@@ -84,7 +84,7 @@ def _hex_faults(rows: r.Rows, text: str) -> list[Fault]:
     return hex_faults(rows.line, rows.number("nid"), printed)
 
 
-class _Lines:
+class _SystemMapLines:
     """Interprets one line after the other; the first two may be headers."""
 
     def __init__(self) -> None:

@@ -91,7 +91,7 @@ def read(text: str, source: str) -> Dump:
     """
     counts = count_lines(split_lines(text, source))
     refuse_empty(counts, source, "topology")
-    file, root = _File(source), parse_yaml(text, source)
+    file, root = _YamlFile(source), parse_yaml(text, source)
     if not isinstance(root, list):
         raise file.error(root, "the file is not a list")
     found = [_topology(entry, file) for entry in root]
@@ -112,7 +112,7 @@ def read(text: str, source: str) -> Dump:
 Entry = dict[str, Any]
 
 
-class _File(Tree):
+class _YamlFile(Tree):
     """Reads the values that a topology.yaml has besides texts, lists and dictionaries."""
 
     def entries(self, value: Any, what: str, allowed: Sequence[str]) -> list[Entry]:
@@ -152,7 +152,7 @@ class _File(Tree):
         return int(word)
 
 
-def _topology(entry: Any, file: _File) -> Found:
+def _topology(entry: Any, file: _YamlFile) -> Found:
     keys = file.dictionary(entry, "a topology", ("topology", "cluster_default", *KINDS))
     name = file.name(keys, "topology", "topology")
     default = file.bool(keys.get("cluster_default"), "cluster_default")
@@ -167,7 +167,7 @@ def _topology(entry: Any, file: _File) -> Found:
     return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
 
 
-def _flat(found: Found, value: Any, file: _File) -> Found:
+def _flat(found: Found, value: Any, file: _YamlFile) -> Found:
     if isinstance(value, dict):
         file.dictionary(value, "flat", ("alpha_step_rank",))
     else:
@@ -175,7 +175,7 @@ def _flat(found: Found, value: Any, file: _File) -> Found:
     return found
 
 
-def _switches(found: Found, value: Any, file: _File) -> Found:
+def _switches(found: Found, value: Any, file: _YamlFile) -> Found:
     """Read the switches, blocks or rings of a topology."""
     word, below, more, beside = _LISTS[found.kind]
     keys = file.dictionary(value, found.kind, (below, *beside))
@@ -209,7 +209,7 @@ _LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _torus(found: Found, value: Any, file: _File) -> Found:
+def _torus(found: Found, value: Any, file: _YamlFile) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
     keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
@@ -224,7 +224,7 @@ def _torus(found: Found, value: Any, file: _File) -> Found:
     return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
-def _torus_of(keys: Entry, file: _File) -> Torus:
+def _torus_of(keys: Entry, file: _YamlFile) -> DeclaredTorus:
     name, dims = file.name(keys, "name", "torus"), file.dims(keys, "dims")
     nodes = file.text(keys.get("nodes"), "nodes")
     regions = [
@@ -239,10 +239,10 @@ def _torus_of(keys: Entry, file: _File) -> Torus:
     shape = ("dims", "anchor_seed", "anchor_spacing")
     placements = file.entries(keys.get("placements"), "placements", shape)
     shapes = tuple(_placement(placement, file) for placement in placements)
-    return Torus(line_of(keys), name, dims, nodes, tuple(regions), shapes)
+    return DeclaredTorus(line_of(keys), name, dims, nodes, tuple(regions), shapes)
 
 
-def _placement(keys: Entry, file: _File) -> dict[str, Triple]:
+def _placement(keys: Entry, file: _YamlFile) -> dict[str, Triple]:
     """Return one placement shape; without a spacing its anchors stand side by side."""
     dims = file.dims(keys, "dims")
     spacing = file.dims(keys, "anchor_spacing", default=(0, 0, 0))
@@ -253,7 +253,7 @@ def _placement(keys: Entry, file: _File) -> dict[str, Triple]:
     }
 
 
-KINDS: dict[str, Callable[[Found, Any, _File], Found]] = {
+KINDS: dict[str, Callable[[Found, Any, _YamlFile], Found]] = {
     "tree": _switches,
     "block": _switches,
     "flat": _flat,
@@ -274,7 +274,7 @@ class Region(NamedTuple):
     nodes: str
 
 
-class Torus(NamedTuple):
+class DeclaredTorus(NamedTuple):
     """One torus as the file words it.
 
     Attributes
@@ -320,7 +320,9 @@ def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
     return cells.T + np.array(anchor, dtype=np.int32)
 
 
-def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | None, list[Fault]]:
+def read_torus(
+    torus: DeclaredTorus, source: str
+) -> tuple[SwitchRecord, NodeRecords | None, list[Fault]]:
     """Place the nodes of a torus.
 
     Returns
@@ -357,7 +359,7 @@ def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | N
 
 
 def _boxes(
-    torus: Torus, source: str, faults: list[Fault]
+    torus: DeclaredTorus, source: str, faults: list[Fault]
 ) -> list[tuple[int, Ints32, tuple[str, ...]]]:
     """Return line, coordinates and names of each part that fills its cells."""
     whole = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
@@ -373,7 +375,7 @@ def _boxes(
     return boxes
 
 
-def _shape_faults(torus: Torus) -> Iterator[Fault]:
+def _shape_faults(torus: DeclaredTorus) -> Iterator[Fault]:
     """Find what Slurm refuses in the numbers alone."""
     name = printable(torus.name)
     if not all(torus.dims):
@@ -401,7 +403,7 @@ def _shape_faults(torus: Torus) -> Iterator[Fault]:
                 break
 
 
-def _overlaps(torus: Torus, coords: Ints32, names: Strs) -> Iterator[Fault]:
+def _overlaps(torus: DeclaredTorus, coords: Ints32, names: Strs) -> Iterator[Fault]:
     """Find a cell that two regions fill."""
     _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
     second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))

@@ -93,7 +93,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cname.tolist(), dump.nodes.state.tolist(), dump.counts.headers
     (['c0-0c1s12n3'], ['down'], 1)
     """
-    rows = r.Rows.read(text, source, "xtprocadmin", _Lines())
+    rows = r.Rows.read(text, source, "xtprocadmin", _StatusLines())
     x2 = rows.having("x2")
     faults = list_faults(
         np.flatnonzero(x2), rows.line, "x2-node", lambda _: "an X2 node, left out", fatal=False
@@ -106,7 +106,7 @@ def read(text: str, source: str) -> Dump:
     return cray_dump(rows, "xtprocadmin", faults=faults)
 
 
-class _Lines:
+class _StatusLines:
     """Interprets one line after the other: the header says what the columns are."""
 
     header: Sequence[str] = ()

@@ -17,13 +17,13 @@ from placement.errors import printable
 from placement.geometry import aries, gemini
 from placement.machine import Topology
 from placement.names.columns import format_cnames
-from placement.names.gemini import Gemini as GeminiRule
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.records import NodeRecords
 from placement.sites.schema import Aries, Cabinets, Config, Gemini
 from placement.sites.shared import (
     ON_SLINGSHOT,
-    Layout,
+    SiteLayout,
     WrongFigure,
     bounds,
     forbid,
@@ -50,7 +50,7 @@ _PART = r"(\*|\d{1,4}|\[[\d,-]{1,200}\])"
 _CNAME = re.compile(rf"c{_PART}-{_PART}(?:c{_PART}(?:s{_PART}(?:n{_PART})?)?)?", re.ASCII)
 
 
-def lay_out(config: Config, network: Aries | Gemini) -> Layout:
+def lay_out(config: Config, network: Aries | Gemini) -> SiteLayout:
     """Return the nodes on the floor of a Cray XC, XE or XK."""
     if config.cabinets is None:
         raise WrongFigure("cabinets", "missing: columns and rows of cabinets")
@@ -59,7 +59,7 @@ def lay_out(config: Config, network: Aries | Gemini) -> Layout:
     where = np.nonzero(places)
     parts = np.column_stack([where[axis] for axis in _AXES]).astype(np.int32)
     columns, rows = config.cabinets.columns.value, config.cabinets.rows.value
-    rule = GeminiRule(columns, rows) if isinstance(network, Gemini) else Xc(columns)
+    rule = GeminiNumbering(columns, rows) if isinstance(network, Gemini) else Xc(columns)
     nid, service = rule.nid(parts), places[where] == SERVICE
     of = np.where(service, -1, _partitions(config, places)[where])
     order = np.argsort(nid, kind="stable")
@@ -74,7 +74,7 @@ def lay_out(config: Config, network: Aries | Gemini) -> Layout:
         position=coords,
         **inventory(config, of),
     )
-    return Layout(_cray_topology(config.cabinets, network, places, coords), nodes)
+    return SiteLayout(_cray_topology(config.cabinets, network, places, coords), nodes)
 
 
 def _cray_topology(

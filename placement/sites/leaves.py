@@ -9,12 +9,12 @@ from placement.machine import Topology
 from placement.nodelist import NodeList
 from placement.records import NodeRecords
 from placement.sites.schema import Config, FatTree, Figure
-from placement.sites.shared import ON_SLINGSHOT, Layout, WrongFigure, forbid, inventory, same
+from placement.sites.shared import ON_SLINGSHOT, SiteLayout, WrongFigure, forbid, inventory, same
 
 __all__ = ["lay_out"]
 
 
-def lay_out(config: Config, network: FatTree) -> Layout:
+def lay_out(config: Config, network: FatTree) -> SiteLayout:
     """Return the nodes of all leaf modules."""
     if config.cabinets is not None:
         raise WrongFigure("cabinets", "means nothing on a fat tree")
@@ -63,7 +63,7 @@ def lay_out(config: Config, network: FatTree) -> Layout:
             "leaf_names": tuple(module.name for module in config.leaf),
         },
     )
-    return Layout(topology, nodes)
+    return SiteLayout(topology, nodes)
 
 
 def _expand(key: str, figure: Figure[str] | None) -> list[str]:

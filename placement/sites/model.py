@@ -19,7 +19,7 @@ from placement.hardware.model import ASSUMED, Core, Device, NodeHardware
 from placement.machine import Topology
 from placement.records import Dump, LineCounts, NodeRecords
 from placement.sites.schema import Config, Figure, Partition, Sending
-from placement.sites.shared import Layout, WrongFigure, whole
+from placement.sites.shared import SiteLayout, WrongFigure, whole
 
 __all__ = ["CLASSES", "Site", "figures_in", "lay_out", "sending_parameters"]
 
@@ -81,7 +81,7 @@ class Site(Struct, frozen=True, dict=True):
         return self.topology().kind
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> SiteLayout:
         """The machine's nodes in columns, and the topology, made once."""
         return lay_out(self.config)
 
@@ -172,7 +172,7 @@ def fabric(config: Config) -> str:
     return str(type(config.network).__struct_config__.tag)
 
 
-def lay_out(config: Config) -> Layout:
+def lay_out(config: Config) -> SiteLayout:
     """Return the topology and the nodes of a configuration.
 
     Raises
@@ -181,7 +181,7 @@ def lay_out(config: Config) -> Layout:
         Figures that are missing, impossible or contradict each other.
     """
     module = import_module(f"placement.sites.{_MODULES[fabric(config)]}")
-    found: Layout = module.lay_out(config, config.network)
+    found: SiteLayout = module.lay_out(config, config.network)
     _count_nodes(config, found.nodes)
     return found._replace(topology=_with_constants(config, found.topology))
 

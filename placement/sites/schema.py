@@ -28,7 +28,7 @@ Selectors = Annotated[list[Text], Meta(max_length=10_000)]
 Wiring = Literal["aligned", "consecutive", "same-chassis"]
 
 
-class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class StrictTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file: what it does not know is an error."""
 
 
@@ -60,7 +60,7 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
     interval: tuple[float, float] | None = None
 
 
-class Aries(Table, frozen=True, kw_only=True, tag_field="fabric", tag="aries"):
+class Aries(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="aries"):
     """A Cray XC's dragonfly: ``links`` are the blue links of one group pair."""
 
     groups: Figure[Extent]
@@ -71,13 +71,13 @@ class Aries(Table, frozen=True, kw_only=True, tag_field="fabric", tag="aries"):
     links: Figure[Count]
 
 
-class Gemini(Table, frozen=True, kw_only=True, tag_field="fabric", tag="gemini"):
+class Gemini(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="gemini"):
     """A Cray XE's or XK's torus of routers with two nodes each."""
 
     extents: Figure[tuple[Extent, Extent, Extent]]
 
 
-class Slingshot(Table, frozen=True, kw_only=True, tag_field="fabric", tag="slingshot"):
+class Slingshot(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="slingshot"):
     """An HPE dragonfly: ``links`` a group pair, one number or a table by partition."""
 
     groups: Figure[Extent]
@@ -86,7 +86,7 @@ class Slingshot(Table, frozen=True, kw_only=True, tag_field="fabric", tag="sling
 
 
 class DragonflyPlus(
-    Table, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband-dragonfly+"
+    StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband-dragonfly+"
 ):
     """Groups of leaf and spine routers.
 
@@ -99,7 +99,7 @@ class DragonflyPlus(
     links: Figure[Count]
 
 
-class FatTree(Table, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband"):
+class FatTree(StrictTable, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband"):
     """An InfiniBand fat tree: leaf modules below spines, ``uplinks`` links a leaf."""
 
     leaves: Figure[Extent]
@@ -111,7 +111,7 @@ class FatTree(Table, frozen=True, kw_only=True, tag_field="fabric", tag="infinib
 Network = Aries | Gemini | Slingshot | DragonflyPlus | FatTree
 
 
-class Cabinets(Table, frozen=True, kw_only=True):
+class Cabinets(StrictTable, frozen=True, kw_only=True):
     """Where a Cray's cabinets stand, and which places in them hold no compute node.
 
     The lists hold cnames whose numbers may be ``*``, ``7`` or ``[0-3,9]``; a
@@ -128,7 +128,7 @@ class Cabinets(Table, frozen=True, kw_only=True):
     vacant: Figure[Selectors] | None = None
 
 
-class Leaf(Table, frozen=True, kw_only=True):
+class Leaf(StrictTable, frozen=True, kw_only=True):
     """One leaf module of a fat tree and the nodes on it, folded; none where it has no nodes."""
 
     name: Name
@@ -136,7 +136,7 @@ class Leaf(Table, frozen=True, kw_only=True):
     service: Figure[Text] | None = None
 
 
-class Nodes(Table, frozen=True, kw_only=True):
+class Nodes(StrictTable, frozen=True, kw_only=True):
     """How many nodes there are and what they are called."""
 
     compute: Figure[Count]
@@ -144,7 +144,7 @@ class Nodes(Table, frozen=True, kw_only=True):
     name: Figure[Text] | None = None
 
 
-class Inside(Table, frozen=True, kw_only=True):
+class Inside(StrictTable, frozen=True, kw_only=True):
     """What a node of a partition has inside, beside its `Partition`'s counts.
 
     ``numa`` domains and ``l3`` caches of a node, each of as many cores, numbered
@@ -166,7 +166,7 @@ class Inside(Table, frozen=True, kw_only=True):
     copies: Figure[tuple[Amount, Amount, Amount, Amount]] | None = None
 
 
-class Partition(Table, frozen=True, kw_only=True):
+class Partition(StrictTable, frozen=True, kw_only=True):
     """Nodes of one kind: what is in them and, on Slingshot and DragonFly+, their groups.
 
     ``where`` lists cnames as in `Cabinets`; without it the partition is what
@@ -201,14 +201,14 @@ class Partition(Table, frozen=True, kw_only=True):
     node_name: Figure[Text] | None = None
 
 
-class Latency(Table, frozen=True, kw_only=True):
+class Latency(StrictTable, frozen=True, kw_only=True):
     """Constants of the predictor: one message, and what each hop adds."""
 
     mpi_us: Figure[Amount]
     hop_ns: Figure[Amount]
 
 
-class Sending(Table, frozen=True, kw_only=True):
+class Sending(StrictTable, frozen=True, kw_only=True):
     """What programs reach of what the network could carry.
 
     ``process`` is what one rank sends at most, GB/s; ``payload`` the share of
@@ -235,7 +235,7 @@ class Sending(Table, frozen=True, kw_only=True):
     eager: Figure[NotNegative] | None = None
 
 
-class Software(Table, frozen=True, kw_only=True):
+class Software(StrictTable, frozen=True, kw_only=True):
     """What starts a job: the scheduler whose headers fit, the launcher, the MPI."""
 
     scheduler: Figure[Literal["slurm", "pbs", "alps"]]
@@ -244,7 +244,7 @@ class Software(Table, frozen=True, kw_only=True):
     mpi: Figure[Text]
 
 
-class Config(Table, frozen=True, kw_only=True):
+class Config(StrictTable, frozen=True, kw_only=True):
     """A whole site configuration.
 
     ``stated`` holds what else is said of the machine: clock rates, peaks,
@@ -267,14 +267,14 @@ class Config(Table, frozen=True, kw_only=True):
     stated: dict[Name, Figure[Any]] = {}
 
 
-class PartialLatency(Table, frozen=True, kw_only=True):
+class PartialLatency(StrictTable, frozen=True, kw_only=True):
     """What was measured of `Latency`."""
 
     mpi_us: Figure[Amount] | None = None
     hop_ns: Figure[NotNegative] | None = None
 
 
-class OverlayConfig(Table, frozen=True, kw_only=True):
+class OverlayConfig(StrictTable, frozen=True, kw_only=True):
     """Figures without a machine, to be laid over those of one.
 
     ``machine`` names what they were measured on, for the reader.

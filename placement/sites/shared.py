@@ -46,7 +46,7 @@ class WrongFigure(Exception):  # noqa: N818  # not an error of the program: load
         self.key, self.text = key, text
 
 
-class Layout(NamedTuple):
+class SiteLayout(NamedTuple):
     """What a configuration comes to.
 
     Attributes

@@ -19,7 +19,7 @@ from placement.machine import Topology
 from placement.records import NodeRecords
 from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Slingshot
 from placement.sites.shared import (
-    Layout,
+    SiteLayout,
     WrongFigure,
     bounds,
     few,
@@ -33,10 +33,10 @@ from placement.support.array_types import Array, Ints
 from placement.topologies.dragonfly import attachments
 from placement.topologies.dragonfly_plus import topology_of
 
-__all__ = ["Seats", "lay_out", "seats"]
+__all__ = ["GroupSeats", "lay_out", "seats"]
 
 
-def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> Layout:
+def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
     """Return the nodes of all partitions, group by group."""
     if not config.partition:
         raise WrongFigure("partition", "missing: the groups stand in [[partition]] tables")
@@ -63,7 +63,7 @@ def _rows(
     network: Slingshot | DragonflyPlus,
     sizes: list[int],
     columns: dict[str, Array],
-) -> Layout:
+) -> SiteLayout:
     nid, name, switches = columns["nid"], columns["name"], columns["switches"]
     for column, what in ((nid[nid >= 0], "NID"), (name, "name")):
         if len(set(column.tolist())) < len(column):
@@ -82,7 +82,7 @@ def _rows(
         topology = _leaves_and_spines(config, network, position)
     else:
         topology = _slingshot_topology(config, network, position, sizes)
-    return Layout(topology, nodes, switches if switches.shape[1] > 1 else None)
+    return SiteLayout(topology, nodes, switches if switches.shape[1] > 1 else None)
 
 
 def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str,
     return {"global": mean, "global_table": tuple(map(tuple, every.tolist()))}
 
 
-class Seats(NamedTuple):
+class GroupSeats(NamedTuple):
     """Where the n nodes of one partition sit, group by group.
 
     Attributes
@@ -226,7 +226,7 @@ class Seats(NamedTuple):
     switches: Ints
 
 
-def seats(partition: Partition) -> Seats:
+def seats(partition: Partition) -> GroupSeats:
     """Return where the nodes of a partition sit.
 
     Raises
@@ -254,7 +254,7 @@ def seats(partition: Partition) -> Seats:
     node = inside - -(-switch * of_chassis // switches)
     block = attachments(switch, switches, switches if switches % across else across)
     first = place // of_chassis * switches
-    return Seats(group, place, node, first[:, None] + block[:, :across])
+    return GroupSeats(group, place, node, first[:, None] + block[:, :across])
 
 
 def group_sizes(partition: Partition) -> Ints:

@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Sequence
 
 from placement.errors import LaunchError, printable
-from placement.support.child import Answer, Deadline, run_child
+from placement.support.child import ChildAnswer, Deadline, run_child
 
 __all__ = [
     "TIMEOUT",
-    "Answer",
+    "ChildAnswer",
     "Deadline",
     "NoSlurm",
     "ask",
@@ -66,7 +66,7 @@ def ask(
     script: str | None = None,
     deadline: Deadline | None = None,
     fails: bool = False,
-) -> Answer:
+) -> ChildAnswer:
     """Run one Slurm command and return what it said.
 
     Parameters
@@ -83,7 +83,7 @@ def ask(
 
     Returns
     -------
-    Answer
+    ChildAnswer
 
     Raises
     ------
@@ -112,7 +112,7 @@ def ask(
     return answer
 
 
-def _refuse_unreachable(answer: Answer, name: str) -> None:
+def _refuse_unreachable(answer: ChildAnswer, name: str) -> None:
     """Raise where the command could not talk to slurmctld."""
     text = answer.messages.lower()
     if "configuration source" in text or "resolve_ctls" in text:

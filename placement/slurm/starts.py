@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from placement.emit.formats import Job, slurm_options
+from placement.emit.formats import HeaderJob, slurm_options
 from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
@@ -159,12 +159,12 @@ class PlanCheck(NamedTuple):
         }
 
 
-def check_plan(job: Job, simulated: NodeList | None = None) -> PlanCheck:
+def check_plan(job: HeaderJob, simulated: NodeList | None = None) -> PlanCheck:
     """Ask Slurm when a job would start as its header says, and when on any nodes.
 
     Parameters
     ----------
-    job : Job
+    job : HeaderJob
         The very job that the header is made from.
     simulated : NodeList or None
         What the plan was compared with as Slurm's own choice.
@@ -183,14 +183,14 @@ def check_plan(job: Job, simulated: NodeList | None = None) -> PlanCheck:
     return PlanCheck(pinned, unpinned, simulated or NodeList())
 
 
-def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:
+def expected_start(job: HeaderJob, deadline: Deadline | None = None) -> ExpectedStart:
     """Ask Slurm when a job would start.
 
     Its options go into a script, where no limit cuts a long list.
 
     Parameters
     ----------
-    job : Job
+    job : HeaderJob
     deadline : Deadline or None
 
     Raises

@@ -17,7 +17,7 @@ from typing import Any
 
 from placement.errors import LaunchError, printable
 
-__all__ = ["MAX_BYTES", "Answer", "Deadline", "run_child", "start_child"]
+__all__ = ["MAX_BYTES", "ChildAnswer", "Deadline", "run_child", "start_child"]
 
 #: Bytes of output that are read of one command; a million nodes are less.
 MAX_BYTES = 256 * 2**20
@@ -30,7 +30,7 @@ _BEAT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChildAnswer:
     """What a command said.
 
     Attributes
@@ -106,7 +106,7 @@ def run_child(
     script: str = "",
     late_hint: str = "",
     on_wait: Callable[[], None] = lambda: None,
-) -> Answer:
+) -> ChildAnswer:
     """Run a command and return what it said.
 
     Parameters
@@ -154,7 +154,7 @@ def run_child(
         for file, limit in ((output, MAX_BYTES), (messages, _MAX_MESSAGES)):
             file.seek(0)
             texts.append(file.read(limit).decode(errors="replace"))
-    return Answer(texts[0], texts[1], process.returncode)
+    return ChildAnswer(texts[0], texts[1], process.returncode)
 
 
 def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -57,7 +57,7 @@ def links(machine: Machine) -> Links:
     """Return the links by the machine's wiring rule."""
     from placement.topologies import router_coords as coords_of
 
-    table = _Table(machine, coords_of(machine))
+    table = _RouterTable(machine, coords_of(machine))
     if machine.topology.router_levels == 2:
         return _join_links(machine, [table.inside(2), table.between()], ("local", "global"))
     parts = [table.inside(2), table.inside(1, BLACK), table.between()]
@@ -134,12 +134,12 @@ def _rule(topology: Topology) -> str:
     return rule
 
 
-def _shape(topology: Topology, groups: int, count: int) -> wiring.Shape:
+def _shape(topology: Topology, groups: int, count: int) -> wiring.DragonflyShape:
     inner = topology.extents[1 : topology.router_levels]
-    return wiring.Shape(groups, inner[0] if len(inner) == 2 else 1, inner[-1], count)
+    return wiring.DragonflyShape(groups, inner[0] if len(inner) == 2 else 1, inner[-1], count)
 
 
-class _Table:
+class _RouterTable:
     """Router index by (rank of the group present, chassis, blade); -1 where there is none."""
 
     def __init__(self, machine: Machine, coords: NDArray[np.int32]) -> None:

@@ -26,11 +26,11 @@ from placement.support.array_types import Ints, Strs
 from placement.topologies import grid
 from placement.topologies.bundles import bundle, refuse_many
 
-__all__ = ["Shape", "links", "router_coords", "router_names", "shape", "wiring_text"]
+__all__ = ["TreeShape", "links", "router_coords", "router_names", "shape", "wiring_text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TreeShape:
     """The numbers of an XGFT, level 1 (the leaves) first.
 
     Attributes
@@ -65,7 +65,7 @@ class Shape:
 
         Examples
         --------
-        >>> two = Shape(down=(18, 16), up=(1, 9), parallel=(1, 1))
+        >>> two = TreeShape(down=(18, 16), up=(1, 9), parallel=(1, 1))
         >>> two.switches(1), two.switches(2)
         (16, 9)
         """
@@ -81,7 +81,7 @@ class Shape:
         return self.first(self.height + 1)
 
 
-def shape(topology: Topology) -> Shape:
+def shape(topology: Topology) -> TreeShape:
     """Return the shape that a topology's extents and parameters state.
 
     `up` (w1 … wh; levels beyond it have extent 1) and `parallel` are read
@@ -99,7 +99,7 @@ def shape(topology: Topology) -> Shape:
     parallel = tuple(given.get("parallel", ())) or _short(len(up), given.get("links", 1))
     if len(up) != len(parallel) or math.prod(down[len(up) :]) != 1:
         raise UsageError(f"a fat tree of {len(down)} levels needs {len(down)} numbers up")
-    return Shape(down[: len(up)], up, parallel)
+    return TreeShape(down[: len(up)], up, parallel)
 
 
 def _short(height: int, top: int) -> tuple[int, ...]:
@@ -164,7 +164,7 @@ def wiring_text(machine: Machine) -> str:
     return "every switch to the one above" if one else "every switch to all above it"
 
 
-def _step(whole: Shape, level: int) -> tuple[Ints, Ints]:
+def _step(whole: TreeShape, level: int) -> tuple[Ints, Ints]:
     """Return all links from `level` to the level above it."""
     parents = whole.up[level]
     refuse_many(whole.switches(level) * parents, "this fat tree")

@@ -68,10 +68,10 @@ def wiring_text(machine: Machine) -> str:
 
 
 def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
-    from placement.names.gemini import Gemini
+    from placement.names.gemini import GeminiNumbering
 
     whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = Gemini(columns, rows).parts_of_coords(whole)
+    parts = GeminiNumbering(columns, rows).parts_of_coords(whole)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
     written = parts.tolist()
     return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)

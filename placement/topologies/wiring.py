@@ -16,7 +16,7 @@ from placement.errors import UsageError
 from placement.support.array_types import Ints
 from placement.topologies.bundles import pairs, refuse_many
 
-__all__ = ["DEFAULT", "RULES", "Cables", "Shape", "cables", "check", "default_links"]
+__all__ = ["DEFAULT", "RULES", "Cables", "DragonflyShape", "cables", "check", "default_links"]
 
 #: The rule of a synthetic dragonfly where its spec names none.
 DEFAULT = "consecutive"
@@ -26,7 +26,7 @@ PORTS = {"aries": 10, "slingshot": 16}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class DragonflyShape:
     """A dragonfly as a wiring rule sees it.
 
     Attributes
@@ -79,7 +79,7 @@ class Cables:
     count: int = 1
 
 
-def cables(rule: str, shape: Shape) -> Cables:
+def cables(rule: str, shape: DragonflyShape) -> Cables:
     """Return the links that `rule` makes.
 
     Raises
@@ -89,7 +89,7 @@ def cables(rule: str, shape: Shape) -> Cables:
 
     Examples
     --------
-    >>> found = cables("consecutive", Shape(groups=2, chassis=1, blades=3, links=2))
+    >>> found = cables("consecutive", DragonflyShape(groups=2, chassis=1, blades=3, links=2))
     >>> found.a.tolist(), found.b.tolist()
     ([0, 1], [0, 1])
     """
@@ -99,7 +99,7 @@ def cables(rule: str, shape: Shape) -> Cables:
     return RULES[rule](shape)
 
 
-def default_links(rule: str, shape: Shape, ports: int) -> int:
+def default_links(rule: str, shape: DragonflyShape, ports: int) -> int:
     """Return the links a group pair where nothing states them.
 
     `aligned` takes one link a router pair, `same-chassis` two blades a chassis
@@ -108,7 +108,7 @@ def default_links(rule: str, shape: Shape, ports: int) -> int:
 
     Examples
     --------
-    >>> default_links("consecutive", Shape(groups=9, chassis=6, blades=16, links=0), 10)
+    >>> default_links("consecutive", DragonflyShape(groups=9, chassis=6, blades=16, links=0), 10)
     120
     """
     if rule == "aligned":
@@ -118,7 +118,7 @@ def default_links(rule: str, shape: Shape, ports: int) -> int:
     return max(1, ports * shape.routers // max(1, shape.groups - 1))
 
 
-def check(rule: str, shape: Shape) -> None:
+def check(rule: str, shape: DragonflyShape) -> None:
     """Refuse a rule that there is not, or that cannot make `shape.links` links a pair.
 
     Raises
@@ -140,20 +140,20 @@ def check(rule: str, shape: Shape) -> None:
         )
 
 
-def _spread(shape: Shape, count: int) -> tuple[Ints, ...]:
+def _spread(shape: DragonflyShape, count: int) -> tuple[Ints, ...]:
     """Return g, h and k for `count` links (k = 0 …) of every group pair."""
     g, h = pairs(shape.groups)
     k = np.tile(np.arange(count, dtype=np.int64), len(g))
     return np.repeat(g, count), np.repeat(h, count), k
 
 
-def _wire_aligned(shape: Shape) -> Cables:
+def _wire_aligned(shape: DragonflyShape) -> Cables:
     """Router r of every group to router r of every other (the job-placement paper's cube)."""
     g, h, k = _spread(shape, shape.routers)
     return Cables(g, h, k, k, shape.links // shape.routers)
 
 
-def _consecutive(shape: Shape) -> Cables:
+def _consecutive(shape: DragonflyShape) -> Cables:
     """Let the k-th link from g to h leave router (s·L + k) mod R, s = h if h < g else h - 1.
 
     s·L is the number of links from g to the groups before h, and that is
@@ -172,7 +172,7 @@ def _consecutive(shape: Shape) -> Cables:
     return Cables(g, h, (before[g, h] + k) % routers[g], (before[h, g] + k) % routers[h])
 
 
-def _same_chassis(shape: Shape) -> Cables:
+def _same_chassis(shape: DragonflyShape) -> Cables:
     """Blade (k·i(g,h) + j) mod B of g to blade (k·i(h,g) + j) mod B of h, in every chassis.
 
     i(g,h) is the rank of h among the other groups present, j = 0 … k-1, two

@@ -22,7 +22,7 @@ from rankmap.binding.places import Place, places_on
 from rankmap.order import Order
 from rankmap.pattern import Pattern
 
-__all__ = ["Bound", "Copies", "bind", "copies_inside"]
+__all__ = ["BoundOrder", "Copies", "bind", "copies_inside"]
 
 #: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
 NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun", "deepspeed")
@@ -117,7 +117,7 @@ def copies_inside(order: Order, pattern: Pattern, size: float) -> Copies | None:
     return Copies(*times, hardware.bandwidth, hardware.mark, bool(hardware.gpu_links))
 
 
-class Bound(NamedTuple):
+class BoundOrder(NamedTuple):
     """An order with what binds its ranks.
 
     Attributes
@@ -158,7 +158,7 @@ class Bound(NamedTuple):
         }
 
 
-def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
+def bind(order: Order, pattern: Pattern, binder: str, form: str) -> BoundOrder:
     """Return the order arranged inside its nodes, and what binds its ranks there.
 
     Parameters
@@ -219,7 +219,7 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
         what = f"copies cost {found.cost / found.before:.2f} of what they do with ranks in turn"
     else:
         what = "ranks sit in turn: no other way was found to cost less"
-    return Bound(found.order, of_count, options, variables, f"{where} {what}, {rests_on}")
+    return BoundOrder(found.order, of_count, options, variables, f"{where} {what}, {rests_on}")
 
 
 def _srun(places: Sequence[Place]) -> tuple[str, ...]:

@@ -34,8 +34,8 @@ __all__ = [
     "FAMILIES",
     "ROOTED",
     "Algorithm",
+    "BlockStep",
     "Part",
-    "Step",
     "algorithms_of",
     "backwards",
     "parts",
@@ -71,7 +71,7 @@ USUAL = {
 ROOTED = ("bcast", "reduce", "gather", "scatter")
 
 
-class Step(NamedTuple):
+class BlockStep(NamedTuple):
     """Messages that are sent at the same time.
 
     Attributes
@@ -116,7 +116,7 @@ class Part(NamedTuple):
 
     name: str
     steps: int
-    step: Callable[[int], Step]
+    step: Callable[[int], BlockStep]
     block: float
     blocks: int = 1
     combine: bool = False
@@ -127,9 +127,9 @@ class Part(NamedTuple):
 def backwards(part: Part, name: str, combine: bool = False) -> Part:
     """Return a part whose messages go the other way, the last step first."""
 
-    def step(k: int) -> Step:
+    def step(k: int) -> BlockStep:
         source, target, first, blocks = part.step(part.steps - 1 - k)
-        return Step(target, source, first, blocks)
+        return BlockStep(target, source, first, blocks)
 
     return part._replace(name=name, step=step, combine=combine)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankmap.collectives import Part, Step, trees
+from rankmap.collectives import BlockStep, Part, trees
 
 __all__ = ["BARRIER"]
 
@@ -13,8 +13,8 @@ def _dissemination(ranks: int, root: int, size: float) -> list[Part]:
     """Return rank r telling r + 2^k in round k."""
     rank = np.arange(ranks)
 
-    def step(k: int) -> Step:
-        return Step(rank, (rank + (1 << k)) % ranks)
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, (rank + (1 << k)) % ranks)
 
     return [Part("dissemination", trees.log2_up(ranks), step, 0.0, combine=True)]
 
@@ -23,10 +23,10 @@ def _doubling(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive doubling; a rank beyond the power of two tells the one so far below it."""
     power = 1 << (ranks.bit_length() - 1)
     rank, beyond = np.arange(power), np.arange(ranks - power)
-    came, go = Step(beyond + power, beyond), Step(beyond, beyond + power)
+    came, go = BlockStep(beyond + power, beyond), BlockStep(beyond, beyond + power)
 
-    def step(k: int) -> Step:
-        return Step(rank, rank ^ (1 << k))
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, rank ^ (1 << k))
 
     core = Part("doubling", power.bit_length() - 1, step, 0.0, combine=True)
     if not len(beyond):

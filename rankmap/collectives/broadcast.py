@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankmap.collectives import Part, Step, gathering, trees
+from rankmap.collectives import BlockStep, Part, gathering, trees
 
 __all__ = ["BCAST"]
 
@@ -11,9 +11,9 @@ def _tree(ranks: int, root: int, size: float) -> list[Part]:
     """Return the whole buffer's way down a tree."""
     levels = trees.binomial(ranks)
 
-    def step(k: int) -> Step:
+    def step(k: int) -> BlockStep:
         parent, child = levels[k]
-        return Step((parent + root) % ranks, (child + root) % ranks)
+        return BlockStep((parent + root) % ranks, (child + root) % ranks)
 
     return [Part("tree", len(levels), step, size)]
 

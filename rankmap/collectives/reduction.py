@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.support.array_types import Ints
-from rankmap.collectives import Part, Step, backwards
+from rankmap.collectives import BlockStep, Part, backwards
 from rankmap.collectives.broadcast import BCAST
 
 __all__ = ["ALLREDUCE", "REDUCE", "REDUCESCATTER"]
@@ -65,7 +65,9 @@ class _Folded:
             return []
         stay = self.rank(np.arange(self.beyond))
         out = stay + (-1 if self.odd else 1)
-        return [Part("fold", 1, lambda k: Step(out, stay, 0, blocks), block, blocks, combine=True)]
+        return [
+            Part("fold", 1, lambda k: BlockStep(out, stay, 0, blocks), block, blocks, combine=True)
+        ]
 
     def unfold(self, block: float, blocks: int) -> list[Part]:
         """Return the step that gives the result to those left out."""
@@ -77,8 +79,8 @@ def _doubling(ranks: int, root: int, size: float) -> list[Part]:
     on = _Folded(ranks)
     place = np.arange(on.power)
 
-    def step(k: int) -> Step:
-        return Step(on.rank(place), on.rank(place ^ (1 << k)))
+    def step(k: int) -> BlockStep:
+        return BlockStep(on.rank(place), on.rank(place ^ (1 << k)))
 
     core = Part("doubling", on.power.bit_length() - 1, step, size, combine=True)
     return [*on.fold(size, 1), core, *on.unfold(size, 1)]
@@ -91,10 +93,10 @@ def _halving(on: _Folded, block: float) -> Part:
     """
     place = np.arange(on.power)
 
-    def step(k: int) -> Step:
+    def step(k: int) -> BlockStep:
         half = on.power >> (k + 1)
         first = _kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
-        return Step(on.rank(place), on.rank(place ^ (1 << k)), first, half)
+        return BlockStep(on.rank(place), on.rank(place ^ (1 << k)), first, half)
 
     return Part("halving", on.power.bit_length() - 1, step, block, on.power, combine=True)
 
@@ -120,7 +122,7 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
     found = [*on.fold(block, on.power), _halving(on, block)]
     rank = on.rank(np.arange(on.power))
     if root < 2 * on.beyond and root % 2:  # the root was left out: it takes the place of rank 0
-        over = Step(np.array([0]), np.array([root]))
+        over = BlockStep(np.array([0]), np.array([root]))
         found.append(Part("to the root", 1, lambda k: over, block, on.power))
         rank[0], home = root, 0
     else:
@@ -128,12 +130,12 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
     rounds = on.power.bit_length() - 1
     place = np.arange(on.power)
 
-    def step(k: int) -> Step:
+    def step(k: int) -> BlockStep:
         j = rounds - 1 - k
         sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
         here = place[sends]
         first = _kept_block(here, j + 1, on.power)
-        return Step(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
+        return BlockStep(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
 
     return [*found, Part("gather", rounds, step, block, on.power)]
 
@@ -144,16 +146,16 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
     rounds = on.power.bit_length() - 1
     place = np.arange(on.power)
 
-    def step(k: int) -> Step:
+    def step(k: int) -> BlockStep:
         mask = on.power >> (k + 1)
         low = (place ^ mask) & ~(mask - 1)
         first = on.start(low)
-        return Step(on.rank(place), on.rank(place ^ mask), first, on.start(low + mask) - first)
+        return BlockStep(on.rank(place), on.rank(place ^ mask), first, on.start(low + mask) - first)
 
     found = [*on.fold(block, ranks), Part("halving", rounds, step, block, ranks, combine=True)]
     if on.beyond:
         stay = on.rank(np.arange(on.beyond))
-        last = Step(stay, stay - 1, stay - 1)
+        last = BlockStep(stay, stay - 1, stay - 1)
         found.append(Part("unfold", 1, lambda k: last, block, ranks))
     return found
 
@@ -162,9 +164,9 @@ def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
     """Return everyone sending rank r + k its block in step k."""
     rank = np.arange(ranks)
 
-    def step(k: int) -> Step:
+    def step(k: int) -> BlockStep:
         target = (rank + k + 1) % ranks
-        return Step(rank, target, target)
+        return BlockStep(rank, target, target)
 
     return [Part("pairwise", ranks - 1, step, block, ranks, combine=True, even=True)]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
-    from rankmap.tours import Ring
+    from rankmap.tours import Tour
 
 __all__ = ["sort"]
 
@@ -130,7 +130,7 @@ def _written(slots: Slots, form: str, strategy: str) -> str:
 
 
 def _document(
-    slots: Slots, distance: Distance, positions: Ints, tour: Ring | None
+    slots: Slots, distance: Distance, positions: Ints, tour: Tour | None
 ) -> dict[str, Any]:
     """Return the order as the document ``nidmap.sorted/1``."""
     import numpy as np
@@ -168,7 +168,7 @@ def _leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
     return {name: {"listed": before, "sorted": after} for name, before, after in rows}
 
 
-def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Ring | None) -> str:
+def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Tour | None) -> str:
     """Return what the order is, in one line."""
     import numpy as np
 

@@ -261,7 +261,7 @@ def compare_strategies(
     notes += wanted.notes
     default = plan(model.machine, count, strategy=wanted.baseline.strategy, **request)
     request["promised"] = promised  # Slurm's own choice above is one of all idle nodes
-    rows = [_Row(default, DEFAULT_ORDER)]
+    rows = [_OrderedPlan(default, DEFAULT_ORDER)]
     if strategies:
         for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
             rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
@@ -270,7 +270,7 @@ def compare_strategies(
                       progress=progress)  # fmt: skip
         rows += _ordered_rows(model, chosen, orders, notes)
         rows += _candidate_rows(model, wanted, default.rows, orders, notes)
-    once: dict[tuple[str, str], _Row] = {}
+    once: dict[tuple[str, str], _OrderedPlan] = {}
     for row in rows:
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict(model, list(once.values()), told)
@@ -281,7 +281,7 @@ def compare_strategies(
     return Comparison(tuple(entries), document, tuple(every), wanted.baseline)
 
 
-class _Row(NamedTuple):
+class _OrderedPlan(NamedTuple):
     """A plan with an order of its ranks, before it is predicted."""
 
     plan: Plan
@@ -290,7 +290,7 @@ class _Row(NamedTuple):
 
 
 def _predict(
-    model: Predictor, rows: list[_Row], told: Callable[[float, str], None] | None
+    model: Predictor, rows: list[_OrderedPlan], told: Callable[[float, str], None] | None
 ) -> list[Entry]:
     """Return rows with their figures; the first is the default."""
     gains = Gains(model, Placed(rows[0].plan.rows))
@@ -324,18 +324,18 @@ def _named_plans(
 
 def _ordered_rows(
     model: Predictor, chosen: Plan, orders: Sequence[str], notes: list[str]
-) -> Iterator[_Row]:
+) -> Iterator[_OrderedPlan]:
     """Yield a plan with orders by name, or with its own where it was chosen together with one."""
     if chosen.order is not None:
         own = cast("Order", chosen.order)
         if np.array_equal(own.slots, np.arange(len(own.slots))):
-            yield _Row(chosen, DEFAULT_ORDER)
+            yield _OrderedPlan(chosen, DEFAULT_ORDER)
         else:
-            yield _Row(chosen, chosen.facts["predicted"]["order"]["strategy"], own)
+            yield _OrderedPlan(chosen, chosen.facts["predicted"]["order"]["strategy"], own)
         return
     for name in orders:
         if name == DEFAULT_ORDER:
-            yield _Row(chosen, name)
+            yield _OrderedPlan(chosen, name)
             continue
         slots = model.slots(chosen.rows)
         order = order_by_strategy(slots, model.job, name)
@@ -343,12 +343,12 @@ def _ordered_rows(
             how = order.optimised
             word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
             notes.append(f"order {name}: chosen by {word}")
-        yield _Row(chosen, name, order)
+        yield _OrderedPlan(chosen, name, order)
 
 
 def _candidate_rows(
     model: Predictor, wanted: Request, default: Ints, orders: Sequence[str], notes: list[str]
-) -> Iterator[_Row]:
+) -> Iterator[_OrderedPlan]:
     """Yield the candidates of strategy ``auto``: every planner, and the best of each family."""
     machine = model.machine
     choices = dict(node_choices(machine, wanted))
@@ -376,7 +376,7 @@ def _candidate_rows(
             chosen = describe(machine, wanted, Choice(rows), candidate.nodes)
             placement = candidate.placement.listed_as(rows)
             slots = None if candidate.order == DEFAULT_ORDER else placement.slots
-            yield _Row(chosen, candidate.order, slots)
+            yield _OrderedPlan(chosen, candidate.order, slots)
 
 
 def _family(name: str) -> str:

@@ -29,7 +29,7 @@ _SLOT = re.compile(r"(?:([0-9]{1,9}):)?([0-9]{1,9})(?:[-,][0-9,;:-]*)?", re.ASCI
 _RELATIVE = re.compile(r"\+n([0-9]{1,9})", re.ASCII | re.IGNORECASE)
 
 
-class _Row(NamedTuple):
+class _RankfileLine(NamedTuple):
     """One line: socket and core are -1 where no slot is given."""
 
     rank: int
@@ -91,7 +91,7 @@ def read(text: str, on: Slots, source: str) -> Order:
     return Order.of_nodes(node, on) if without else _by_core(by_rank, node, on, source)
 
 
-def _row(line: str, number: int, on: Slots, source: str) -> _Row:
+def _row(line: str, number: int, on: Slots, source: str) -> _RankfileLine:
     match = _LINE.fullmatch(line)
     slot = match and match[3] and _SLOT.fullmatch(match[3])
     if not match or (match[3] and not slot):
@@ -102,10 +102,10 @@ def _row(line: str, number: int, on: Slots, source: str) -> _Row:
     if relative and int(relative[1]) < len(on.names):
         host = str(on.names[int(relative[1])])
     socket, core = (int(slot[1] or 0), int(slot[2])) if slot else (-1, -1)
-    return _Row(int(match[1]), host, socket, core, number)
+    return _RankfileLine(int(match[1]), host, socket, core, number)
 
 
-def _by_core(by_rank: list[_Row], node: Ints, on: Slots, source: str) -> Order:
+def _by_core(by_rank: list[_RankfileLine], node: Ints, on: Slots, source: str) -> Order:
     """Return the order in which a node's ranks stand as their cores do."""
     where = np.array([(row.core, row.socket) for row in by_rank]).T
     ranks = np.lexsort((*where, node))

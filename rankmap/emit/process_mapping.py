@@ -109,8 +109,10 @@ def hydra_vector(node: Ints) -> str:
     ''
     """
     on = node.tolist()
-    words: list[_Word] = []
-    began: dict[int, tuple[int, _Word]] = {}  # by node: the rank at which its last block begins
+    words: list[_VectorWord] = []
+    began: dict[
+        int, tuple[int, _VectorWord]
+    ] = {}  # by node: the rank at which its last block begins
     rank = 0
     while rank < len(on):
         if rank and on[rank] == on[rank - 1]:
@@ -125,11 +127,11 @@ def hydra_vector(node: Ints) -> str:
         times = _repeats(on, first, rank) if block else 1
         if block and times > 1:
             block.opens = True
-            words.append(_Word(-1, repeats=times))
+            words.append(_VectorWord(-1, repeats=times))
             began.clear()
             rank = first + (rank - first) * times
             continue
-        words.append(_Word(on[rank]))
+        words.append(_VectorWord(on[rank]))
         began[on[rank]] = rank, words[-1]
         rank += 1
     return "" if _join_last(words, began) else f"(vector{''.join(map(str, words))})"
@@ -141,7 +143,7 @@ def _line_vector(node: Ints) -> str:
 
 
 @dataclass(slots=True)
-class _Word:
+class _VectorWord:
     """One word of Hydra's vector: a block of ranks, or how often the bracket before it comes."""
 
     first: int
@@ -158,7 +160,7 @@ class _Word:
         return f",{'[' * self.opens}{block}"
 
 
-def _join_last(words: list[_Word], began: dict[int, tuple[int, _Word]]) -> bool:
+def _join_last(words: list[_VectorWord], began: dict[int, tuple[int, _VectorWord]]) -> bool:
     """Make one word of the last two where they can be; return True where MPICH loses the last."""
     if len(words) < 2:
         return False

@@ -215,14 +215,14 @@ def halve_together(
     >>> halve_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
     [1, 3, 0, 2]
     """
-    plan = _Plan(model, periodic, coords, extents)
+    plan = _Carving(model, periodic, coords, extents)
     parts = [(np.arange(len(coords)), np.arange(len(coords)))]
     while parts:
         parts = [half for nodes, cells in parts for half in plan.halves(nodes, cells)]
     return plan.node
 
 
-class _Plan:
+class _Carving:
     """Where the cells are so far: at the centre of their part's nodes, in the end on a node."""
 
     def __init__(

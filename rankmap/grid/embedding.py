@@ -20,14 +20,14 @@ from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import Coarse
 from rankmap.grid.steps import step_ends
 
-__all__ = ["Layout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]
+__all__ = ["BoxLayout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]
 
 #: Ways to give axes to dimensions that are looked at for one grid.
 MOST_LAYOUTS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class BoxLayout:
     """How a grid is laid on a torus box.
 
     Attributes
@@ -69,13 +69,13 @@ def box_of(coords: Ints) -> Shape | None:
     return sides if math.prod(sides) == len(coords) else None
 
 
-def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[Layout]:
+def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
     """Return ways to lay a grid on a torus box that fit exactly, those without a split first.
 
     Examples
     --------
     >>> next(layouts((48, 8), (8, 8, 6)))
-    Layout(parts=((0, 8), (1, 8), (2, 6)), given=((0, 2), (1,)))
+    BoxLayout(parts=((0, 8), (1, 8), (2, 6)), given=((0, 2), (1,)))
     >>> next(layouts((16, 32), (8, 8, 8))).parts
     ((0, 2), (0, 4), (1, 8), (2, 8))
     """
@@ -85,7 +85,7 @@ def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[Layout]:
         ways.append([((axis, extent),), *(((axis, far), (axis, near)) for far, near in halves)])
     splits = [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*ways)]
     every = (
-        Layout(parts, given)
+        BoxLayout(parts, given)
         for parts in sorted(splits, key=lambda some: (len(some), some))
         for given in embeddings(grid, [size for _, size in parts])
     )

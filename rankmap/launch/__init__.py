@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from placement.support.array_types import Ints
-    from rankmap.binding import Bound
+    from rankmap.binding import BoundOrder
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import OptionTable, Parsed
@@ -152,7 +152,7 @@ class Launcher(ABC):
         See above.
     allocation : Allocation or None
         What the command runs in; None outside of one.
-    bound : Bound or None
+    bound : BoundOrder or None
         The order with what binds its ranks, where that was asked for.
     """
 
@@ -173,7 +173,7 @@ class Launcher(ABC):
     binder: ClassVar[str] = ""
     binding_options: ClassVar[tuple[str, ...]] = ("cpu-bind",)
     allocation: Allocation | None = None
-    bound: Bound | None = None
+    bound: BoundOrder | None = None
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], major: int = 0) -> None:
         self.env, self.major = env, major

@@ -117,7 +117,7 @@ class Mpiexec(Launcher):
         return [] if self.ranks_option in self.step.values else ["-n", str(len(order))]
 
 
-class _Hydra(Mpiexec):
+class _HydraFamily(Mpiexec):
     """What MPICH's and Intel's have in common."""
 
     options = OptionTable(
@@ -148,7 +148,7 @@ class _Hydra(Mpiexec):
 
 
 @launcher(("mpiexec", MPICH))
-class Hydra(_Hydra):
+class Hydra(_HydraFamily):
     """MPICH's mpiexec with ``-rankmap``."""
 
     form = "hydra"
@@ -194,7 +194,7 @@ class Hydra(_Hydra):
 
 
 @launcher(("mpiexec", INTEL))
-class IntelHydra(_Hydra):
+class IntelHydra(_HydraFamily):
     """Intel MPI's mpiexec with ``-machinefile``."""
 
     form = "intel"

@@ -26,12 +26,12 @@ from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
 from rankmap.refine import cache
 from rankmap.refine.budget import LEAST_EFFORT, seconds_for
-from rankmap.score import Bound, lower_bound, meets, plain
+from rankmap.score import CostBound, lower_bound, meets, plain
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import Slots
 
-__all__ = ["Choice", "auto", "choose", "describe_choice"]
+__all__ = ["AutoChoice", "auto", "choose", "describe_choice"]
 
 #: What every launcher does by itself.
 DEFAULT = "row-major"
@@ -58,7 +58,7 @@ EVERY_ORDER = "every order was looked at"
 
 
 @dataclass(slots=True)
-class Choice:
+class AutoChoice:
     """What auto has chosen, and what it left.
 
     Attributes
@@ -68,7 +68,7 @@ class Choice:
         The order that won.
     cost, default_cost : float
         J of it, and of row-major.
-    bound : Bound
+    bound : CostBound
         What no order is below.
     tried : dict of str to float
         J of each order that was made.
@@ -82,7 +82,7 @@ class Choice:
     strategy: str
     cost: float
     default_cost: float
-    bound: Bound
+    bound: CostBound
     tried: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     left: str = ""
@@ -133,14 +133,14 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     return describe_choice(choose(pattern, slots, seconds))
 
 
-def describe_choice(found: Choice) -> Order:
+def describe_choice(found: AutoChoice) -> Order:
     """Return the order that was chosen, with what is to be said of it."""
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
     said = filter(None, [found.words(), cache.remark() if mapped else ""])
     return replace(found.order, remark="; ".join(said))
 
 
-def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
+def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> AutoChoice:
     """Return the cheapest of the orders that fit a pattern on slots.
 
     Parameters
@@ -164,7 +164,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
     first = cost_of(pattern, slots.node, distance)
     default = Order(np.arange(len(slots)), slots, f"auto: {DEFAULT}")
     bound = lower_bound(pattern, slots, distance)
-    best = Choice(default, DEFAULT, first, first, bound, {DEFAULT: first})
+    best = AutoChoice(default, DEFAULT, first, first, bound, {DEFAULT: first})
     end = time.thread_time() + seconds
     effort = _effort(pattern, slots, seconds)
     for name, wanted in _candidates(pattern, slots):
@@ -199,7 +199,7 @@ def _make(name: str, pattern: Pattern, slots: Slots, end: float) -> Order:
     return orders.find(f"graph:seconds={max(end - time.thread_time(), 0.0)}")(pattern, slots)
 
 
-def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:
+def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: AutoChoice) -> None:
     """Look at every order where ranks are so few that this takes a tenth of a second."""
     from rankmap.refine.exhaustive import MOST_RANKS, search_all
 
@@ -211,7 +211,7 @@ def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice
         return
     if node is not known:
         best.keep("graph", Order.of_nodes(node, slots), cost_of(pattern, node, distance))
-    best.bound = Bound(best.cost, EVERY_ORDER)
+    best.bound = CostBound(best.cost, EVERY_ORDER)
 
 
 def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
@@ -235,7 +235,7 @@ def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]
         yield "graph", pattern
 
 
-def _polish_best(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:
+def _polish_best(pattern: Pattern, slots: Slots, distance: Distance, best: AutoChoice) -> None:
     """Anneal the best order of a structured pattern, as the graph's own has been."""
     if best.strategy in ("graph", DEFAULT) or "graph" in best.failed:
         return

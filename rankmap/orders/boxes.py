@@ -204,7 +204,7 @@ def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[In
         yield from _halve_together(pattern, slots, distance, turned)
         blocks = bisect_points(turned)  # a torus has no levels: it is halved again and again
     units = units_of(slots, distance, blocks)
-    ways = _Ways(pattern, units)
+    ways = _GridWalks(pattern, units)
     for cells in ways.all():
         yield units.order(cells)
         if ways.spent > BUDGET:
@@ -239,7 +239,7 @@ def _deal_slots(dims: Shape, chain: Chain, places: Ints) -> Ints:
     return found
 
 
-class _Ways:
+class _GridWalks:
     """The ways to walk a grid for given units, each as its cells in the order of the slots."""
 
     def __init__(self, pattern: GridPattern, units: Units) -> None:

@@ -26,7 +26,7 @@ from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
 from rankmap.slots import Slots
 
-__all__ = ["Options", "cells", "rank_list"]
+__all__ = ["CellOptions", "cells", "rank_list"]
 
 #: grid_order's options, and whether each has a value. -m, -n, -N, -q and -T say how the list is
 #: printed, not what it holds.
@@ -36,7 +36,7 @@ OPTIONS = dict.fromkeys(("-c", "-g", "-o", "-m", "-n", "-N"), True) | dict.fromk
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CellOptions:
     """grid_order's options that decide an order.
 
     Attributes
@@ -62,7 +62,7 @@ class Options:
     along: Shape = ()
 
     @classmethod
-    def parse(cls, text: str) -> Options:
+    def parse(cls, text: str) -> CellOptions:
         """Read options as grid_order takes them: ``-R -c 4,2 -g 64,64 -H``.
 
         Raises
@@ -72,8 +72,8 @@ class Options:
 
         Examples
         --------
-        >>> Options.parse("-C -H -c4,2 -g 64,64")
-        Options(cell=(4, 2), grid=(64, 64), columns=True, walk='H', along=())
+        >>> CellOptions.parse("-C -H -c4,2 -g 64,64")
+        CellOptions(cell=(4, 2), grid=(64, 64), columns=True, walk='H', along=())
         """
         found: dict[str, str] = {}
         for name, value in _words(text):
@@ -143,7 +143,7 @@ def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     UsageError
         Options that make no sense, or a grid that is not the pattern's ranks.
     """
-    wanted = Options.parse(options)
+    wanted = CellOptions.parse(options)
     grid = wanted.grid or pattern.dims
     if grid is None:
         raise UsageError(f"strategy cells needs a grid: -g, pattern {pattern.spec} has none")
@@ -167,20 +167,20 @@ def _node_cell(grid: Shape, slots: Slots) -> Shape:
     return tuple(found[int(np.argmin(found.sum(axis=1)))].tolist())
 
 
-def rank_list(grid: Shape, cell: Shape, options: Options) -> Ints:
+def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
     """Return the ranks in the order of the list, int64 (ranks,).
 
     Parameters
     ----------
     grid, cell : tuples of int
         Cells that do not divide the grid are cut off at its far edges.
-    options : Options
+    options : CellOptions
 
     Examples
     --------
-    >>> rank_list((4, 4), (2, 2), Options()).tolist()
+    >>> rank_list((4, 4), (2, 2), CellOptions()).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
-    >>> rank_list((4, 4), (2, 2), Options(columns=True)).tolist()
+    >>> rank_list((4, 4), (2, 2), CellOptions(columns=True)).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     """
     if len(cell) != len(grid):
@@ -194,7 +194,7 @@ def rank_list(grid: Shape, cell: Shape, options: Options) -> Ints:
     return np.argsort(of_cell, kind="stable").astype(np.int64)
 
 
-def _places(across: Shape, options: Options, dims: int) -> Ints:
+def _places(across: Shape, options: CellOptions, dims: int) -> Ints:
     """Return when each cell comes, an array of the shape of the grid of cells."""
     if options.walk == "H":
         from placement.curves import hilbert_key

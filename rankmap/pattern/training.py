@@ -44,7 +44,7 @@ from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import GridPattern, Step
 from rankmap.slots import MOST_SLOTS
 
-__all__ = ["AXES", "DEFAULT_ORDER", "Sizes", "Training"]
+__all__ = ["AXES", "DEFAULT_ORDER", "ModelSizes", "Training"]
 
 DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
 
@@ -53,7 +53,7 @@ AXES = {"tp": ("tp",), "cp": ("cp",), "dp": ("cp", "dp"), "pp": ("pp",), "ep": (
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ModelSizes:
     """The model and the batch; the defaults are those of a dense model of 8e9 parameters.
 
     Attributes
@@ -100,7 +100,7 @@ class Training(Pattern):
         Data parallelism; None: as many as the ranks make.
     order : tuple of str
         Fastest first; ``ep`` counts on the experts' side only.
-    sizes : Sizes
+    sizes : ModelSizes
     given : tuple of (str, str)
         Sizes that were stated, for the spec.
 
@@ -118,7 +118,7 @@ class Training(Pattern):
     ep: int = 1
     etp: int = 1
     order: tuple[str, ...] = DEFAULT_ORDER
-    sizes: Sizes = field(default_factory=Sizes)
+    sizes: ModelSizes = field(default_factory=ModelSizes)
     given: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -195,7 +195,7 @@ class Training(Pattern):
 
         Examples
         --------
-        >>> sizes = Sizes(layers=2, hidden=8, seq=16, microbatches=1, params=64)
+        >>> sizes = ModelSizes(layers=2, hidden=8, seq=16, microbatches=1, params=64)
         >>> Training(tp=2, dp=2, sizes=sizes).sent()
         {'tp': 2560.0, 'cp': 0.0, 'ep': 0.0, 'dp': 96.0, 'pp': 0.0}
         """
@@ -300,7 +300,7 @@ def training(text: str) -> Pattern:
     dp = axes.pop("dp", None)
     etp = _whole("etp", given.pop("etp")) if "etp" in given else axes.get("tp", 1)
     order = _order(given.pop("order", "-".join(DEFAULT_ORDER)))
-    sizes = Sizes(**{key: _size(key, value) for key, value in given.items()})
+    sizes = ModelSizes(**{key: _size(key, value) for key, value in given.items()})
     stated = tuple(sorted(given.items()))
     found = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
     return found if found.dp is None else _check_job(found)
@@ -313,7 +313,7 @@ def _whole(key: str, text: str) -> int:
 
 
 def _size(key: str, text: str) -> int:
-    known = Sizes.__dataclass_fields__
+    known = ModelSizes.__dataclass_fields__
     if key not in known:
         raise UsageError(
             f"training: no option '{printable(key, 30)}'",

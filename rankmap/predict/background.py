@@ -24,7 +24,15 @@ from placement.support.array_types import Floats, Ints
 from placement.support.arrays import find
 from placement.traffic import Traffic
 
-__all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared_channels"]
+__all__ = [
+    "USUAL_LOAD",
+    "Other",
+    "SharedLoads",
+    "beside",
+    "from_file",
+    "from_slurm",
+    "shared_channels",
+]
 
 #: GB/s that each node of another job sends, where nobody says it [assumed].
 USUAL_LOAD = 1.0
@@ -66,7 +74,7 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shared:
+class SharedLoads:
     """What other jobs put on every channel.
 
     Attributes
@@ -85,14 +93,14 @@ class Shared:
 
         Examples
         --------
-        >>> two = Shared(np.array([3.0, 9.0]), np.array([1, 1]))
+        >>> two = SharedLoads(np.array([3.0, 9.0]), np.array([1, 1]))
         >>> two.left(np.array([10.0, 10.0])).tolist()
         [7.0, 5.0]
         """
         return np.maximum(bandwidth - self.rate, bandwidth / (1.0 + self.jobs))
 
 
-def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
+def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> SharedLoads:
     """Return what jobs put on the channels of a machine under a routing.
 
     Raises
@@ -109,7 +117,7 @@ def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> 
         where, each = other.sent(machine, routing)
         rate[where] += each * other.load
         jobs[where] += 1
-    return Shared(rate, jobs)
+    return SharedLoads(rate, jobs)
 
 
 def check_load(load: float) -> float:

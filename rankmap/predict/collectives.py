@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.support.array_types import Floats
 from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import Part, Step, parts
+from rankmap.collectives import BlockStep, Part, parts
 from rankmap.pattern.collective import Collective
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Phase, Seating, Sends
@@ -38,10 +38,10 @@ def phases(
     """
     for part in parts(pattern.name, algorithm, pattern.ranks or 0, pattern.root, size):
         if part.steps:
-            yield _Sums(part, job, steps).phase()
+            yield _StepSums(part, job, steps).phase()
 
 
-class _Sums:
+class _StepSums:
     """What the steps of a part come to on a job's nodes."""
 
     def __init__(self, part: Part, job: Seating, most: int | None) -> None:
@@ -52,7 +52,7 @@ class _Sums:
         for k, times in _looks(part, most):
             self._add(part.step(k), times)
 
-    def _add(self, step: Step, times: float) -> None:
+    def _add(self, step: BlockStep, times: float) -> None:
         """Add a step that stands for so many."""
         node = self.job.node
         sent = Traffic.of(step.source, step.target, step.blocks * self.part.block)

@@ -102,12 +102,12 @@ class Course(NamedTuple):
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
         slow, runs = a_byte.tolist(), []
         for row in begins.tolist():
-            before = _Run(self, slow, self.head, eager).end(row) if self.head else 0.0
-            runs.append(_Run(self, slow, len(self.packets), eager).end(row) - before)
+            before = _FollowedRun(self, slow, self.head, eager).end(row) if self.head else 0.0
+            runs.append(_FollowedRun(self, slow, len(self.packets), eager).end(row) - before)
         return self.passes * median(runs)
 
 
-class _Run:
+class _FollowedRun:
     """Ranks and links of one run of the first so many messages.
 
     Attributes

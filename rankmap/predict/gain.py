@@ -216,7 +216,7 @@ class _Values(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sent:
+class _SentAtOnce:
     """What is sent at the same time.
 
     Attributes
@@ -244,11 +244,11 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Phase:
+class _PhaseTimes:
     """A phase: all of it, its steps one after the other, and what does not grow with bytes."""
 
-    whole: _Sent
-    steps: tuple[_Sent, ...]
+    whole: _SentAtOnce
+    steps: tuple[_SentAtOnce, ...]
     inside: float
     fixed: float
     course: Course | None
@@ -485,7 +485,7 @@ class _Times:
         self.slots = asked.slots(placed.rows)
         self.pattern = fit_pattern(asked.pattern, self.slots)
         self.histogram = asked.histogram(self.slots)
-        self._phases: dict[tuple[str, bool, float | None], list[_Phase]] = {}
+        self._phases: dict[tuple[str, bool, float | None], list[_PhaseTimes]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
@@ -512,7 +512,7 @@ class _Times:
 
     def phases(
         self, algorithm: str, staged: bool = False, bias: float | None = None
-    ) -> list[_Phase]:
+    ) -> list[_PhaseTimes]:
         """Return what is sent under an algorithm, and the links that it takes."""
         key = algorithm, staged, bias
         if key not in self._phases:
@@ -525,7 +525,7 @@ class _Times:
             self._phases[key] = [self._phase(asked, phase, bias) for phase in found]
         return self._phases[key]
 
-    def _phase(self, asked: Model, phase: Phase, bias: float | None) -> _Phase:
+    def _phase(self, asked: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
         whole = asked.loads(phase.total, self.least, bias)
         _, *fixed = asked.beyond(phase, whole, math.inf)
         steps = []
@@ -536,7 +536,7 @@ class _Times:
                 steps.append(self._sent(loads, times, message_of(step, ranks), None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
         sent = fill_links(phase, whole) if queueing else None
-        return _Phase(
+        return _PhaseTimes(
             self._sent(whole, 1.0, phase.sent, sent),
             tuple(steps),
             phase.inside,
@@ -544,11 +544,11 @@ class _Times:
             asked.course(phase),
         )
 
-    def _sent(self, loads: Loads, times: float, message: float, sent: Filled | None) -> _Sent:
+    def _sent(self, loads: Loads, times: float, message: float, sent: Filled | None) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
         own_s = float(own.max(initial=0.0))
-        return _Sent(times, used, loads.load[used], own_s, message, sent)
+        return _SentAtOnce(times, used, loads.load[used], own_s, message, sent)
 
     def seconds(self, values: _Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""
@@ -563,7 +563,7 @@ class _Times:
         return total
 
     def _moved(
-        self, phase: _Phase, values: _Values, wire: Floats, share: float, overlap: float
+        self, phase: _PhaseTimes, values: _Values, wire: Floats, share: float, overlap: float
     ) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
         each = [self._longest(one, values, wire, share) for one in phase.steps]
@@ -592,7 +592,7 @@ class _Times:
             self._kept[key] = course.seconds(links, values.eager)
         return self._kept[key]
 
-    def _busiest(self, one: _Sent, values: _Values, wire: Floats) -> float:
+    def _busiest(self, one: _SentAtOnce, values: _Values, wire: Floats) -> float:
         """Return the seconds of the busiest link."""
         key = id(one), id(wire), values.payload
         if key not in self._kept:
@@ -600,7 +600,7 @@ class _Times:
             self._kept[key] = float((one.load / bandwidth).max(initial=0.0))
         return self._kept[key]
 
-    def _longest(self, one: _Sent, values: _Values, wire: Floats, share: float) -> float:
+    def _longest(self, one: _SentAtOnce, values: _Values, wire: Floats, share: float) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
         links = self._busiest(one, values, wire)
         rank = one.message / (values.process * GB) if values.process else 0.0

@@ -56,7 +56,7 @@ def phases(
     for axis in reversed(range(len(dims))):
         if dims[axis] < 2:
             continue
-        table = _Table(job, dims, axis, part)
+        table = _LineTable(job, dims, axis, part)
         algorithm = algorithms[axis]
         name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
         if algorithm == "at-once":
@@ -69,7 +69,7 @@ def phases(
             )
 
 
-class _Table:
+class _LineTable:
     """The nodes of the ranks of each line, and how many ranks of a line each node has."""
 
     def __init__(self, job: Seating, dims: tuple[int, ...], axis: int, part: float) -> None:

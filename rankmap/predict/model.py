@@ -29,7 +29,7 @@ from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import algorithms
-from rankmap.predict.background import Other, Shared, beside, shared_channels
+from rankmap.predict.background import Other, SharedLoads, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import constants
 from rankmap.predict.drift import Course, course
@@ -112,7 +112,7 @@ class Model:
         self._busy = np.zeros(len(machine), dtype=bool)
         for other in self.background:
             self._busy[other.rows] = True
-        self._all: Shared | None = None
+        self._all: SharedLoads | None = None
         self._known: dict[tuple[str, int, float | None], Loads] = {}
 
     def slots(self, rows: Ints) -> Slots:

@@ -81,7 +81,7 @@ def phase(pattern: Pattern, job: Seating, size: float) -> Phase:
     )
 
 
-class _Turn(NamedTuple):
+class _RecordedTurn(NamedTuple):
     """What of a recording is sent at once.
 
     Attributes
@@ -99,32 +99,32 @@ class _Turn(NamedTuple):
     stands_for: float = 1.0
 
 
-def _turns(pattern: Graph, size: float, mpi: str) -> list[_Turn]:
+def _turns(pattern: Graph, size: float, mpi: str) -> list[_RecordedTurn]:
     """Return the steps of a recording, an all-to-all as this library does it, if one is known."""
     library = asked_library("library", mpi)
-    turns: list[_Turn] = []
+    turns: list[_RecordedTurn] = []
     for step, times, place in pattern.known[STEPS]:
         sent = step.sized(size)
         line = 0 if place is None else int(place.max()) + 1
         block = sent.bytes.sum() / max(1, sent.messages.sum())
         if library is None or not line or library.choose("alltoall", block, line) != "pairwise":
-            turns.append(_Turn(sent, float(times)))
+            turns.append(_RecordedTurn(sent, float(times)))
             continue
         a, b = place[sent.source], place[sent.target]
         turn = a ^ b if line & (line - 1) == 0 else (b - a) % line
         for number, alike in zip(*spread(line - 1, MOST_TURNS), strict=True):
-            turns.append(_Turn(sent.some(turn == number), float(times), alike))
+            turns.append(_RecordedTurn(sent.some(turn == number), float(times), alike))
     return turns
 
 
-def _recorded_steps(turns: list[_Turn], job: Seating) -> Iterator[tuple[Traffic, float]]:
+def _recorded_steps(turns: list[_RecordedTurn], job: Seating) -> Iterator[tuple[Traffic, float]]:
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
     for turn in turns:
         sent = Traffic.of(turn.sent.source, turn.sent.target, turn.sent.bytes)
         yield sent.by_node(job.node, len(job.rows)), turn.stands_for
 
 
-def _recorded_sends(turns: list[_Turn], passes: float) -> Sends:
+def _recorded_sends(turns: list[_RecordedTurn], passes: float) -> Sends:
     """Return the messages of one pass through a recording."""
     sent = (turn.sent for turn in turns)
     return Sends.of((k, x.source, x.target, x.bytes / passes) for k, x in enumerate(sent))

@@ -18,7 +18,7 @@ from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import usual
 
-__all__ = ["KINDS", "MOST_PAIRS", "Collective", "Phase", "Recording"]
+__all__ = ["KINDS", "MOST_PAIRS", "RecordedCollective", "RecordedPhase", "Recording"]
 
 #: Kinds of a phase, as the library between program and MPI numbers them.
 KINDS = (
@@ -37,7 +37,7 @@ MOST_PAIRS = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Collective:
+class RecordedCollective:
     """One collective on one communicator, as often as it was called from one place.
 
     Attributes
@@ -59,7 +59,7 @@ class Collective:
     bytes: Ints
 
     @classmethod
-    def alike(cls, members: Ints, root: int, calls: int, size: int) -> Collective:
+    def alike(cls, members: Ints, root: int, calls: int, size: int) -> RecordedCollective:
         """Return a collective that all members called equally often and gave as much to.
 
         The members' numbers are one in memory, however many they are.
@@ -75,7 +75,7 @@ class Collective:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Phase:
+class RecordedPhase:
     """What a program sent from the same places in its code.
 
     Attributes
@@ -91,7 +91,7 @@ class Phase:
     sent : Traffic
         By pair of ranks: all of a phase of messages; of a collective what
         differs from rank to rank (v- and w-forms, neighbours).
-    collectives : tuple of Collective
+    collectives : tuple of RecordedCollective
         One a communicator and root.
     """
 
@@ -100,7 +100,7 @@ class Phase:
     calls: int
     steps: int
     sent: Traffic
-    collectives: tuple[Collective, ...] = ()
+    collectives: tuple[RecordedCollective, ...] = ()
 
     @property
     def together(self) -> float:
@@ -142,7 +142,7 @@ class Recording:
     ranks : int
     seconds : float
         From MPI_Init to the end, of the rank that took longest.
-    phases : tuple of Phase
+    phases : tuple of RecordedPhase
         In the order in which the program came to them.
     program : str
         The command that was recorded.
@@ -154,7 +154,7 @@ class Recording:
 
     ranks: int
     seconds: float
-    phases: tuple[Phase, ...]
+    phases: tuple[RecordedPhase, ...]
     program: str = ""
     window: str = ""
     notes: tuple[str, ...] = ()

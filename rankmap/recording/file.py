@@ -19,7 +19,7 @@ from placement.commands.common import write_output
 from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
-from rankmap.recording import KINDS, Collective, Phase, Recording
+from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
 from rankmap.slots import MOST_SLOTS
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
@@ -167,13 +167,13 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
         own = np.flatnonzero(columns["called_phase"] == number).tolist()
         sent = Traffic(*(columns[name][mine] for name in _SENT[1:]))
         words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
-        phases.append(Phase(*words, sent, tuple(called[i] for i in own)))
+        phases.append(RecordedPhase(*words, sent, tuple(called[i] for i in own)))
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
     notes = tuple(str(note) for note in header["notes"])
     return Recording(ranks, float(seconds), tuple(phases), program, window, notes)
 
 
-def _collectives(columns: dict[str, Ints]) -> list[Collective]:
+def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
     """Return the collectives of all phases; those on one communicator share its list of ranks."""
     start, at, made = columns["called_start"], 0, []
     ranks = [columns["member_rank"][low:high] for low, high in itertools.pairwise(start)]
@@ -183,9 +183,9 @@ def _collectives(columns: dict[str, Ints]) -> list[Collective]:
             here = slice(at, at + len(members))
             at += len(members)
             each = (columns[name][here] for name in _MEMBERS)
-            made.append(Collective(members, root, *each))
+            made.append(RecordedCollective(members, root, *each))
         else:
-            made.append(Collective.alike(members, root, calls, size))
+            made.append(RecordedCollective.alike(members, root, calls, size))
     return made
 
 

@@ -25,7 +25,7 @@ from placement.errors import ParseError
 from placement.support.array_types import Ints
 from placement.support.arrays import sum_by_key
 from placement.traffic import Traffic, join_traffic
-from rankmap.recording import KINDS, Collective, Phase, Recording
+from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
 
 __all__ = ["Window", "read_raw"]
 
@@ -56,7 +56,7 @@ class Window:
         return range(int(max(first, 0)), int(min(max(last, first + 1), _BINS)))
 
 
-class _Header(NamedTuple):
+class _RecordHeader(NamedTuple):
     """What a rank's record begins with, and where in a file that is."""
 
     path: str
@@ -68,7 +68,7 @@ class _Header(NamedTuple):
     failed: bool
 
 
-class _Part(NamedTuple):
+class _RankPart(NamedTuple):
     """One rank's part of a phase, in one bin of time; `cells` are rows of to, bytes, times."""
 
     bin: int
@@ -99,7 +99,7 @@ class _Stream:
     def text(self) -> str:
         return self.take(self.numbers(1)[0]).decode("utf-8", "replace")
 
-    def headers(self) -> Iterator[_Header]:
+    def headers(self) -> Iterator[_RecordHeader]:
         """Yield the beginning of each rank's record; a last one that is cut short is none."""
         end = os.fstat(self.file.fileno()).st_size
         place = 0
@@ -109,12 +109,12 @@ class _Stream:
                 raise ParseError(self.source, 0, "no counts of an MPI program")
             length, rank, size, nanoseconds, bin_nanoseconds, failed = self.numbers(6)
             times = 1e-9 * nanoseconds, 1e-9 * bin_nanoseconds
-            header = _Header(self.source, place, rank, size, *times, bool(failed))
+            header = _RecordHeader(self.source, place, rank, size, *times, bool(failed))
             place += 12 + max(length, 40)
             if place <= end:
                 yield header
 
-    def record(self, place: int, comms: dict[int, Ints]) -> Iterator[_Part]:
+    def record(self, place: int, comms: dict[int, Ints]) -> Iterator[_RankPart]:
         """Yield the parts of the record that begins at `place`, and take up its communicators."""
         self.file.seek(place + 52)
         while (tag := self.take(4)) != b"END.":
@@ -127,11 +127,11 @@ class _Stream:
             else:
                 raise ParseError(self.source, 0, "no counts of an MPI program")
 
-    def _part(self) -> _Part:
+    def _part(self) -> _RankPart:
         place, kind, comm, first, calls, uneven, sites = self.numbers(7)
         names = tuple(self.text() for _ in range(sites))
         cells = np.frombuffer(self.take(24 * self.numbers(1)[0]), np.int64).reshape(-1, 3)
-        return _Part(place, KINDS[kind], comm, first, calls, uneven > 0, names, cells)
+        return _RankPart(place, KINDS[kind], comm, first, calls, uneven > 0, names, cells)
 
 
 def read_raw(paths: Sequence[str], program: str = "", window: Window | None = None) -> Recording:
@@ -151,7 +151,7 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     ParseError
         A missing file, or one that holds no counts or not all of them.
     """
-    phases: dict[tuple[str, tuple[str, ...]], _Phase] = {}
+    phases: dict[tuple[str, tuple[str, ...]], _PhaseCounts] = {}
     comms: dict[int, Ints] = {}
     headers = list(chain.from_iterable(map(_headers, paths)))
     if not headers:
@@ -166,13 +166,13 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
             for part in _Stream(file, header.path).record(header.place, comms):
                 if part.bin in bins:
                     key = part.kind, part.sites
-                    phases.setdefault(key, _Phase()).add(header.rank, part)
+                    phases.setdefault(key, _PhaseCounts()).add(header.rank, part)
     in_order = sorted(phases.items(), key=lambda item: item[1].first)
     made = tuple(phase.finished(*key, comms) for key, phase in in_order)
     return Recording(size, run, made, program, notes=_notes(ranks, size))
 
 
-def _headers(path: str) -> list[_Header]:
+def _headers(path: str) -> list[_RecordHeader]:
     try:
         with open(path, "rb") as file:
             return list(_Stream(file, path).headers())
@@ -180,14 +180,14 @@ def _headers(path: str) -> list[_Header]:
         raise ParseError(path, 0, error.strerror or str(error)) from None
 
 
-def _notes(ranks: list[_Header], size: int) -> tuple[str, ...]:
+def _notes(ranks: list[_RecordHeader], size: int) -> tuple[str, ...]:
     less = [f"{size - len(ranks)} of {size} ranks left no counts"] if len(ranks) < size else []
     failed = [header.rank for header in ranks if header.failed][:1]
     text = "rank {} ran out of memory for its counts: they are not complete"
     return (*less, *map(text.format, failed))
 
 
-class _Phase:
+class _PhaseCounts:
     """A phase while ranks are read: parts with the same kind and call sites.
 
     Attributes
@@ -207,7 +207,7 @@ class _Phase:
         self.sent: list[Traffic] = []
         self.called: dict[int, _Called] = {}
 
-    def add(self, rank: int, part: _Part) -> None:
+    def add(self, rank: int, part: _RankPart) -> None:
         """Take up a part of one rank; those of its bins follow each other."""
         self.first = min(self.first, part.first)
         self.calls[rank] = self.calls.get(rank, 0) + part.calls
@@ -216,9 +216,9 @@ class _Phase:
         elif part.kind != "barrier":
             self.called.setdefault(part.comm, _Called()).add(rank, part.cells)
 
-    def finished(self, kind: str, sites: tuple[str, ...], comms: dict[int, Ints]) -> Phase:
+    def finished(self, kind: str, sites: tuple[str, ...], comms: dict[int, Ints]) -> RecordedPhase:
         """Return what all ranks together have called."""
-        return Phase(
+        return RecordedPhase(
             kind,
             ", ".join(sites) or "many call sites",
             max(self.calls.values()),
@@ -275,7 +275,7 @@ class _Called:
         differ = _by_root(np.concatenate([none, differ]))
         self.other.append(np.insert(differ, 0, self.ranks[-1], axis=1))
 
-    def collectives(self, members: Ints | None) -> Iterator[Collective]:
+    def collectives(self, members: Ints | None) -> Iterator[RecordedCollective]:
         """Yield one collective a root; `members` are the communicator's, None where unknown."""
         self._close()
         members = np.sort(self.ranks) if members is None else members
@@ -289,11 +289,11 @@ class _Called:
             size, calls = alike.get(root, (0, 0))
             rows = np.flatnonzero(other[:, 1] == root)
             if seen.all() and not len(rows):
-                yield Collective.alike(members, root, calls, size)
+                yield RecordedCollective.alike(members, root, calls, size)
             else:
                 sums = np.where(seen, [[size], [calls]], 0)
                 sums[:, place[rows]] = other[rows, 2:].T
-                yield Collective(members, root, sums[1], sums[0])
+                yield RecordedCollective(members, root, sums[1], sums[0])
 
 
 def _by_root(cells: Ints) -> Ints:

@@ -18,10 +18,10 @@ import numpy as np
 
 from placement.support.array_types import Ints
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.recording import Collective, Phase, Recording
+from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 from rankmap.recording.words import NEARLY_EQUAL, stencil_in
 
-__all__ = ["MOST_STEPS", "Step", "steps_in"]
+__all__ = ["MOST_STEPS", "RecordedStep", "steps_in"]
 
 #: Steps at most: the largest, and all that is left in one more.
 MOST_STEPS = 16
@@ -30,7 +30,7 @@ MOST_STEPS = 16
 LEAST_SHARE = 0.01
 
 
-class Step(NamedTuple):
+class RecordedStep(NamedTuple):
     """What a program sends before it goes on.
 
     Attributes
@@ -50,12 +50,12 @@ class Step(NamedTuple):
     place: Ints | None = None
 
     @classmethod
-    def of(cls, sent: Traffic, place: Ints | None = None) -> Step:
+    def of(cls, sent: Traffic, place: Ints | None = None) -> RecordedStep:
         """Return a step of messages."""
         return cls(sent, int(sent.messages.max(initial=0)), place)
 
 
-def steps_in(recording: Recording) -> list[Step]:
+def steps_in(recording: Recording) -> list[RecordedStep]:
     """Return what a program sends, step by step; all in one where nothing tells steps apart.
 
     Parameters
@@ -64,7 +64,7 @@ def steps_in(recording: Recording) -> list[Step]:
 
     Returns
     -------
-    list of Step
+    list of RecordedStep
         In the order in which the program came to them, what is least last. Together all that
         was recorded.
 
@@ -76,10 +76,10 @@ def steps_in(recording: Recording) -> list[Step]:
     Examples
     --------
     >>> from placement.traffic import Traffic
-    >>> from rankmap.recording import Phase, Recording
+    >>> from rankmap.recording import RecordedPhase, Recording
     >>> pairs = np.array([0, 1, 1, 0]), np.array([1, 0, 2, 2])
     >>> sent = Traffic(*pairs, np.full(4, 100), np.full(4, 10))
-    >>> alone = Phase("point-to-point", "app+0x1f", 20, 40, sent)
+    >>> alone = RecordedPhase("point-to-point", "app+0x1f", 20, 40, sent)
     >>> [step.sent.target.tolist() for step in steps_in(Recording(3, 1.0, (alone,)))]
     [[1, 2], [2, 0]]
     """
@@ -87,7 +87,7 @@ def steps_in(recording: Recording) -> list[Step]:
     phases = [part for phase in recording.phases for part in _one_after_another(phase)]
     sent = [phase.messages().by_pair(ranks) for phase in phases]
     least = LEAST_SHARE * sum(int(one.bytes.sum()) for one in sent)
-    found: list[Step | _Together] = []
+    found: list[RecordedStep | _Together] = []
     rest: list[Traffic] = []
     for phase, one in zip(phases, sent, strict=True):
         partners = np.bincount(one.source, minlength=ranks)
@@ -95,13 +95,13 @@ def steps_in(recording: Recording) -> list[Step]:
         if one.bytes.sum() <= least:
             rest.append(one)
         elif phase.kind == "alltoall" and not len(phase.sent.source):
-            found.append(Step.of(one, _places(phase, ranks)))
+            found.append(RecordedStep.of(one, _places(phase, ranks)))
         elif phase.together <= 1 and not phase.collectives and partners.max() > 1:
-            found += map(Step.of, _one_by_one(one, ranks))
+            found += map(RecordedStep.of, _one_by_one(one, ranks))
         elif not any(other.joined_by(phase.calls, one) for other in groups):
             found.append(_Together(phase.calls, partners, [one]))
     steps = [
-        Step(join_traffic(one.parts).by_pair(ranks), one.calls)
+        RecordedStep(join_traffic(one.parts).by_pair(ranks), one.calls)
         if isinstance(one, _Together)
         else one
         for one in found
@@ -109,14 +109,14 @@ def steps_in(recording: Recording) -> list[Step]:
     size = [-int(one.sent.bytes.sum()) for one in steps]
     kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
     rest += [one.sent for k, one in enumerate(steps) if k not in kept]
-    last = Step.of(join_traffic(rest).by_pair(ranks))
+    last = RecordedStep.of(join_traffic(rest).by_pair(ranks))
     every = (*(one for k, one in enumerate(steps) if k in kept), last)
     return [one for one in every if one.sent.bytes.sum()]
 
 
-def _one_after_another(phase: Phase) -> Iterator[Phase]:
+def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:
     """Yield a phase, in parts where its collectives share ranks: those that do not go together."""
-    groups: list[tuple[set[int], list[Collective]]] = []
+    groups: list[tuple[set[int], list[RecordedCollective]]] = []
     for one in phase.collectives:
         members = set(one.members.tolist())
         group = next((group for group in groups if group[0].isdisjoint(members)), None)
@@ -136,7 +136,7 @@ def _one_after_another(phase: Phase) -> Iterator[Phase]:
         )
 
 
-def _places(phase: Phase, ranks: int) -> Ints:
+def _places(phase: RecordedPhase, ranks: int) -> Ints:
     """Return each rank's place in its communicator, -1 where it is in none."""
     place = np.full(ranks, -1)
     for one in phase.collectives:

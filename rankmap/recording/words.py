@@ -12,7 +12,7 @@ from placement.support.quantities import size_text
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.graph import from_edges, stencil_of
 from rankmap.pattern.structured import Stencil, points
-from rankmap.recording import Collective, Phase, Recording
+from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 
 __all__ = ["NEARLY_EQUAL", "describe", "document", "grid_lines", "named_pattern", "stencil_in"]
 
@@ -57,15 +57,15 @@ def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | 
     return found
 
 
-def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
+def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
     """Return which lines of a process grid the communicators of a phase are; '' for none.
 
     Examples
     --------
-    >>> from rankmap.recording import Collective
+    >>> from rankmap.recording import RecordedCollective
     >>> rows = [np.arange(4 * r, 4 * r + 4) for r in range(3)]
     >>> none = np.zeros(4, dtype=int)
-    >>> grid_lines([Collective(row, -1, none, none) for row in rows], 12)
+    >>> grid_lines([RecordedCollective(row, -1, none, none) for row in rows], 12)
     'the 3 rows of a 3x4 grid'
     """
     lines = {tuple(c.members.tolist()) for c in collectives}
@@ -91,9 +91,9 @@ def describe(recording: Recording) -> str:
     Examples
     --------
     >>> from placement.traffic import Traffic
-    >>> from rankmap.recording import Phase, Recording
+    >>> from rankmap.recording import RecordedPhase, Recording
     >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
-    >>> once = Phase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
+    >>> once = RecordedPhase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
     >>> print(describe(Recording(4, 1.5, (once,))))
     4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
        100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
@@ -132,7 +132,7 @@ def _bytes_to_themselves(recording: Recording) -> int:
     return sum(int(one.bytes[one.source == one.target].sum()) for one in sent)
 
 
-def phase_words(phase: Phase, ranks: int) -> str:
+def phase_words(phase: RecordedPhase, ranks: int) -> str:
     """Return what a phase is, in words."""
     if phase.collectives:
         return _collective_words(phase, ranks)
@@ -152,7 +152,7 @@ def phase_words(phase: Phase, ranks: int) -> str:
     return f"{what} to {to} a rank, {how}, {_steps(phase.calls)}"
 
 
-def _collective_words(phase: Phase, ranks: int) -> str:
+def _collective_words(phase: RecordedPhase, ranks: int) -> str:
     calls = max(int(c.calls.max()) for c in phase.collectives)
     given = max(int((c.bytes // np.maximum(c.calls, 1)).max()) for c in phase.collectives)
     sizes = sorted({len(c.members) for c in phase.collectives})
@@ -172,7 +172,7 @@ def _staged_stencils(recording: Recording) -> str:
     Their phases are single messages, as often each, and none alone is a stencil.
     """
     ranks = recording.ranks
-    single: dict[int, list[Phase]] = {}
+    single: dict[int, list[RecordedPhase]] = {}
     for phase in recording.phases:
         one_by_one = phase.kind == "point-to-point" and phase.together <= 1
         if one_by_one and not stencil_in(phase.sent, ranks):

@@ -16,7 +16,7 @@ from rankmap.refine.bisection import bisect_from_nothing, extremes, refine_again
 from rankmap.refine.halves import cost_of_halves
 from rankmap.refine.jit import Csr, Floats, Ints, Longs, Reals, State, draw, inlined, kernel, tick
 from rankmap.refine.subgraph import (
-    Placed,
+    PlacedRanks,
     add_pull,
     deal_halves,
     induced_graph,
@@ -42,7 +42,7 @@ def cost_of_nodes(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer:
 
 
 @inlined
-def exchange_pair(x: Placed, p: int, q: int, state: State) -> bool:
+def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
     """Divide the ranks of two nodes anew, beginning with what is; return whether J falls."""
     g, node, first, far, outer, member, local = x
     ptr, adj, w = g.ptr, g.adj, g.w
@@ -98,7 +98,7 @@ def costliest_pair(cost: Floats) -> tuple[int, int]:
 
 
 @kernel
-def exchange_pairs(x: Placed, rounds: int, state: State) -> None:
+def exchange_pairs(x: PlacedRanks, rounds: int, state: State) -> None:
     """Exchange ranks between all pairs of nodes that talk, those that talk most first."""
     nodes = len(x.far)
     x.member[:] = ranks_by_node(x.node, x.first)
@@ -156,7 +156,7 @@ def outermost_cut(some: Longs, priority: Longs, low: int, high: int) -> int:
 
 
 @inlined
-def place_from_nothing(x: Placed, some: Longs, priority: Longs, state: State) -> None:
+def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> None:
     """Place ranks on nodes from nothing: the nodes parted, the ranks halved, again and again."""
     first = x.first
     ranks = np.arange(len(x.node)).astype(np.int32)
@@ -185,7 +185,7 @@ def place_from_nothing(x: Placed, some: Longs, priority: Longs, state: State) ->
 
 
 @inlined
-def replace_on(x: Placed, some: Longs, priority: Longs, state: State) -> None:
+def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> None:
     """Place the ranks of some nodes anew, where J falls."""
     first, far, member = x.first, x.far, x.member
     k = len(some)
@@ -201,7 +201,7 @@ def replace_on(x: Placed, some: Longs, priority: Longs, state: State) -> None:
             near[i, j] = far[some[i], some[j]]
     sub, others = induced_graph(x.g, mine, x.local), outer_costs(x, mine, some)
     now, local = np.empty_like(was), np.full(len(was), -1, dtype=np.int32)
-    anew = Placed(sub, now, bounds, near, others, np.empty_like(was), local)
+    anew = PlacedRanks(sub, now, bounds, near, others, np.empty_like(was), local)
     place_from_nothing(anew, some, priority, state)
     exchange_pairs(anew, 2, state)
     tick(state, 4 * len(sub.adj) + 2 * len(mine) * k)
@@ -217,12 +217,14 @@ def replace_on(x: Placed, some: Longs, priority: Longs, state: State) -> None:
 
 
 @kernel
-def replace_ranks(x: Placed, priority: Longs, most: float, allowed: float, state: State) -> None:
+def replace_ranks(
+    x: PlacedRanks, priority: Longs, most: float, allowed: float, state: State
+) -> None:
     """Place the ranks of a few nodes anew, again and again, wherever ranks talk across nodes.
 
     Parameters
     ----------
-    x : Placed
+    x : PlacedRanks
         Changed in place where J falls; as many ranks on each node before and after.
     priority : int64 (nodes,)
         Which of the machine's cuts parts a node from the one before, outer ones first.

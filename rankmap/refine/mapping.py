@@ -26,8 +26,8 @@ from rankmap.refine.cache import numba_installed
 from rankmap.refine.cuts import Cuts, cut_nodes
 from rankmap.refine.exchanges import replace_ranks
 from rankmap.refine.jit import Csr, Floats, Ints, Longs, State
-from rankmap.refine.multisection import Plan, multisect
-from rankmap.refine.subgraph import Placed
+from rankmap.refine.multisection import CutPlan, multisect
+from rankmap.refine.subgraph import PlacedRanks
 from rankmap.score.distance import Distance
 
 __all__ = ["map_ranks", "polish"]
@@ -127,7 +127,7 @@ def _bisect(
     return ranks.astype(np.int64)
 
 
-def _stops(plan: Plan, several: bool) -> list[int]:
+def _stops(plan: CutPlan, several: bool) -> list[int]:
     """Return after which cuts the time may be looked at: some of half of all slots."""
     cuts = len(plan.cuts)
     if not several or not cuts:
@@ -166,7 +166,7 @@ def _improve(
     return node
 
 
-def _plan(distance: Distance, known: Cuts, held: Longs) -> Plan:
+def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     """Return what is done at each cut.
 
     Most is done where most of J is to be won: J that edges between blocks
@@ -179,7 +179,7 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> Plan:
     slots = (held[cuts[:, 2]] - held[cuts[:, 0]]).astype(np.float64)
     if distance.coords is not None or not len(cuts):
         few, every = np.full(len(cuts), 16), np.arange(len(cuts))
-        return Plan(held, far, cuts.copy(), every, few, np.ones_like(few), slots, 0 * slots)
+        return CutPlan(held, far, cuts.copy(), every, few, np.ones_like(few), slots, 0 * slots)
     ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
     level = distance.level(*ends)
     block = distance.blocks[ends[0], level - 1]
@@ -197,7 +197,7 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> Plan:
     np.maximum.at(whole, begin[which], slots)
     often = starts[level], repeats[level]
     cuts = np.ascontiguousarray(cuts[grouped])
-    return Plan(held, far, cuts, family, *often, some[level] * slots, again[level] * whole)
+    return CutPlan(held, far, cuts, family, *often, some[level] * slots, again[level] * whole)
 
 
 def _shares(distance: Distance) -> Floats:
@@ -286,7 +286,7 @@ class Piece:
             n = len(mine)
             g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(mine))
             first, none = np.append(0, np.cumsum(slots)), np.full(n, -1, dtype=np.int32)
-            x = Placed(g, mine, first, self.far, self.outer, np.empty_like(mine), none)
+            x = PlacedRanks(g, mine, first, self.far, self.outer, np.empty_like(mine), none)
             replace_ranks(x, priority, budget.MOST_ANEW, budget.ANEW * shared * allowed, state)
         progress.step()
         left = max(0.2 * allowed, end - float(state[1]))

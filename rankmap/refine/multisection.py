@@ -15,7 +15,7 @@ from rankmap.refine.budget import MOST_ANEW
 from rankmap.refine.exchanges import exchange_pairs, replace_ranks
 from rankmap.refine.jit import Csr, Floats, Ints, Longs, State, inlined, kernel, tick
 from rankmap.refine.subgraph import (
-    Placed,
+    PlacedRanks,
     add_pull,
     deal_halves,
     induced_graph,
@@ -24,7 +24,7 @@ from rankmap.refine.subgraph import (
     talkers_first,
 )  # fmt: skip
 
-__all__ = ["Plan", "multisect"]
+__all__ = ["CutPlan", "multisect"]
 
 #: Idle ranks are no vertices where more than one of so many ranks is idle.
 MOST_BUSY = 32
@@ -33,7 +33,7 @@ MOST_BUSY = 32
 MOST_SIBLINGS = 32
 
 
-class Plan(NamedTuple):
+class CutPlan(NamedTuple):
     """How the nodes are taken apart, and how much is done at each cut.
 
     Attributes
@@ -70,7 +70,7 @@ class Plan(NamedTuple):
 
 @kernel
 def multisect(
-    g: Csr, plan: Plan, begin: int, stop: int, allowed: float, state: State, ranks: Ints,
+    g: Csr, plan: CutPlan, begin: int, stop: int, allowed: float, state: State, ranks: Ints,
     where: Ints,
 ) -> None:  # fmt: skip
     """Bring the ranks into slot order, each cut of the nodes being a halving of their ranks.
@@ -79,7 +79,7 @@ def multisect(
     ----------
     g : Csr
         As many vertices as slots.
-    plan : Plan
+    plan : CutPlan
     begin, stop : int
         The cuts that are made now, whole families; those before have been.
     allowed : float
@@ -150,7 +150,7 @@ def weight_between(g: Csr, ranks: Ints, local: Ints, first: Longs, cuts: Longs) 
 
 @inlined
 def bisect_at_cut(
-    g: Csr, plan: Plan, c: int, ranks: Ints, local: Ints, where: Ints,
+    g: Csr, plan: CutPlan, c: int, ranks: Ints, local: Ints, where: Ints,
     sparse: bool, packed: bool, allowed: float, state: State,
 ) -> None:  # fmt: skip
     """Bisect the ranks of the nodes on both sides of a cut.
@@ -214,7 +214,7 @@ def exchange_siblings(
         far[i, i] = 0.0
         where[bounds[i] : bounds[i + 1]] = i
     member, none = np.empty_like(where), np.full(len(where), -1, dtype=np.int32)
-    blocks = Placed(
+    blocks = PlacedRanks(
         induced_graph(g, mine, local), where, bounds, far, np.empty((0, 0)), member, none
     )
     exchange_pairs(blocks, 2, state)

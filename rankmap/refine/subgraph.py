@@ -13,12 +13,12 @@ import numpy as np
 from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, kernel
 
 __all__ = [
-    "Placed", "add_pull", "deal_halves", "induced_graph", "lean_at_cut", "note_side",
+    "PlacedRanks", "add_pull", "deal_halves", "induced_graph", "lean_at_cut", "note_side",
     "outer_costs", "ranks_by_node", "talkers_first",
 ]  # fmt: skip
 
 
-class Placed(NamedTuple):
+class PlacedRanks(NamedTuple):
     """Ranks on nodes.
 
     Attributes
@@ -150,7 +150,7 @@ def add_pull(g: Csr, mine: Ints, where: Ints, cut: Longs, far: Floats, sub: Csr)
 
 
 @kernel
-def outer_costs(x: Placed, mine: Ints, some: Longs) -> Floats:
+def outer_costs(x: PlacedRanks, mine: Ints, some: Longs) -> Floats:
     """Return what edges to ranks on other nodes cost with each rank on each of some nodes."""
     ptr, adj, w = x.g.ptr, x.g.adj, x.g.w
     node, far, outer = x.node, x.far, x.outer

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
     #: What each rank brings: its processor, Slurm's name for it, what it asks for.
-    Offer = tuple[str, str, "_Request"]
+    Offer = tuple[str, str, "_RankRequest"]
     #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
     Refusal = tuple[bool, str]
 
@@ -42,7 +42,7 @@ NAMES = "NIDMAP_PROCESSOR_NAMES"
 _SECONDS = 1.5
 
 
-class _Request(NamedTuple):
+class _RankRequest(NamedTuple):
     """What a rank asks for; all ranks must ask for the same."""
 
     pattern: str
@@ -98,11 +98,11 @@ def reorder(
     >>> comm = reorder(MPI.COMM_WORLD, dims=(24, 24, 16))  # doctest: +SKIP
     """
 
-    def request() -> _Request:
+    def request() -> _RankRequest:
         if (dims is None) == (pattern is None):
             raise UsageError("reorder needs either dims or a pattern")
         spec = _stencil(dims, periodic) if dims is not None else str(pattern)
-        return _Request(spec, comm.Get_size(), strategy or "")
+        return _RankRequest(spec, comm.Get_size(), strategy or "")
 
     return _reorder(comm, request, machine)
 
@@ -148,13 +148,13 @@ def cart_create(
 
     wraps: list[bool] = []
 
-    def request() -> _Request:
+    def request() -> _RankRequest:
         each = [periods] * len(dims) if isinstance(periods, bool | int) else periods
         if len(each) != len(dims):
             raise UsageError(f"{len(each)} periods for {len(dims)} dimensions")
         wraps[:] = map(bool, each)
         spec = _stencil(dims, all(wraps))
-        return _Request(spec, math.prod(map(int, dims)), strategy or "")
+        return _RankRequest(spec, math.prod(map(int, dims)), strategy or "")
 
     part = _reorder(comm, request, machine)
     if part == MPI.COMM_NULL:
@@ -174,7 +174,7 @@ def _stencil(dims: Sequence[int], periodic: bool) -> str:
 
 
 def _reorder(
-    comm: MPI.Intracomm, request: Callable[[], _Request], machine: str | Machine | None
+    comm: MPI.Intracomm, request: Callable[[], _RankRequest], machine: str | Machine | None
 ) -> MPI.Intracomm:
     """Return the communicator whose order rank 0 computes, the same everywhere.
 
@@ -207,7 +207,7 @@ def _reorder(
         group.Free()
 
 
-def _offer(comm: MPI.Intracomm, request: Callable[[], _Request]) -> Offer | Refusal:
+def _offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
     """Return what this rank brings, or what keeps it from taking part."""
     try:
         from mpi4py import MPI

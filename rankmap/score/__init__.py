@@ -12,12 +12,12 @@ from typing import Any
 
 from rankmap.order import Order
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.score.bounds import Bound, counting_bound
+from rankmap.score.bounds import CostBound, counting_bound
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of, traffic
 from rankmap.slots import Slots
 
-__all__ = ["Bound", "Score", "cost", "lower_bound", "meets", "score"]
+__all__ = ["CostBound", "Score", "cost", "lower_bound", "meets", "score"]
 
 #: Rounding that sums of many weights may have, as a share of the sum.
 ROUNDING = 1e-9
@@ -45,7 +45,7 @@ class Score:
     max_node_traffic : float
         Largest weight of the edges that leave one node.
     max_ranks_a_node, min_ranks_a_node : int
-    bound : Bound
+    bound : CostBound
         The best that is known; 0 where nothing better is.
     """
 
@@ -58,7 +58,7 @@ class Score:
     max_node_traffic: float
     max_ranks_a_node: int
     min_ranks_a_node: int
-    bound: Bound
+    bound: CostBound
 
     @property
     def lower_bound(self) -> float:
@@ -142,7 +142,7 @@ def cost(order: Order, pattern: Pattern | str | None = None) -> float:
     return cost_of(_fit_pattern(order, pattern), order.node, job_distance(order.on))
 
 
-def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None) -> Bound:
+def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None) -> CostBound:
     """Return the best bound that is known for a pattern on slots.
 
     Parameters
@@ -155,19 +155,19 @@ def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None
 
     Returns
     -------
-    Bound
+    CostBound
         0 where nothing better is known.
     """
     far = job_distance(slots) if distance is None else distance
-    return counting_bound(pattern, slots, far) or Bound(0.0, "none known")
+    return counting_bound(pattern, slots, far) or CostBound(0.0, "none known")
 
 
-def meets(value: float, bound: Bound) -> bool:
+def meets(value: float, bound: CostBound) -> bool:
     """Return True where a cost is no more than a bound, but for rounding.
 
     Examples
     --------
-    >>> meets(0.1 + 0.2, Bound(0.3, "counting")), meets(14592.0, Bound(14520.0, "counting"))
+    >>> meets(0.1 + 0.2, CostBound(0.3, "counting")), meets(14592.0, CostBound(14520.0, "counting"))
     (True, False)
     """
     return value <= bound.value + ROUNDING * abs(bound.value)

@@ -27,7 +27,7 @@ from rankmap.permutation import inverse
 from rankmap.score.distance import Distance
 from rankmap.slots import Slots
 
-__all__ = ["Bound", "by_level_bound", "capacities", "counting_bound", "cuts"]
+__all__ = ["CostBound", "by_level_bound", "capacities", "counting_bound", "cuts"]
 
 #: Structured patterns of more ranks are not expanded.
 MOST_EXPANDED = 1 << 16
@@ -36,7 +36,7 @@ MOST_EXPANDED = 1 << 16
 MOST_NODES = 1024
 
 
-class Bound(NamedTuple):
+class CostBound(NamedTuple):
     """A number that no order's J is below.
 
     Attributes
@@ -80,7 +80,7 @@ def capacities(slots: Slots, distance: Distance) -> list[Ints]:
     return sizes
 
 
-def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
+def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> CostBound | None:
     """Return the counting bound; None for patterns too large.
 
     Examples
@@ -91,16 +91,18 @@ def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound 
     >>> from rankmap.pattern.structured import Ring
     >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
     >>> counting_bound(Ring((8,)), on, job_distance(on))
-    Bound(value=6.0, why='counting')
+    CostBound(value=6.0, why='counting')
     """
     if isinstance(pattern, Lines):
         few = len(slots.counts) <= MOST_NODES
-        return Bound(_nearest(pattern, slots, distance), "counting") if few else None
+        return CostBound(_nearest(pattern, slots, distance), "counting") if few else None
     if not isinstance(pattern, Graph):
         if (pattern.ranks or 0) > MOST_EXPANDED:
             return None
         pattern = expand_pattern(pattern)
-    return Bound(by_level_bound(cuts(pattern, capacities(slots, distance)), distance), "counting")
+    return CostBound(
+        by_level_bound(cuts(pattern, capacities(slots, distance)), distance), "counting"
+    )
 
 
 def _nearest(pattern: Lines, slots: Slots, distance: Distance) -> float:
@@ -129,11 +131,11 @@ def cuts(graph: Graph, capacity: list[Ints]) -> Floats:
     weight = graph.weights[np.lexsort((-graph.weights, row))]  # heaviest first in each rank's row
     place = np.arange(len(row)) - graph.indptr[row]
     degrees = [weight[place >= int(c.max()) - 1].sum() / 2 for c in capacity]
-    forest = _Forest(graph)
+    forest = _SpanningForest(graph)
     return np.array([max(d, forest.least(c)) for d, c in zip(degrees, capacity, strict=True)])
 
 
-class _Forest:
+class _SpanningForest:
     """The lightest forest of a graph: Boruvka's rounds, all parts at once."""
 
     def __init__(self, graph: Graph) -> None:

@@ -41,7 +41,15 @@ if TYPE_CHECKING:
 Lengths = NDArray[np.uint8]
 Sums = NDArray[np.uint16]
 
-__all__ = ["Distance", "Levels", "Paths", "Routers", "Torus", "job_distance", "machine_distance"]
+__all__ = [
+    "Distance",
+    "Levels",
+    "Paths",
+    "Routers",
+    "TorusDistance",
+    "job_distance",
+    "machine_distance",
+]
 
 #: Distance of two nodes on one torus router.
 ONE_ROUTER = 0.5
@@ -170,7 +178,7 @@ class Levels(Distance):
         return Levels(self.blocks[nodes], self.names, self.level_distance)
 
 
-class Torus(Distance):
+class TorusDistance(Distance):
     """Hops on a torus, the shorter way round each axis.
 
     Parameters
@@ -211,9 +219,9 @@ class Torus(Distance):
         hops = (np.minimum(x, e - x) for x, e in zip(apart, self.extents, strict=True))
         return np.asarray(sum(hops), dtype=np.int64)
 
-    def take(self, nodes: Ints) -> Torus:
+    def take(self, nodes: Ints) -> TorusDistance:
         """Return the distances between these nodes only."""
-        return Torus(self.coords[nodes], self.extents, self.blocks[nodes, 0])
+        return TorusDistance(self.coords[nodes], self.extents, self.blocks[nodes, 0])
 
 
 class Routers(Distance):
@@ -476,7 +484,7 @@ def _by_coords(machine: Machine) -> Distance:
     coords = machine.coords[:, :depth].astype(np.int64)
     nested = _nested_prefixes(coords)
     if machine.topology.kind == "torus":
-        return Torus(coords, machine.topology.extents[:depth], nested[:, 0])
+        return TorusDistance(coords, machine.topology.extents[:depth], nested[:, 0])
     blocks = np.concatenate([nested, np.zeros((len(machine), 1), dtype=np.int64)], axis=1)
     names = (*reversed(machine.topology.levels[:depth]), "system")
     far = np.arange(len(names) + 1, dtype=np.float64)

@@ -18,13 +18,13 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.score.distance import Distance
 
-__all__ = ["Traffic", "cost_of", "pairs_of_nodes", "traffic"]
+__all__ = ["OrderWeights", "cost_of", "pairs_of_nodes", "traffic"]
 
 #: Pairs of nodes that are looked at in one go.
 _BLOCK = 1 << 20
 
 
-class Traffic(NamedTuple):
+class OrderWeights(NamedTuple):
     """Weight of a pattern's edges under an order.
 
     Attributes
@@ -46,7 +46,7 @@ class Traffic(NamedTuple):
     hops: float
 
 
-def traffic(pattern: Pattern, node: Ints, distance: Distance) -> Traffic:
+def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
     """Return what the pattern's edges come to.
 
     Parameters
@@ -67,7 +67,7 @@ def traffic(pattern: Pattern, node: Ints, distance: Distance) -> Traffic:
     >>> t.by_level.tolist(), t.by_node.tolist(), t.cost, t.hops
     ([4.0, 2.0, 1.0], [1.0, 2.0, 2.0, 1.0], 5.0, 2.0)
     """
-    sums = _Sums(distance)
+    sums = _LevelSums(distance)
     node = np.asarray(node, dtype=np.int64)
     if not isinstance(pattern, Lines):
         for a, b, weight in pairs_of_nodes(pattern, node):
@@ -102,7 +102,7 @@ def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
     return total
 
 
-class _Sums:
+class _LevelSums:
     """Adds up pairs of nodes."""
 
     def __init__(self, distance: Distance) -> None:
@@ -144,12 +144,12 @@ class _Sums:
         if not self.distance.exact:
             self.hops += weight * _hops_within(line, node, ranks, self.distance)
 
-    def total(self) -> Traffic:
+    def total(self) -> OrderWeights:
         """Return the sums; where levels decide distances, they decide the sums."""
         cost = self.distance.from_hops(self.hops, self.by_level)
         if self.distance.exact:
             self.hops = float(self.by_level @ np.maximum(2 * np.arange(len(self.by_level)) - 2, 0))
-        return Traffic(self.by_level, self.by_node, cost, self.hops)
+        return OrderWeights(self.by_level, self.by_node, cost, self.hops)
 
 
 def pairs_of_nodes(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, Any]]:

@@ -103,11 +103,11 @@ def auto(machine: Machine, request: Request) -> Choice:
     choices = node_choices(machine, request) if segments is None else segments.choices
     space = Space(request, choices, default(machine, request), segments)
     ranking = search(cost, space, budget)
-    return _Answer(cost, space, ranking, budget, assumed, model, timeless).choice()
+    return _SearchAnswer(cost, space, ranking, budget, assumed, model, timeless).choice()
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _SearchAnswer:
     """From what was judged to what is said of the best.
 
     Attributes

@@ -9,7 +9,7 @@ import nidmap
 from placement.errors import ParseError
 from placement.lookup import nodes_of, rows_of
 from placement.names.columns import format_cnames
-from placement.names.gemini import Gemini
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.nodelist import NodeList
 
@@ -41,7 +41,7 @@ def daint(tmp_path_factory):
 @pytest.fixture(scope="module")
 def titan(tmp_path_factory):
     """A torus by coordinate file: 4 x 3 cabinets of an XK."""
-    rule = Gemini(4, 3)
+    rule = GeminiNumbering(4, 3)
     nids = np.arange(96 * 12)
     places = rule.coords(rule.parts(nids))
     lines = [
@@ -127,7 +127,7 @@ def test_a_gemini_is_two_nodes(titan):
     first, second = nids(titan, "c1-2c0s3g0"), nids(titan, "c1-2c0s3g1")
     assert len(first) == len(second) == 2
     assert sorted(first + second) == sorted(blade)
-    rule = Gemini(4, 3)
+    rule = GeminiNumbering(4, 3)
     assert {cname(rule, nid) for nid in first} == {"c1-2c0s3n0", "c1-2c0s3n1"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.errors import ParseError
 from placement.names.cname import BadNameError, Cname, Xname
 from placement.names.columns import format_cnames, name_numbers, nid_names, parse_cnames
-from placement.names.gemini import Gemini
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 
 xc_parts = st.tuples(
@@ -62,7 +62,7 @@ def test_xc_is_the_rule(positions):
 )
 def test_gemini_is_the_rule(columns, rows):
     parts = every_place(columns, rows, 8)
-    gemini = Gemini(columns, rows)
+    gemini = GeminiNumbering(columns, rows)
     hand = [gemini_by_hand(columns, rows, *place) for place in parts.tolist()]
     assert gemini.nid(parts).tolist() == [nid for nid, _ in hand]
     assert gemini.coords(parts).tolist() == [list(place) for _, place in hand]
@@ -73,7 +73,7 @@ def test_gemini_is_the_rule(columns, rows):
 
 def test_gemini_neighbours_hang_together():
     """On a torus each Gemini's coordinates are its own, and every coordinate has one."""
-    coords = Gemini(25, 8).coords(every_place(25, 8, 8))
+    coords = GeminiNumbering(25, 8).coords(every_place(25, 8, 8))
     routers, nodes = np.unique(coords[:, :3], axis=0, return_counts=True)
     assert len(routers) == 25 * 16 * 24
     assert set(nodes) == {2}
@@ -91,7 +91,7 @@ def test_gemini_neighbours_hang_together():
 )
 def test_titan_as_it_was(nid, cname, coords):
     """Nodes of Titan as its own map had them."""
-    titan = Gemini(25, 8)
+    titan = GeminiNumbering(25, 8)
     assert titan.nid([Cname.parse(cname).parts]).tolist() == [nid]
     assert format_cnames(titan.parts([nid])).tolist() == [cname]
     assert tuple(titan.coords([Cname.parse(cname).parts])[0]) == coords
@@ -132,8 +132,8 @@ def test_xc_vote_names_the_odd_one_out(places, off, data):
 @given(st.integers(1, 30), st.integers(1, 14), st.data())
 def test_gemini_fit_agrees_with_every_node(columns, rows, data):
     some = data.draw(st.lists(st.integers(0, 96 * columns * rows - 1), min_size=1, max_size=40))
-    parts = Gemini(columns, rows).parts(some)
-    fitted = Gemini.fit(parts, some)
+    parts = GeminiNumbering(columns, rows).parts(some)
+    fitted = GeminiNumbering.fit(parts, some)
     assert fitted is not None
     assert fitted.nid(parts).tolist() == some
     assert fitted.rows <= rows
@@ -142,25 +142,25 @@ def test_gemini_fit_agrees_with_every_node(columns, rows, data):
 @pytest.mark.parametrize(("columns", "rows"), [(25, 8), (24, 12), (7, 3)])
 def test_gemini_fit_with_holes(columns, rows):
     """Two cabinets absent, a blade gone, service nodes left out: the shape is still found."""
-    whole = Gemini(columns, rows)
+    whole = GeminiNumbering(columns, rows)
     parts = whole.parts(np.arange(96 * columns * rows))
     there = ~((parts[:, 0] == 1) & (parts[:, 1] < 2)) & (parts[:, 3] != 5)
     parts = parts[there]
-    assert Gemini.fit(parts, whole.nid(parts)) == whole
+    assert GeminiNumbering.fit(parts, whole.nid(parts)) == whole
 
 
 def test_gemini_vote_names_the_odd_ones_out():
-    titan = Gemini(25, 8)
+    titan = GeminiNumbering(25, 8)
     nids = np.arange(0, 19200, 7)
     parts = titan.parts(nids)
     nids[[5, 700]] += 1
-    found, agrees = Gemini.vote(parts, nids)
+    found, agrees = GeminiNumbering.vote(parts, nids)
     assert found == titan
     assert np.flatnonzero(~agrees).tolist() == [5, 700]
-    assert Gemini.fit(parts, nids) is None
+    assert GeminiNumbering.fit(parts, nids) is None
 
 
-@pytest.mark.parametrize("rule", [Xc, Gemini])
+@pytest.mark.parametrize("rule", [Xc, GeminiNumbering])
 def test_fit_finds_nothing_in_nothing(rule):
     assert rule.fit(np.zeros((0, 5), dtype=int), []) is None
     assert rule.fit([[-1] * 5], [7]) is None
@@ -169,10 +169,10 @@ def test_fit_finds_nothing_in_nothing(rule):
 
 
 def test_each_rule_refuses_the_others_dump():
-    titan, daint = Gemini(25, 8), Xc(10)
+    titan, daint = GeminiNumbering(25, 8), Xc(10)
     nids = np.arange(2000)
     assert Xc.fit(titan.parts(nids), nids) is None
-    assert Gemini.fit(daint.parts(nids), nids) is None
+    assert GeminiNumbering.fit(daint.parts(nids), nids) is None
 
 
 def test_rows_that_say_nothing_do_not_disturb_a_fit():
@@ -197,9 +197,9 @@ def test_an_impossible_name_is_refused(name):
     ("rule", "part"),
     [
         (Xc(12), [12, 0, 0, 0, 0]),
-        (Gemini(25, 8), [0, 8, 0, 0, 0]),
-        (Gemini(25, 8), [0, 0, 0, 8, 0]),
-        (Gemini(25, 8), [25, 0, 0, 0, 0]),
+        (GeminiNumbering(25, 8), [0, 8, 0, 0, 0]),
+        (GeminiNumbering(25, 8), [0, 0, 0, 8, 0]),
+        (GeminiNumbering(25, 8), [25, 0, 0, 0, 0]),
     ],
 )
 def test_a_place_outside_the_machine_has_no_nid(rule, part):
@@ -208,11 +208,11 @@ def test_a_place_outside_the_machine_has_no_nid(rule, part):
 
 @pytest.mark.parametrize("nid", [-1, 19200])
 def test_a_nid_out_of_range_has_no_place(nid):
-    assert Gemini(25, 8).parts([nid]).tolist() == [[-1] * 5]
+    assert GeminiNumbering(25, 8).parts([nid]).tolist() == [[-1] * 5]
 
 
 def test_what_is_impossible_is_marked_in_arrays():
-    titan, xc = Gemini(25, 8), Xc(12)
+    titan, xc = GeminiNumbering(25, 8), Xc(12)
     assert titan.parts([-1, 19200, 2**62]).max() == -1
     assert xc.parts([-1, -(2**60)]).max() == -1
     outside = [[25, 0, 0, 0, 0], [0, 8, 0, 0, 0], [0, 0, 3, 0, 0], [0, 0, 0, 8, 0], [0, 0, 0, 0, 4]]
@@ -234,7 +234,9 @@ def test_what_is_impossible_is_marked_in_arrays():
     )
 
 
-@pytest.mark.parametrize("make", [lambda: Xc(0), lambda: Gemini(0, 3), lambda: Gemini(3, -1)])
+@pytest.mark.parametrize(
+    "make", [lambda: Xc(0), lambda: GeminiNumbering(0, 3), lambda: GeminiNumbering(3, -1)]
+)
 def test_a_machine_room_without_cabinets_is_refused(make):
     with pytest.raises(ValueError, match="at least 1"):
         make()

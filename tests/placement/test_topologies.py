@@ -22,7 +22,7 @@ from placement.topologies import (
     wiring_text,
 )
 from placement.topologies.dragonfly import attachments
-from placement.topologies.fattree import Shape
+from placement.topologies.fattree import TreeShape
 from tests.placement.machine_shapes import aries_links, torus_links, xc_cells, xtprocadmin
 
 
@@ -184,7 +184,7 @@ few = st.integers(1, 3)
 def test_fat_tree(levels):
     down, up = zip(*levels, strict=True)
     machine = parse_spec(f"fattree:down={'x'.join(map(str, down))},up={'x'.join(map(str, up))}")
-    shape = Shape(down, up, (1,) * len(down))
+    shape = TreeShape(down, up, (1,) * len(down))
 
     def index(switch):
         level, t, s = switch
@@ -318,7 +318,9 @@ def test_the_answer_is_remembered():
 
 def test_same_chassis_deals_what_is_no_multiple_of_the_chassis():
     """32 links over 6 chassis: 16 pairs of links, three blades in four chassis, two in two."""
-    found = wiring.cables("same-chassis", wiring.Shape(groups=18, chassis=6, blades=16, links=32))
+    found = wiring.cables(
+        "same-chassis", wiring.DragonflyShape(groups=18, chassis=6, blades=16, links=32)
+    )
     assert found.count == 2
     expected = [
         (g, h, c * 16 + (2 * (h - 1) + j) % 16, c * 16 + (2 * g + j) % 16)

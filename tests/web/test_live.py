@@ -11,7 +11,7 @@ from placement.specs import parse_spec
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.web.machines import in_states
 from tests.web.serving import HOSTILE, run_async, running, squeue, until
-from web.service import Live
+from web.service import LiveSnapshot
 from web.snapshot import ask, of_dump
 
 MACHINE = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")
@@ -34,7 +34,7 @@ class Source:
 
 def test_a_source_that_fails_leaves_the_last_answer():
     source = Source()
-    live = Live(MACHINE, ("slurm",), source)
+    live = LiveSnapshot(MACHINE, ("slurm",), source)
     first, news = live.snapshot, live.news
     run_async(live.renew())
     good = live.snapshot
@@ -57,7 +57,7 @@ def test_a_source_that_fails_leaves_the_last_answer():
 
 def test_an_unforeseen_error_is_survived_too():
     source = Source()
-    live = Live(MACHINE, ("slurm",), source)
+    live = LiveSnapshot(MACHINE, ("slurm",), source)
     source.error = ZeroDivisionError("x\x1b[0m")
     run_async(live.renew())
     assert live.snapshot.error == "ZeroDivisionError: x\\x1b[0m"
@@ -67,7 +67,7 @@ def test_the_version_stays_where_nothing_changes():
     from dataclasses import replace
 
     source = Source()
-    live = Live(MACHINE, ("slurm",), source)
+    live = LiveSnapshot(MACHINE, ("slurm",), source)
     run_async(live.renew())
     version, tag = live.snapshot.version, live.state.tag
     source.found = replace(source.found, taken=123.0)
@@ -102,7 +102,7 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
     async def read():
         return ask(MACHINE, (str(path),))
 
-    live = Live(MACHINE, (str(path),), read)
+    live = LiveSnapshot(MACHINE, (str(path),), read)
     run_async(live.renew())
     assert live.snapshot.document(MACHINE)["free"] == 2
     first = live.snapshot

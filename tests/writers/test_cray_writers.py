@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.dumps.assemble import assemble
 from placement.names.columns import format_cnames
-from placement.names.gemini import Gemini
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.readers import read_text
 from tests.writers import write
@@ -74,7 +74,7 @@ def first_nids(cabinets):
 
 def gemini_links(columns, rows, per, seed=None):
     """Return the list of a whole XE with so many tiles along x, y and z."""
-    rule = Gemini(columns, rows)
+    rule = GeminiNumbering(columns, rows)
     extents = (columns, 2 * rows, 24)
     box = np.stack(np.meshgrid(*map(np.arange, extents), indexing="ij"), -1).reshape(-1, 3)
     parts = rule.parts_of_coords(np.column_stack([box, np.zeros(len(box), dtype=int)]))
@@ -127,7 +127,7 @@ def test_an_xc_reads_back_from_its_node_lists(positions, rows, share, seed):
 
 @given(columns=st.integers(2, 4), rows=st.integers(1, 2), seed=st.integers(0, 999))
 def test_an_xe_reads_back_from_its_node_lists(columns, rows, seed):
-    rule = Gemini(columns, rows)
+    rule = GeminiNumbering(columns, rows)
     nids = some(rule, columns * rows * 96, seed, 0.3)
     machine = assemble([read_text(xtprocadmin(rule, nids, seed), "d")])
     assert machine.topology.fabric == "gemini"
@@ -200,7 +200,7 @@ def test_aries_links_read_back_alone_and_with_the_nodes(seed, positions):
 def test_gemini_links_read_back_alone_and_with_the_nodes(columns, rows, per):
     listed = read_text(gemini_links(columns, rows, per), "links")
     assert listed.faults == ()
-    rule = Gemini(columns, rows)
+    rule = GeminiNumbering(columns, rows)
     nids = np.arange(columns * rows * 96)
     machine = assemble([read_text(xtprocadmin(rule, nids, 1), "d"), listed])
     again = read_text(write(machine, "rtr-gemini"), "again")
@@ -211,7 +211,9 @@ def test_gemini_links_read_back_alone_and_with_the_nodes(columns, rows, per):
 
 def test_gemini_link_types_are_those_of_the_hardware():
     listed = read_text(gemini_links(3, 2, (8, 4, 8)), "links")
-    machine = assemble([read_text(xtprocadmin(Gemini(3, 2), np.arange(576), 1), "d"), listed])
+    machine = assemble(
+        [read_text(xtprocadmin(GeminiNumbering(3, 2), np.arange(576), 1), "d"), listed]
+    )
     links = read_text(write(machine, "rtr-gemini"), "again").links
     axis, medium = np.char.strip(links.kind, "+-"), links.medium
     assert set(medium[axis == "x"]) == {"cable"}
@@ -227,5 +229,7 @@ def test_one_way_round_an_axis_of_two_stays_one_way():
     kept = [x for x in lines if " Y" not in x or (",0," in x.split()[0]) == (" Y+ " in x)]
     listed = read_text("".join(kept), "links")
     assert listed.faults == ()
-    machine = assemble([read_text(xtprocadmin(Gemini(2, 1), np.arange(192), 1), "d"), listed])
+    machine = assemble(
+        [read_text(xtprocadmin(GeminiNumbering(2, 1), np.arange(192), 1), "d"), listed]
+    )
     assert read_back(machine, "xtprocadmin", "rtr-gemini") == machine

@@ -11,14 +11,24 @@ from __future__ import annotations
 from typing import Any
 
 from placement.machine import Machine
-from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View
+from web.layout.boxes import CELL, PITCH, AxisText, Boxes, MachineView, Pad
 
-__all__ = ["CELL", "PITCH", "Boxes", "Pad", "Text", "View", "document", "layout", "parts"]
+__all__ = [
+    "CELL",
+    "PITCH",
+    "AxisText",
+    "Boxes",
+    "MachineView",
+    "Pad",
+    "document",
+    "layout",
+    "parts",
+]
 
 SCHEMA = "nidmap.layout/1"
 
 
-def layout(machine: Machine) -> tuple[View, ...]:
+def layout(machine: Machine) -> tuple[MachineView, ...]:
     """Return the ways in which a machine can be drawn, the usual one first.
 
     Parameters
@@ -27,7 +37,7 @@ def layout(machine: Machine) -> tuple[View, ...]:
 
     Returns
     -------
-    tuple of View
+    tuple of MachineView
         ``cabinets`` where the nodes have cnames; ``slices`` of a torus across its
         last axis, ``slices-y`` and ``slices-x`` across the others; ``switches``
         for every other network and for dragonflies without cnames.

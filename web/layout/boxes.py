@@ -17,10 +17,10 @@ __all__ = [
     "CELL",
     "NO_PAD",
     "PITCH",
+    "AxisText",
     "Boxes",
+    "MachineView",
     "Pad",
-    "Text",
-    "View",
     "columns_of",
     "distinct",
     "middles",
@@ -37,7 +37,7 @@ PITCH = 8
 ASPECT = 1.54
 
 
-class Text(NamedTuple):
+class AxisText(NamedTuple):
     """A word that stands beside the boxes, as the name of an axis."""
 
     x: int
@@ -99,7 +99,7 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class MachineView:
     """One way to draw a machine: where each of its n nodes stands.
 
     Attributes
@@ -116,7 +116,7 @@ class View:
         Top left corners of places where no node stands.
     routers : int (r, 2)
         Where links begin; -1 where a router has no place.
-    texts : tuple of Text
+    texts : tuple of AxisText
     spines : Boxes or None
         Switches above the leaves.
     """
@@ -131,7 +131,7 @@ class View:
     levels: tuple[Boxes, ...]
     vacant: Ints
     routers: Ints
-    texts: tuple[Text, ...] = ()
+    texts: tuple[AxisText, ...] = ()
     spines: Boxes | None = None
 
     def document(self) -> dict[str, Any]:

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 from placement.machine import Machine
 from placement.names.columns import parse_cnames
 from placement.support.array_types import Ints
-from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View, distinct, middles, place_boxes
+from web.layout.boxes import (
+    CELL,
+    PITCH,
+    AxisText,
+    Boxes,
+    MachineView,
+    Pad,
+    distinct,
+    middles,
+    place_boxes,
+)
 
 __all__ = ["applies", "view"]
 
@@ -46,7 +56,7 @@ def applies(machine: Machine) -> bool:
     return bool(len(machine) and (parse_cnames(machine.cname)[:, 4] >= 0).mean() > 0.5)
 
 
-def view(machine: Machine) -> View:
+def view(machine: Machine) -> MachineView:
     """Return a machine in its cabinets.
 
     Examples
@@ -73,10 +83,10 @@ def view(machine: Machine) -> View:
     if not known.all():
         levels, height = _strip_below(levels, np.flatnonzero(~known), x, y, width, height)
         box[~known] = len(levels[-1]) - 1
-    return View(
+    return MachineView(
         id="cabinets", title="Cabinets", width=width, height=height, x=x, y=y, box=box,
         levels=levels, vacant=_vacant(floor, places), routers=middles(machine, x, y),
-        texts=tuple(Text(left - 14, middle, "…", 14, "middle") for left in cuts),
+        texts=tuple(AxisText(left - 14, middle, "…", 14, "middle") for left in cuts),
     )  # fmt: skip
 
 

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 
 from placement.machine import Machine
 from placement.support.array_types import Ints
-from web.layout.boxes import PITCH, Pad, Text, View, columns_of, distinct, middles, place_boxes
+from web.layout.boxes import (
+    PITCH,
+    AxisText,
+    MachineView,
+    Pad,
+    columns_of,
+    distinct,
+    middles,
+    place_boxes,
+)
 
 __all__ = ["view", "views"]
 
@@ -21,7 +30,7 @@ _TILE = Pad(14, 4)
 _MOST_HOLES = 200_000
 
 
-def views(machine: Machine) -> list[View]:
+def views(machine: Machine) -> list[MachineView]:
     """Return the slices across each axis, the usual ones (across the last axis) first.
 
     Examples
@@ -38,7 +47,7 @@ def views(machine: Machine) -> list[View]:
     return [view(machine, [*(a for a in axes if a != across), across]) for across in axes[::-1]]
 
 
-def view(machine: Machine, axes: list[int]) -> View:
+def view(machine: Machine, axes: list[int]) -> MachineView:
     """Return a torus as tiles, one a slice: in each one axis runs to the right, one down.
 
     Parameters
@@ -59,14 +68,14 @@ def view(machine: Machine, axes: list[int]) -> View:
     (('x0', 'x1', 'x2', 'x3'), ['y →', 'z ↓'])
     """
     names = [machine.topology.levels[axis] for axis in axes]
-    tiles = _Tiles(machine, axes)
+    tiles = _TorusTiles(machine, axes)
     x, y = tiles.corner(machine.coords)
     routers, box = distinct(machine.coords[:, :-1].astype(np.int64))
     router_x, router_y = tiles.corner(np.column_stack([routers, np.zeros_like(routers[:, 0])]))
     cut = np.ndindex(*tiles.cut)
     named = (" ".join(f"{n}{v}" for n, v in zip(names[2:], at, strict=True)) for at in cut)
     usual = axes == sorted(axes)
-    return View(
+    return MachineView(
         id="slices" if usual else f"slices-{names[2]}",
         title=f"{' '.join(names[2:])} slices" if len(axes) > 2 else "The torus",
         width=tiles.width,
@@ -84,13 +93,13 @@ def view(machine: Machine, axes: list[int]) -> View:
         vacant=_vacant(machine, tiles),
         routers=middles(machine, x, y),
         texts=(
-            Text(MARGIN, MARGIN - 8, f"{names[0]} →"),
-            *(Text(4, MARGIN + 24, f"{name} ↓") for name in names[1:2]),
+            AxisText(MARGIN, MARGIN - 8, f"{names[0]} →"),
+            *(AxisText(4, MARGIN + 24, f"{name} ↓") for name in names[1:2]),
         ),
     )  # fmt: skip
 
 
-class _Tiles:
+class _TorusTiles:
     """The tiles of one torus, of `w` x `h` units each, and the places in them."""
 
     def __init__(self, machine: Machine, axes: list[int]) -> None:
@@ -127,7 +136,7 @@ class _Tiles:
         return left + _TILE.side + 1 + across, top + _TILE.top + _TILE.side + 1 + down
 
 
-def _vacant(machine: Machine, tiles: _Tiles) -> Ints:
+def _vacant(machine: Machine, tiles: _TorusTiles) -> Ints:
     """Return the corners of the places that have no node."""
     shape = machine.topology.extents
     if math.prod(shape) - len(machine) > _MOST_HOLES or math.prod(shape) > 50 * _MOST_HOLES:

@@ -21,8 +21,8 @@ from web.layout.boxes import (
     NO_PAD,
     PITCH,
     Boxes,
+    MachineView,
     Pad,
-    View,
     columns_of,
     distinct,
     middles,
@@ -63,7 +63,7 @@ _STRIP, _MOST_SPINES = 34, 2048
 
 
 @dataclass(slots=True)
-class _Level:
+class _SwitchLevel:
     """One level on the way: who lies in whom, and how large each is."""
 
     name: str
@@ -76,7 +76,7 @@ class _Level:
     pad: Pad = NO_PAD
 
 
-def view(machine: Machine) -> View:
+def view(machine: Machine) -> MachineView:
     """Return a machine in boxes of its own network's levels.
 
     Examples
@@ -100,7 +100,7 @@ def view(machine: Machine) -> View:
     if _hangs(machine) and boxes:
         _hang_links(machine, boxes[-1], levels[-1].parent, routers, low=inside)
         boxes[-1], width = _with_bare_leaves(machine, boxes[-1], routers, width)
-    return View(
+    return MachineView(
         id="switches",
         title=_TITLES.get(levels[0].name, levels[0].name.capitalize()),
         width=width,
@@ -122,9 +122,9 @@ def _hangs(machine: Machine) -> bool:
     return machine.topology.kind in ("dragonfly+", "fattree", "tree")
 
 
-def _levels(machine: Machine) -> list[_Level]:
+def _levels(machine: Machine) -> list[_SwitchLevel]:
     """Return the whole, the levels inwards, the nodes last, each with sizes and inner places."""
-    found = [_Level("floor", *np.zeros((6, 1), dtype=np.int64))]
+    found = [_SwitchLevel("floor", *np.zeros((6, 1), dtype=np.int64))]
     owner = np.zeros(len(machine), dtype=np.int64)
     for depth, name in enumerate(machine.topology.levels):
         coords, which = machine.coords[:, depth].astype(np.int64), np.arange(len(machine))
@@ -133,7 +133,9 @@ def _levels(machine: Machine) -> list[_Level]:
             rows, which = distinct(machine.coords[:, : depth + 1].astype(np.int64))
             coords, parent = rows[:, depth], np.zeros(len(rows), dtype=np.int64)
             parent[which] = owner
-        found.append(_Level(name, coords, parent, *np.zeros((4, len(coords)), dtype=np.int64)))
+        found.append(
+            _SwitchLevel(name, coords, parent, *np.zeros((4, len(coords)), dtype=np.int64))
+        )
         owner = which
     found[-1].w[:] = found[-1].h[:] = CELL
     for depth in range(len(found) - 1, 0, -1):
@@ -146,7 +148,7 @@ def _levels(machine: Machine) -> list[_Level]:
 
 
 def _arrange(
-    machine: Machine, inner: _Level, outer: _Level, deepest: bool, outermost: bool
+    machine: Machine, inner: _SwitchLevel, outer: _SwitchLevel, deepest: bool, outermost: bool
 ) -> None:
     """Give each inner box its place in its outer one, and the outer ones their sizes."""
     style, count, parent = _style(machine, inner.name), len(outer.coords), inner.parent
@@ -205,7 +207,7 @@ def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool, whole:
     return 1.4 if outermost else 0.8
 
 
-def _columns(inner: _Level, size: Ints, aspect: float) -> Ints:
+def _columns(inner: _SwitchLevel, size: Ints, aspect: float) -> Ints:
     """Return how many columns each outer box gets, to be about `aspect` times as wide as high.
 
     Of the counts near that the one is taken that leaves the fewest places empty.
@@ -229,7 +231,7 @@ def _across(count: int, wanted: float) -> int:
     return min(near, key=lambda c: (-(-count // c) * c / count + abs(math.log(c / wanted)) / 2, c))
 
 
-def _row_tops(inner: _Level, row: Ints, rows: Ints, gap: int) -> tuple[Ints, Ints]:
+def _row_tops(inner: _SwitchLevel, row: Ints, rows: Ints, gap: int) -> tuple[Ints, Ints]:
     """Return the top of each inner box in its outer one, and the height of all rows together."""
     start = np.r_[0, np.cumsum(rows)]
     key = start[inner.parent] + row
@@ -239,7 +241,7 @@ def _row_tops(inner: _Level, row: Ints, rows: Ints, gap: int) -> tuple[Ints, Int
     return edge[key] - edge[start[inner.parent]], edge[start[1:]] - edge[start[:-1]]
 
 
-def _labels(machine: Machine, depth: int, level: _Level) -> list[str]:
+def _labels(machine: Machine, depth: int, level: _SwitchLevel) -> list[str]:
     """Return what the boxes of a level are called: switches by name, groups by number."""
     if depth == machine.topology.router_levels - 1 and level.name not in _LETTERS:
         _, first = np.unique(machine.coords[:, : depth + 1], axis=0, return_index=True)
@@ -251,7 +253,7 @@ def _labels(machine: Machine, depth: int, level: _Level) -> list[str]:
     return [f"{letter}{value}" for value in level.coords.tolist()]
 
 
-def _vacant(machine: Machine, nodes: _Level, boxes: list[Boxes]) -> Ints:
+def _vacant(machine: Machine, nodes: _SwitchLevel, boxes: list[Boxes]) -> Ints:
     """Return the corners of the places in a blade where no node stands."""
     if not boxes or not _style(machine, nodes.name):
         return np.empty((0, 2), dtype=np.int64)

@@ -12,7 +12,7 @@ from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Param, Sizes, bench_callback, setting
-from workloads.places import Place, doubling, place
+from workloads.places import RankPlace, doubling, place
 from workloads.session import Session
 from workloads.world import Comm, together
 
@@ -107,7 +107,7 @@ def _rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
     return list(ppn)
 
 
-def _pairs(comm: Comm, here: Place, wanted: int) -> tuple[int, int]:
+def _pairs(comm: Comm, here: RankPlace, wanted: int) -> tuple[int, int]:
     """Return the ranks that take part, and the most ordered pairs between a node and the others."""
     from mpi4py import MPI
 

@@ -19,8 +19,19 @@ from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
 from workloads.calibrate.flows import Flows, candidates
 
-__all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Plan", "Table", "choose_sets", "margins",
-           "merged_class", "predict_table", "without_stated_routing"]  # fmt: skip
+__all__ = [
+    "ENOUGH",
+    "MARGIN",
+    "NODE",
+    "Chosen",
+    "FlowTimes",
+    "MeasurePlan",
+    "choose_sets",
+    "margins",
+    "merged_class",
+    "predict_table",
+    "without_stated_routing",
+]  # fmt: skip
 
 #: A class binds where it takes so many times as long as any other.
 MARGIN = 1.05
@@ -48,7 +59,7 @@ GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class FlowTimes:
     """Seconds that the busiest link of each class takes, by the machine's own figures.
 
     Attributes
@@ -73,7 +84,7 @@ class Table:
         """Seconds of each set under each routing, float64 (flows, routings)."""
         return np.asarray(self.seconds.max(axis=2))
 
-    def take(self, some: Sequence[int]) -> Table:
+    def take(self, some: Sequence[int]) -> FlowTimes:
         """Return the table of these sets."""
         listed = list(some)
         return replace(self, flows=[self.flows[i] for i in listed], seconds=self.seconds[listed])
@@ -85,13 +96,13 @@ class Chosen:
 
     Attributes
     ----------
-    table : Table
+    table : FlowTimes
         Of the sets that were chosen.
     alike : tuple of (str, str)
         Routings that no set of flows between these nodes tells apart.
     """
 
-    table: Table
+    table: FlowTimes
     alike: tuple[tuple[str, str], ...]
 
     def unreached(self, routing: str) -> tuple[str, ...]:
@@ -103,7 +114,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class MeasurePlan:
     """Where all of it is measured; the same on all ranks.
 
     Attributes
@@ -197,7 +208,7 @@ def merged_class(kind: str) -> str:
 
 def predict_table(
     machine: Machine, rows: Ints, flows: Sequence[Flows], routings: Sequence[str]
-) -> Table:
+) -> FlowTimes:
     """Return what each set of flows takes under each routing.
 
     Parameters
@@ -217,7 +228,7 @@ def predict_table(
     for i, one in enumerate(flows):
         for r, routing in enumerate(routings):
             seconds[i, r] = _seconds(machine, rows, one, routing, classes)
-    return Table(flows, tuple(routings), classes, seconds)
+    return FlowTimes(flows, tuple(routings), classes, seconds)
 
 
 def _seconds(
@@ -262,12 +273,12 @@ def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:
     return choose_from(table, always)
 
 
-def choose_from(table: Table, always: Sequence[int] = ()) -> Chosen:
+def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> Chosen:
     """Return the sets that make each class bind under each routing, and tell routings apart.
 
     Parameters
     ----------
-    table : Table
+    table : FlowTimes
     always : sequence of int
         Sets that are taken whatever they tell.
     """
@@ -291,7 +302,7 @@ def choose_from(table: Table, always: Sequence[int] = ()) -> Chosen:
     return Chosen(replace(table.take(list(picked)), clean=clean), tuple(alike))
 
 
-def _best(table: Table, routing: int, kind: int, count: int) -> list[int]:
+def _best(table: FlowTimes, routing: int, kind: int, count: int) -> list[int]:
     """Return the sets that make a class bind most clearly; of equals those of fewest flows."""
     margin = np.minimum(margins(table.seconds)[:, routing, kind], ENOUGH)
     sizes = [len(one) for one in table.flows]

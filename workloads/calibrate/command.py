@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
-    from workloads.calibrate.choice import Plan
+    from workloads.calibrate.choice import MeasurePlan
     from workloads.calibrate.readings import Rounds
 
 __all__ = ["calibrate"]
@@ -178,10 +178,10 @@ def _say_plan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _CalibrationPlace:
     """Where it is measured; only rank 0 has it."""
 
-    plan: Plan
+    plan: MeasurePlan
     machine: Machine
     rows: Ints
     assumed: bool
@@ -208,9 +208,9 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
     comm = world(common.ranks)
     hosts = comm.gather(processor(comm), root=0) or []
-    jobs: list[_Job] = []
+    jobs: list[_CalibrationPlace] = []
 
-    def choose() -> Plan:
+    def choose() -> MeasurePlan:
         _check_output(output)
         jobs.append(_job(hosts, specs, common.seed))
         return jobs[0].plan
@@ -228,10 +228,16 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
     return session.exit_code
 
 
-def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
+def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _CalibrationPlace:
     """Return what is measured on the nodes that the ranks are on."""
     from placement.lookup import rows_of
-    from workloads.calibrate.choice import NODE, Plan, choose_sets, margins, without_stated_routing
+    from workloads.calibrate.choice import (
+        NODE,
+        MeasurePlan,
+        choose_sets,
+        margins,
+        without_stated_routing,
+    )
     from workloads.calibrate.flows import pairs_by_level, seats_of
 
     seats = seats_of(hosts)
@@ -240,13 +246,16 @@ def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
     chosen = choose_sets(machine, rows, seed)
     clear = margins(chosen.table.seconds)[:, 0, chosen.table.classes.index(NODE)]
     pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)
-    return _Job(
-        Plan(list(seats.values()), chosen, pairs, int(clear.argmax())), machine, rows, assumed
+    return _CalibrationPlace(
+        MeasurePlan(list(seats.values()), chosen, pairs, int(clear.argmax())),
+        machine,
+        rows,
+        assumed,
     )
 
 
 def _write(
-    job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]], output: str | None
+    job: _CalibrationPlace, session: Rounds, sizes: dict[str, tuple[int, int]], output: str | None
 ) -> None:
     """Write the figures, and say what was found."""
     from placement.nodelist import NodeList

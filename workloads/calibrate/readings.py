@@ -30,7 +30,7 @@ from functools import partial
 from statistics import median
 
 from workloads.ab.statistics import FEWEST
-from workloads.calibrate.choice import Plan
+from workloads.calibrate.choice import MeasurePlan
 from workloads.calibrate.flows import Flows
 from workloads.places import doubling
 from workloads.progress import Progress
@@ -72,7 +72,7 @@ class Reader:
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
-    plan : Plan
+    plan : MeasurePlan
     target : float
         Seconds that the flows of a set should take together: long against a barrier.
 
@@ -84,7 +84,7 @@ class Reader:
         first read.
     """
 
-    def __init__(self, comm: Comm, plan: Plan, target: float) -> None:
+    def __init__(self, comm: Comm, plan: MeasurePlan, target: float) -> None:
         self.comm, self.plan, self.target = comm, plan, target
         self.sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
         if plan.ppn > 1:

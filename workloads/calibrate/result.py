@@ -23,10 +23,18 @@ import numpy as np
 from placement.machine import Machine
 from placement.support.array_types import Floats
 from workloads.ab.statistics import interval
-from workloads.calibrate.choice import ENOUGH, NODE, Plan, Table, margins
+from workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePlan, margins
 
-__all__ = ["Fit", "Measured", "Network", "Readings", "Result", "fit_network", "per_gb",
-           "result_of"]  # fmt: skip
+__all__ = [
+    "MeasuredFigure",
+    "NetworkFit",
+    "Readings",
+    "Result",
+    "RoutingFit",
+    "fit_network",
+    "per_gb",
+    "result_of",
+]  # fmt: skip
 
 GB = 1e9
 
@@ -47,7 +55,7 @@ NONE_FITS = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class RoutingFit:
     """What each class reaches under one routing.
 
     Attributes
@@ -68,33 +76,33 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class NetworkFit:
     """All routings fitted to the same times.
 
     Attributes
     ----------
-    fits : tuple of Fit
+    fits : tuple of RoutingFit
         The best first.
     alike : tuple of str
         Routings that fit as well as the best, it among them, in the network's
         own order; empty where none fits.
     """
 
-    fits: tuple[Fit, ...]
+    fits: tuple[RoutingFit, ...]
     alike: tuple[str, ...]
 
     @property
-    def best(self) -> Fit:
+    def best(self) -> RoutingFit:
         """The fit that counts: the best routing's."""
         return self.fits[0]
 
 
-def fit_network(table: Table, times: Floats) -> Network:
+def fit_network(table: FlowTimes, times: Floats) -> NetworkFit:
     """Return how well each routing explains measured times.
 
     Parameters
     ----------
-    table : Table
+    table : FlowTimes
     times : float64 (flows,)
         Measured seconds for a GB a flow.
     """
@@ -108,7 +116,7 @@ def fit_network(table: Table, times: Floats) -> Network:
     alike = tuple(name for name in table.routings if name in near)
     first = next(fit for fit in fits if fit.routing in near)
     rest = [fit for fit in ranked if fit is not first]
-    return Network((first, *rest), alike if least <= NONE_FITS else ())
+    return NetworkFit((first, *rest), alike if least <= NONE_FITS else ())
 
 
 def fit_shares(
@@ -117,7 +125,7 @@ def fit_shares(
     classes: Sequence[str],
     routing: str = "",
     clean: Collection[int] | None = None,
-) -> Fit:
+) -> RoutingFit:
     """Return what each class reaches, where it binds, and how well that explains the times.
 
     Parameters
@@ -152,7 +160,7 @@ def fit_shares(
         expected = (seconds[:, active] / shares[active]).max(axis=1)
         used = expected > 0
         error = float(np.abs(np.log(expected[used] / times[used])).mean()) if used.any() else 0.0
-    return Fit(
+    return RoutingFit(
         routing,
         {classes[k]: float(shares[k]) for k in active},
         {classes[k]: some[sets[k]] for k in active},
@@ -178,7 +186,7 @@ def _binding(seconds: Floats, shares: Floats, active: list[int]) -> dict[int, li
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredFigure:
     """One figure of the result.
 
     Attributes
@@ -237,23 +245,23 @@ class Result:
 
     Attributes
     ----------
-    figures : list of Measured
-    network : Network
+    figures : list of MeasuredFigure
+    network : NetworkFit
         How well each routing fits.
     unreached : tuple of str
         Classes that bind in no set of flows between these nodes.
     notes : list of str
     """
 
-    figures: list[Measured]
-    network: Network
+    figures: list[MeasuredFigure]
+    network: NetworkFit
     unreached: tuple[str, ...]
     notes: list[str]
 
 
 def result_of(
     machine: Machine,
-    plan: Plan,
+    plan: MeasurePlan,
     read: Readings,
     hops: Callable[[str], dict[str, float]],
     assumed_node: bool = False,
@@ -264,7 +272,7 @@ def result_of(
     ----------
     machine : Machine
         As `workloads.calibrate.choice.without_stated_routing` returns it.
-    plan : Plan
+    plan : MeasurePlan
     read : Readings
     hops : callable
         From a routing to the links between routers on the way of each timed pair, by the
@@ -318,13 +326,13 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
     return np.asarray(beyond / (sizes[1] - sizes[0]) * GB)
 
 
-def _middle_of(key: str, values: Floats, how: str, **more: Any) -> Measured:
+def _middle_of(key: str, values: Floats, how: str, **more: Any) -> MeasuredFigure:
     """Return the middle of positive values, and the interval that `nidmap ab` would give it."""
     found = interval([np.log(values)])
     if found is None:
-        return Measured(key, float(np.median(values)), how, **more)
+        return MeasuredFigure(key, float(np.median(values)), how, **more)
     low, high = (end if 0 < end < math.inf else None for end in (found.low, found.high))
-    return Measured(key, found.ratio, how, low=low, high=high, **more)
+    return MeasuredFigure(key, found.ratio, how, low=low, high=high, **more)
 
 
 def _keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
@@ -339,8 +347,13 @@ def _keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
 
 
 def _links(
-    machine: Machine, table: Table, best: Fit, sets: Floats, fastest: Floats, assumed_node: bool
-) -> list[Measured]:
+    machine: Machine,
+    table: FlowTimes,
+    best: RoutingFit,
+    sets: Floats,
+    fastest: Floats,
+    assumed_node: bool,
+) -> list[MeasuredFigure]:
     """Return the bandwidths of all classes: those that were not reached in proportion.
 
     A node's own link is as fast as what any number of its ranks sends (`fastest`, GB/s of
@@ -373,16 +386,16 @@ def _links(
     for kind in table.classes:
         if kind not in best.shares and kind != NODE:
             found += [
-                Measured(f"bandwidth.{key}", usual * stated, f"not reached with these nodes: "
+                MeasuredFigure(f"bandwidth.{key}", usual * stated, f"not reached with these nodes: "
                          f"{usual:.4g} of {stated:g}, as of the other links", "GB/s",
                          mark="assumed", stated=stated)
                 for key, stated in _keys(machine, kind)
             ]  # fmt: skip
     how = "the bandwidths of links here are what programs' bytes reach"
-    return [*found, Measured("sending.payload", 1.0, how)]
+    return [*found, MeasuredFigure("sending.payload", 1.0, how)]
 
 
-def _ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[Measured]:
+def _ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[MeasuredFigure]:
     """Return what ranks send: one, several of a node, and inside a node."""
     figures = [
         _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
@@ -400,7 +413,7 @@ def _ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[Measured]
     return [*figures, _middle_of("sending.process", alone, how, unit="GB/s")]
 
 
-def _latencies(read: Readings, hops: dict[str, float]) -> list[Measured]:
+def _latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
     """Return the latency of each level, and what of it each link between routers adds."""
     levels: dict[str, list[str]] = {}
     for name in read.rounds[0]:
@@ -419,7 +432,9 @@ def _latencies(read: Readings, hops: dict[str, float]) -> list[Measured]:
                              unit="us"))  # fmt: skip
     hop = float(np.median(lines[:, 1])) * 1e9
     if len(set(apart)) > 1:
-        figures.append(Measured("latency.hop_ns", hop, f"each link between routers, {ways}", "ns"))
+        figures.append(
+            MeasuredFigure("latency.hop_ns", hop, f"each link between routers, {ways}", "ns")
+        )
     return figures
 
 
@@ -431,7 +446,7 @@ def _line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
     return (none, each) if none > 0 else (float(y.min()), 0.0)
 
 
-def _messages(read: Readings, ppn: int) -> list[Measured]:
+def _messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
     """Return the time between messages, and what a step of a staged exchange takes beyond bytes."""
     figures = []
     for key, name, how in (
@@ -447,11 +462,13 @@ def _messages(read: Readings, ppn: int) -> list[Measured]:
     if (gaps > 0).all():
         figures.append(_middle_of("sending.gap_us", gaps, how, unit="us"))
     else:
-        figures.append(Measured("sending.gap_us", max(0.0, float(np.median(gaps))), how, "us"))
+        figures.append(
+            MeasuredFigure("sending.gap_us", max(0.0, float(np.median(gaps))), how, "us")
+        )
     return figures
 
 
-def _routing(network: Network) -> list[Measured]:
+def _routing(network: NetworkFit) -> list[MeasuredFigure]:
     if not network.alike:
         return []
     how = f"predicted times are off by {network.best.error:.1%} in the mean"
@@ -459,4 +476,4 @@ def _routing(network: Network) -> list[Measured]:
     if others:
         nearest = min(others, key=lambda fit: fit.error)
         how += f", by {nearest.error:.1%} under {nearest.routing}"
-    return [Measured("sending.routing", list(network.alike), how)]
+    return [MeasuredFigure("sending.routing", list(network.alike), how)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from placement.commands.tables import align_columns
 from workloads.calibrate.choice import Chosen, margins
-from workloads.calibrate.result import Measured, Result
+from workloads.calibrate.result import MeasuredFigure, Result
 
 __all__ = ["about_fit", "document", "overlay_text", "plan_text", "table_text"]
 
@@ -46,7 +46,7 @@ def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _figure(one: Measured, source: str) -> str:
+def _figure(one: MeasuredFigure, source: str) -> str:
     """Return a figure as TOML."""
     told = f"{source[:250]}: {one.how}"[:400]
     parts = [f"value = {_value(one.value)}"]

@@ -17,11 +17,19 @@ from placement.commands.common import machine_option, say
 from placement.commands.tables import align_columns
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import size_text, time_text
-from workloads.contention.problem import KINDS, PRINTED_N, WARN, Length, Sizes, length, sizes
+from workloads.contention.problem import KINDS, PRINTED_N, WARN, CaseSizes, Length, length, sizes
 from workloads.memory import available
-from workloads.options import Bytes, Common, Number, Words, bench_callback, named_machine, setting
+from workloads.options import (
+    ByteCount,
+    Common,
+    Number,
+    Words,
+    bench_callback,
+    named_machine,
+    setting,
+)
 from workloads.places import place
-from workloads.session import Case, Result, Session
+from workloads.session import Case, Repetitions, Session
 from workloads.world import Comm, decide_on_root, processor, together
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Le
 )
 @click.option("--ppn", type=click.IntRange(min=1), help="Ranks a node; default: all it has.")
 @click.option(
-    "--memory", type=Bytes(whole=True), help="Memory of a node; default: what it has free."
+    "--memory", type=ByteCount(whole=True), help="Memory of a node; default: what it has free."
 )
 @click.option("--predict", is_flag=True, help="Print sizes and memory only (Tables 3.1 to 4.3).")
 @machine_option
@@ -216,14 +224,14 @@ def _across(home: list[int], others: list[list[int]], count: int) -> NodeSet | N
 
 
 @dataclass(slots=True)
-class _Measured:
+class _MeasuredCase:
     """One case: sizes, the set it ran on, part of the memory, times (None: refused)."""
 
-    sizes: Sizes
+    sizes: CaseSizes
     where: str
     length: str
     used: float
-    result: Result | None = None
+    result: Repetitions | None = None
 
 
 class _Bench:
@@ -236,7 +244,7 @@ class _Bench:
         if ppn is not None and ppn > least:
             raise UsageError(f"--ppn {ppn}: a node has {least} ranks only")
         self.ppn = ppn or least
-        self.cases: list[_Measured] = []
+        self.cases: list[_MeasuredCase] = []
 
     def measure(
         self, sets: Sequence[NodeSet], lengths: Sequence[Length], kinds: Sequence[str]
@@ -269,7 +277,7 @@ class _Bench:
         size = sizes(self.n, each.at(nodes), self.ppn * nodes, nodes, kind)
         room = min(comm.allgather(available()))
         used = size.node_need / max(min(self.memory or room, room), 1)
-        mine = [_Measured(size, one.name, str(each), used) for one in sets]
+        mine = [_MeasuredCase(size, one.name, str(each), used) for one in sets]
         self.cases += mine
         if used > WARN and self.session.root:
             warned = "warned: MPI's own buffers grow with the ranks (Table 4.4)"
@@ -317,7 +325,7 @@ def _predict(
     return 0
 
 
-def _show(session: Session, cases: Sequence[_Measured]) -> None:
+def _show(session: Session, cases: Sequence[_MeasuredCase]) -> None:
     document = session.document()
     document["refused"] = [
         {"kind": c.sizes.kind, "m": c.sizes.m, "nodes": c.sizes.nodes, "used": c.used}
@@ -329,7 +337,7 @@ def _show(session: Session, cases: Sequence[_Measured]) -> None:
     session.common.show(document, align_columns([head, *map(_row, cases)]) + _ratios(cases))
 
 
-def _row(case: _Measured) -> list[object]:
+def _row(case: _MeasuredCase) -> list[object]:
     size = case.sizes
     times = ["refused" if case.used > 1 else "not run", "", ""]
     if case.result is not None:
@@ -341,7 +349,7 @@ def _row(case: _Measured) -> list[object]:
     return [*what, *memory, f"{100 * case.used:.0f} %", *times]
 
 
-def _ratios(cases: Sequence[_Measured]) -> str:
+def _ratios(cases: Sequence[_MeasuredCase]) -> str:
     """Return one line for each pair of equal N: two leaves against one."""
     lines = [
         f"{one.sizes.kind}, m = {one.length}, {one.sizes.nodes} nodes: {two.where} take "

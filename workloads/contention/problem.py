@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from placement.errors import UsageError, printable
 from workloads.words import check_word
 
-__all__ = ["COUNTS", "KINDS", "PRINTED_N", "WARN", "Length", "Sizes", "length", "sizes"]
+__all__ = ["COUNTS", "KINDS", "PRINTED_N", "WARN", "CaseSizes", "Length", "length", "sizes"]
 
 #: n = 2^v (8 * 18 * 3 * 2)^2 with v = 1, as section 3.2 prints it.
 PRINTED_N = 2 * (8 * 18 * 3 * 2) ** 2
@@ -71,7 +71,7 @@ def length(text: str) -> Length:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class CaseSizes:
     """One case's sizes.
 
     Attributes
@@ -123,7 +123,7 @@ class Sizes:
         return self.rank_need * (self.ranks // self.nodes)
 
 
-def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double") -> Sizes:
+def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double") -> CaseSizes:
     """Return the sizes of a case.
 
     Parameters
@@ -160,4 +160,4 @@ def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double"
             f"{ranks}^2 does not divide n = {n}: blocks would differ", f"the nearest is {nearest}"
         )
     local, block = (ranks, 1) if kind == COUNTS else (n // ranks, n // square)
-    return Sizes(n, m, ranks, nodes, kind, local, block)
+    return CaseSizes(n, m, ranks, nodes, kind, local, block)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workloads.fft.scaling import Fit, fit_gamma
+    from workloads.fft.scaling import PowerLaw, fit_gamma
     from workloads.fft.transform import Transform
 
-__all__ = ["Fit", "Transform", "fit_gamma"]
+__all__ = ["PowerLaw", "Transform", "fit_gamma"]
 
 
 def __getattr__(name: str) -> Any:

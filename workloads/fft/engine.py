@@ -10,10 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from placement.support.array_types import Array
-from workloads.fft.exchange import METHODS, Exchange, Pool
+from workloads.fft.exchange import METHODS, BufferPool, Transpositions
 from workloads.fft.local import Local, chunks
-from workloads.fft.plan import Layout, Swap
-from workloads.fft.window import Window, choose_method
+from workloads.fft.plan import ArrayLayout, Swap
+from workloads.fft.window import SharedWindow, choose_method
 from workloads.phases import Phases
 from workloads.world import Comm
 
@@ -26,7 +26,7 @@ class Engine:
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
-    layout : Layout
+    layout : ArrayLayout
     local : Local
     dtype : numpy.dtype
         Of the spectrum.
@@ -43,7 +43,7 @@ class Engine:
     def __init__(
         self,
         comm: Comm,
-        layout: Layout,
+        layout: ArrayLayout,
         local: Local,
         dtype: np.dtype[Any],
         method: str,
@@ -52,9 +52,9 @@ class Engine:
         self.methods: dict[str, str] = {}
         self._layout, self._local, self._dtype, self._phases = layout, local, dtype, phases
         self._comms: list[Comm] = []
-        self._windows: list[Window] = []
-        self._pool = Pool(dtype)
-        self._pairs: dict[str, tuple[Exchange, Exchange]] = {}
+        self._windows: list[SharedWindow] = []
+        self._pool = BufferPool(dtype)
+        self._pairs: dict[str, tuple[Transpositions, Transpositions]] = {}
         rows, columns = layout.grid
         if rows > 1:
             part = comm.Split(layout.column, layout.row)
@@ -85,7 +85,7 @@ class Engine:
         )
         piece = max(sources) * self._dtype.itemsize
         self.methods[name] = chosen = choose_method(comm, part, method, piece)
-        window = Window(part, piece) if chosen == "shared" else None
+        window = SharedWindow(part, piece) if chosen == "shared" else None
         self._windows += [window] if window else []
         forward, backward = (
             METHODS[chosen](part, swaps, self._pool, self._phases, window) for swaps in both
@@ -199,7 +199,7 @@ class Engine:
 
     # Both.
 
-    def _between(self, way: Exchange, piece: int, shape: tuple[int, int, int]) -> Array:
+    def _between(self, way: Transpositions, piece: int, shape: tuple[int, int, int]) -> Array:
         """Return the array of a piece between two transpositions: the next one's own if it can."""
         if way.natural:
             return way.target(piece, (slice(None),) * 3)
@@ -207,7 +207,7 @@ class Engine:
 
     def _through(
         self,
-        way: Exchange,
+        way: Transpositions,
         piece: int,
         x: Array,
         axis: int,

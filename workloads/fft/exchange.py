@@ -32,20 +32,20 @@ import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.plan import Swap
-from workloads.fft.window import Window
+from workloads.fft.window import SharedWindow
 from workloads.phases import Phases
 from workloads.world import Comm
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["METHODS", "Exchange", "Pool"]
+__all__ = ["METHODS", "BufferPool", "Transpositions"]
 
 #: Elements of an array that an MPI without large counts can reach into.
 _MOST = 2**31
 
 
-class Pool:
+class BufferPool:
     """Buffers that all exchanges of an FFT use, one exchange at a time.
 
     Parameters
@@ -78,7 +78,7 @@ class Pool:
         return sum(self._sizes.values()) * int(self.dtype.itemsize)
 
 
-class Exchange(ABC):
+class Transpositions(ABC):
     """The transpositions of all pieces of an array in one direction.
 
     Parameters
@@ -87,11 +87,11 @@ class Exchange(ABC):
         The row or column of the process grid.
     swaps : sequence of Swap
         One a piece.
-    pool : Pool
+    pool : BufferPool
         Where the buffers come from.
     phases : Phases
         Where the time goes: ``rearrange`` for copies, ``exchange`` for MPI.
-    window : Window or None
+    window : SharedWindow or None
         Its pieces hold any rank's source array; only `Shared` needs it.
 
     Attributes
@@ -107,9 +107,9 @@ class Exchange(ABC):
         self,
         comm: Comm,
         swaps: Sequence[Swap],
-        pool: Pool,
+        pool: BufferPool,
         phases: Phases,
-        window: Window | None = None,
+        window: SharedWindow | None = None,
     ) -> None:
         self.comm, self.swaps, self.pool, self.phases = comm, swaps, pool, phases
         self.window = window
@@ -140,7 +140,7 @@ class Exchange(ABC):
         """Free what MPI keeps for it. Collective."""
 
 
-class Packed(Exchange):
+class Packed(Transpositions):
     """``alltoall``: blocks put side by side."""
 
     natural = False
@@ -202,7 +202,7 @@ class Packed(Exchange):
                     target[swap.received(rank)] = block
 
 
-class Subarrays(Exchange):
+class Subarrays(Transpositions):
     """``alltoallw``: MPI_Alltoallw of subarrays; the source array itself is what is sent."""
 
     def prepare(self, largest: int) -> None:
@@ -295,11 +295,11 @@ class Vectors(Subarrays):
         )
 
 
-class Shared(Exchange):
+class Shared(Transpositions):
     """``shared``: blocks read out of the other ranks' memory."""
 
     @property
-    def _memory(self) -> Window:
+    def _memory(self) -> SharedWindow:
         assert self.window is not None
         return self.window
 
@@ -326,7 +326,7 @@ class Shared(Exchange):
 
 
 #: The ways to transpose, apart from ``auto``.
-METHODS: dict[str, type[Exchange]] = {
+METHODS: dict[str, type[Transpositions]] = {
     "alltoall": Packed,
     "vector": Vectors,
     "alltoallw": Subarrays,

@@ -10,7 +10,7 @@ from typing import TypeVar
 from placement.errors import UsageError, printable
 from workloads.words import read_extents
 
-__all__ = ["Field", "Layout", "Part", "Swap", "cuts", "field_of", "process_grid"]
+__all__ = ["ArrayLayout", "AxisStretch", "Field", "Swap", "cuts", "field_of", "process_grid"]
 
 T = TypeVar("T")
 
@@ -99,12 +99,12 @@ def field_of(shape: tuple[int, ...], real: bool) -> Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AxisStretch:
     """A stretch of an axis.
 
     Examples
     --------
-    >>> Part(4, 3).stop, Part(4, 3).slice
+    >>> AxisStretch(4, 3).stop, AxisStretch(4, 3).slice
     (7, slice(4, 7, None))
     """
 
@@ -122,7 +122,7 @@ class Part:
         return slice(self.start, self.stop)
 
 
-def cuts(extent: int, count: int, start: int = 0) -> tuple[Part, ...]:
+def cuts(extent: int, count: int, start: int = 0) -> tuple[AxisStretch, ...]:
     """Cut a stretch of an axis into `count` parts whose sizes differ by one at most.
 
     Parameters
@@ -139,7 +139,9 @@ def cuts(extent: int, count: int, start: int = 0) -> tuple[Part, ...]:
     [(0, 3), (3, 3), (6, 2), (8, 2)]
     """
     least, more = divmod(extent, count)
-    return tuple(Part(start + k * least + min(k, more), least + (k < more)) for k in range(count))
+    return tuple(
+        AxisStretch(start + k * least + min(k, more), least + (k < more)) for k in range(count)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +157,9 @@ class Swap:
         This rank in the row or column.
     gather, scatter : int
         Axes, 0 to 2.
-    gathered : tuple of Part
+    gathered : tuple of AxisStretch
         By rank: its part of the `gather` axis, where it stands in the target array.
-    scattered : tuple of Part
+    scattered : tuple of AxisStretch
         By rank: its part of the `scatter` axis, where it stands in the source array.
     other : int
         Extent of the third axis, the same on these ranks.
@@ -166,8 +168,8 @@ class Swap:
     rank: int
     gather: int
     scatter: int
-    gathered: tuple[Part, ...]
-    scattered: tuple[Part, ...]
+    gathered: tuple[AxisStretch, ...]
+    scattered: tuple[AxisStretch, ...]
     other: int
 
     def source_shape(self, rank: int) -> tuple[int, int, int]:
@@ -200,7 +202,7 @@ class Swap:
         )
 
 
-def _only(axis: int, part: Part) -> tuple[slice, ...]:
+def _only(axis: int, part: AxisStretch) -> tuple[slice, ...]:
     """Return the index of a part of one axis and all of the others."""
     return tuple(part.slice if k == axis else slice(None) for k in range(3))
 
@@ -251,7 +253,7 @@ def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[i
     return (ranks, 1) if field.flat else (rows, columns)
 
 
-class Layout:
+class ArrayLayout:
     """The arrays of one rank, and the pieces of them that it works on one after another.
 
     In space axis 0 is cut over the rows of the process grid and axis 1 over
@@ -278,7 +280,7 @@ class Layout:
         Of this rank in the grid.
     slab : bool
         Whether axes 1 and 2 are whole on every rank in space.
-    x, y, ky, kz : tuple of Part
+    x, y, ky, kz : tuple of AxisStretch
         Axis 0 over the rows and axis 1 over the columns, in space; axis 1
         over the rows and axis 2 over the columns, of the spectrum.
     slices, spectrum_slices : tuple of slice
@@ -287,9 +289,9 @@ class Layout:
         Their shapes.
     count : int
         Number of pieces; the same on all ranks.
-    forward_pieces : tuple of Part
+    forward_pieces : tuple of AxisStretch
         Of this rank's part of axis 0: each goes through both transpositions.
-    backward_pieces : tuple of Part
+    backward_pieces : tuple of AxisStretch
         Of its part of axis 2, which the first transposition leaves alone; of axis 1 on slabs.
     """
 
@@ -328,7 +330,7 @@ class Layout:
         spare = largest > _CACHED or (pencil and self.field.real)
         return 1 + pencil + (2 if packed else spare)
 
-    def _by_piece(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
+    def _by_piece(self, parts: Sequence[AxisStretch]) -> list[tuple[AxisStretch, ...]]:
         """Return every rank's part cut into pieces: by piece, then by rank."""
         return list(zip(*(cuts(part.size, self.count, part.start) for part in parts), strict=True))
 

@@ -18,11 +18,11 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.array_types import Floats
 
-__all__ = ["Fit", "Scaling", "fit_gamma", "levels", "student"]
+__all__ = ["PowerLaw", "Scaling", "fit_gamma", "levels", "student"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class PowerLaw:
     """T = C p^(-gamma) through some points.
 
     Attributes
@@ -54,7 +54,7 @@ class Fit:
 
         Examples
         --------
-        >>> round(Fit(0.5, 0.4, 0.6, 8.0, 1, 16, 5, 0.0).seconds(4), 3)
+        >>> round(PowerLaw(0.5, 0.4, 0.6, 8.0, 1, 16, 5, 0.0).seconds(4), 3)
         4.0
         """
         return float(self.constant * ranks**-self.gamma)
@@ -70,8 +70,8 @@ class Scaling:
 
     Attributes
     ----------
-    whole : Fit
-    inside, beyond : Fit or None
+    whole : PowerLaw
+    inside, beyond : PowerLaw or None
         Up to the break and above it; None where there is no break, or fewer
         than two numbers of ranks on that side of it.
     break_at : float or None
@@ -80,9 +80,9 @@ class Scaling:
         What ends there: a name of the machine's, or ''.
     """
 
-    whole: Fit
-    inside: Fit | None = None
-    beyond: Fit | None = None
+    whole: PowerLaw
+    inside: PowerLaw | None = None
+    beyond: PowerLaw | None = None
     break_at: float | None = None
     level: str = ""
 
@@ -157,7 +157,7 @@ def fit_gamma(
     return Scaling(whole, inside, beyond, break_at, level)
 
 
-def _fit(x: Floats, y: Floats, confidence: float) -> Fit | None:
+def _fit(x: Floats, y: Floats, confidence: float) -> PowerLaw | None:
     """Return the line through the logarithms; None for fewer than two different x."""
     if len(np.unique(x)) < 2:
         return None
@@ -170,7 +170,7 @@ def _fit(x: Floats, y: Floats, confidence: float) -> Fit | None:
     width = math.inf
     if freedom:
         width = student(confidence, freedom) * math.sqrt(squares / freedom / spread)
-    return Fit(
+    return PowerLaw(
         gamma=-slope,
         low=-slope - width,
         high=-slope + width,

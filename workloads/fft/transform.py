@@ -40,7 +40,7 @@ from placement.support.array_types import Array
 from workloads.fft.engine import Engine
 from workloads.fft.exchange import METHODS
 from workloads.fft.local import NORMS, Local, kernel
-from workloads.fft.plan import Layout, field_of, process_grid
+from workloads.fft.plan import ArrayLayout, field_of, process_grid
 from workloads.fft.window import one_node
 from workloads.memory import fits
 from workloads.phases import Phases
@@ -147,7 +147,7 @@ class Transform:
         self.phases = Phases()
         item = self.spectrum_dtype.itemsize
         packed = method == "alltoall" or (method == "auto" and not one_node(comm))
-        self._layout = layout = Layout(field, self.grid, comm.Get_rank(), item, pieces, packed)
+        self._layout = layout = ArrayLayout(field, self.grid, comm.Get_rank(), item, pieces, packed)
         self._checked = checked
         self._roomy: WeakValueDictionary[int, Array] = WeakValueDictionary()
         self.shape, self.spectrum_shape = field.outside(field.shape), field.outside(field.spectrum)

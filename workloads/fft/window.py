@@ -15,7 +15,7 @@ from placement.support.array_types import Array, Ints
 from workloads.node_memory import NodeMemory
 from workloads.world import Comm, processor, together
 
-__all__ = ["Window", "choose_method", "one_node"]
+__all__ = ["SharedWindow", "choose_method", "one_node"]
 
 #: Where MPIs put the memory that ranks of a node share.
 _SHARED = "/dev/shm"  # noqa: S108  # only its free space is looked at
@@ -71,7 +71,7 @@ def one_node(part: Comm, need: int = 0) -> bool:
     return bool(part.allreduce(near, MPI.LAND))
 
 
-class Window:
+class SharedWindow:
     """Memory that all ranks of a node's communicator read: a piece a rank, and two counters each.
 
     The ranks meet by the counters, not by MPI: a rank that waits gives its

@@ -18,11 +18,11 @@ from placement.errors import LaunchError, NidmapError, UsageError, printable
 from placement.support.quantities import rate_text, time_text
 from workloads.launched import Launches, mpiexec_words, rank_environment
 from workloads.options import Common, Number, Words, bench_callback, setting
-from workloads.session import Case, Result, Session
+from workloads.session import Case, Repetitions, Session
 from workloads.world import interruption
 
 if TYPE_CHECKING:
-    from workloads.isx.problem import Problem, Traffic
+    from workloads.isx.problem import NodeBytes, Problem
 
 __all__ = ["isx"]
 
@@ -199,13 +199,13 @@ def isx(common: Common, schemes: tuple[str, ...], sided: str, **options: Any) ->
     return session.exit_code
 
 
-def _rates(result: Result, sent: float) -> dict[str, float]:
+def _rates(result: Repetitions, sent: float) -> dict[str, float]:
     """Return bytes a second of a node in the exchange: worst, mean and best iteration."""
     rates = [sent / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
     return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
 
 
-def _show(session: Session, problem: Problem, model: Traffic, counted: Traffic) -> None:
+def _show(session: Session, problem: Problem, model: NodeBytes, counted: NodeBytes) -> None:
     from workloads.isx.problem import GENERATOR
 
     document = session.document()
@@ -238,7 +238,7 @@ def _show(session: Session, problem: Problem, model: Traffic, counted: Traffic) 
     session.common.show(document, "\n".join(text))
 
 
-def _stages(title: str, result: Result) -> str:
+def _stages(title: str, result: Repetitions) -> str:
     """Return one case's table: a row an iteration, the slowest rank's seconds a stage."""
     summary = result.summary()
     count = min(len(result.phases["total"]), _SHOWN)

@@ -18,7 +18,7 @@ from workloads.sort.ranks import Ranks
 from workloads.words import check_word
 from workloads.world import Comm
 
-__all__ = ["GENERATOR", "Problem", "Traffic", "count_traffic", "model_traffic", "problem"]
+__all__ = ["GENERATOR", "NodeBytes", "Problem", "count_traffic", "model_traffic", "problem"]
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 
@@ -132,7 +132,7 @@ def problem(
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class NodeBytes:
     """Bytes that one node sends in one exchange.
 
     Attributes
@@ -147,7 +147,7 @@ class Traffic:
     off_node: float
 
 
-def model_traffic(problem: Problem, ppn: int) -> Traffic:
+def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
     """Return what uniform keys make a node of so many ranks send.
 
     Each of its keys stays on its rank with probability 1/P and on its node
@@ -156,13 +156,15 @@ def model_traffic(problem: Problem, ppn: int) -> Traffic:
     Examples
     --------
     >>> model_traffic(problem("weak", 48, 1000), 24)
-    Traffic(ranks=94000.0, off_node=48000.0)
+    NodeBytes(ranks=94000.0, off_node=48000.0)
     """
     node = ppn * problem.keys / problem.ranks * problem.itemsize
-    return Traffic(ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks))
+    return NodeBytes(
+        ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks)
+    )
 
 
-def count_traffic(comm: Comm, send: Ints, itemsize: int) -> Traffic:
+def count_traffic(comm: Comm, send: Ints, itemsize: int) -> NodeBytes:
     """Return what was sent, as the mean over nodes. Collective.
 
     Parameters
@@ -178,4 +180,4 @@ def count_traffic(comm: Comm, send: Ints, itemsize: int) -> Traffic:
     others = int(send.sum() - send[ranks.rank])
     off = int(send[nodes != here.node].sum())
     sums = ranks.total(np.array([others, off])) * itemsize / here.nodes
-    return Traffic(*sums.tolist())
+    return NodeBytes(*sums.tolist())

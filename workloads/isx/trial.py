@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from placement.support.array_types import Array, Ints
-from workloads.isx.problem import Problem, Traffic, count_traffic, model_traffic, problem
+from workloads.isx.problem import NodeBytes, Problem, count_traffic, model_traffic, problem
 from workloads.memory import fits
 from workloads.phases import Phases
 from workloads.places import place
@@ -88,7 +88,7 @@ class Isx:
             check_word("number of sides", sided, SIDES)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)
         fits(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
-        self._window: Window | None = None
+        self._window: KeyWindow | None = None
         self._result: Array | None = None
         with together(comm):
             mine = self.problem.generate(self.ranks.rank, seed)
@@ -103,7 +103,7 @@ class Isx:
         self._result = None
         if self.sided == "put":
             if self._window is None:
-                self._window = Window(self.comm, len(self._room), self._room.dtype)
+                self._window = KeyWindow(self.comm, len(self._room), self._room.dtype)
             self.comm.Barrier()  # nobody puts keys into a window that is still read
         turns = order(self.exchange, self.ranks.rank, self.ranks.size, self.seed)
         watch = Phases(STAGES)
@@ -140,7 +140,7 @@ class Isx:
             self.ranks.sparse(*buckets, turns=turns, at_once=self.exchange == "at-once")
         return self._room
 
-    def traffic(self) -> tuple[Traffic, Traffic]:
+    def traffic(self) -> tuple[NodeBytes, NodeBytes]:
         """Return what a node sends in an exchange: by the model, and counted. Collective."""
         model = model_traffic(self.problem, place(self.comm).most)
         return model, count_traffic(self.comm, self.send, self.problem.itemsize)
@@ -244,7 +244,7 @@ def order(scheme: str, rank: int, size: int, seed: int) -> list[int]:
     return [q for q in turns if q != rank]
 
 
-class Window:
+class KeyWindow:
     """Memory that others put keys into, and a counter by which they say that they have.
 
     Collective: made and freed by all ranks.

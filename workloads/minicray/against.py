@@ -30,7 +30,7 @@ from workloads.minicray import client
 from workloads.minicray.net import stated
 
 __all__ = [
-    "Side",
+    "CountedLinks",
     "defaults",
     "document",
     "expected_bytes",
@@ -51,7 +51,7 @@ _SHOWN = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class CountedLinks:
     """Links with what was predicted and counted.
 
     Attributes
@@ -159,7 +159,7 @@ def total_demand(found: Prediction) -> Demand:
     return reduce(add, others, first)
 
 
-def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
+def side_by_side(found: Prediction, name: str, times: float = 1.0) -> CountedLinks:
     """Return predicted and counted loads of a mini-Cray's links.
 
     Parameters
@@ -191,7 +191,7 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
     counts = np.array([there.get(text, 0) for text in names.tolist()], dtype=np.float64)
     seconds = sum(phase.bandwidth_s for phase in found.phases) * float(about["scale"])
     seconds *= factor(int(about["mtu"]))
-    return Side(names[known], payload[known], wire[known], counts[known], seconds)
+    return CountedLinks(names[known], payload[known], wire[known], counts[known], seconds)
 
 
 def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def words(found: Prediction, name: str, times: float) -> str:
     return f"{align_columns(rows)}\n{_sentence(side, times)}\n{slow}\n"
 
 
-def _sentence(side: Side, times: float) -> str:
+def _sentence(side: CountedLinks, times: float) -> str:
     if not side.wire.any():
         return "nothing is predicted to leave a node"
     if not side.counted.any():

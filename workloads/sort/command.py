@@ -9,8 +9,8 @@ import click
 
 from placement.commands.tables import align_columns
 from placement.support.quantities import time_text
-from workloads.options import Bytes, Common, Number, bench_callback, setting
-from workloads.session import Result, Session
+from workloads.options import ByteCount, Common, Number, bench_callback, setting
+from workloads.session import Repetitions, Session
 
 __all__ = ["sort"]
 
@@ -27,7 +27,7 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 )
 @setting("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
 @setting("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
-@setting("--payload", Bytes(whole=True), 0, "Bytes carried beside each key.")
+@setting("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
 @setting("--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges.")
 @setting(
     "--splitters",
@@ -87,7 +87,7 @@ def _show(session: Session, seen: list[dict[str, Any]]) -> None:
     session.common.show(document, "\n".join(texts))
 
 
-def _tables(result: Result, more: dict[str, Any]) -> str:
+def _tables(result: Repetitions, more: dict[str, Any]) -> str:
     """Return the two tables of one case: seconds by phase, and messages."""
     phases = [
         [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]

@@ -89,7 +89,7 @@ def short(places: Places) -> Places:
     return places.astype(np.uint32) if len(places) < 2**32 else places
 
 
-class _Column:
+class _KeyColumn:
     """One key word, or several narrow ones, as codes of one 64-bit word each: 0 is the least."""
 
     __slots__ = ("bits", "count", "low", "widths", "words")
@@ -112,21 +112,21 @@ class _Column:
         return codes
 
 
-def _columns(words: Sequence[Word]) -> list[_Column]:
+def _columns(words: Sequence[Word]) -> list[_KeyColumn]:
     """Return the words as one column where their ranges fit 64 bits, else as one each."""
     low = [int(word.min()) for word in words]
     widths = [(int(w.max()) - least).bit_length() for w, least in zip(words, low, strict=True)]
     if sum(widths) <= 64:
-        return [_Column(words, low, widths)]
-    return [_Column([w], [n], [bits]) for w, n, bits in zip(words, low, widths, strict=True)]
+        return [_KeyColumn(words, low, widths)]
+    return [_KeyColumn([w], [n], [bits]) for w, n, bits in zip(words, low, widths, strict=True)]
 
 
-def _order(column: _Column, before: Places | None, runs: int) -> Places:
+def _order(column: _KeyColumn, before: Places | None, runs: int) -> Places:
     """Return the stable order by one column of items taken in the order `before`.
 
     Parameters
     ----------
-    column : _Column
+    column : _KeyColumn
     before : (n,) or None
         None: as they lie.
     runs : int
@@ -148,7 +148,7 @@ def _order(column: _Column, before: Places | None, runs: int) -> Places:
     return _through(before, _unpack_places(packed, places))
 
 
-def _pack(packed: Codes, column: _Column, before: Places | None, drop: int, places: int) -> None:
+def _pack(packed: Codes, column: _KeyColumn, before: Places | None, drop: int, places: int) -> None:
     """Write the codes without their lowest `drop` bits, with the place below them.
 
     What does not fit above the place is lost: the highest bits, where `drop`
@@ -177,7 +177,9 @@ def _through(before: Places | None, found: Ints) -> Places:
     return found
 
 
-def _order_by_halves(packed: Codes, column: _Column, before: Places | None, places: int) -> Places:
+def _order_by_halves(
+    packed: Codes, column: _KeyColumn, before: Places | None, places: int
+) -> Places:
     """Return the order of codes of which many share their high bits: the low bits first."""
     _pack(packed, column, before, 0, places)
     packed.sort()
@@ -202,7 +204,7 @@ def _find_ties(packed: Codes, places: int) -> Mask:
 def _part_ties(
     packed: Codes,
     at: Ints,
-    column: _Column,
+    column: _KeyColumn,
     before: Places | None,
     drop: int,
     places: int,
@@ -218,7 +220,7 @@ def _part_ties(
     items = _unpack_places(few.copy(), places)
     codes |= column.at(items if before is None else before[items]) & np.uint64((1 << drop) - 1)
     if (codes[1:] < codes[:-1]).any():
-        packed[at] = few[_order(_Column([codes], [0], [int(codes.max()).bit_length()]), None, 0)]
+        packed[at] = few[_order(_KeyColumn([codes], [0], [int(codes.max()).bit_length()]), None, 0)]
 
 
 def flat(items: Array) -> Array:

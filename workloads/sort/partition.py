@@ -24,7 +24,7 @@ from workloads.sort.splitters import bisection, counts_to_send, histogram, solve
 from workloads.words import check_word
 from workloads.world import Comm, same, together, world
 
-__all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Job", "Plan", "Seen", "mpsort", "run"]
+__all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "KeyedItems", "Seen", "SortPlan", "mpsort", "run"]
 
 Stopwatch = Callable[[str], AbstractContextManager[object]]
 
@@ -37,7 +37,7 @@ SPARSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SortPlan:
     """How to sort; the same on all ranks. See `workloads.sort.mpsort`."""
 
     stable: bool = True
@@ -55,7 +55,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Job:
+class KeyedItems:
     """Items with their keys.
 
     Attributes
@@ -196,7 +196,7 @@ def mpsort(
     """
     comm = world() if comm is None else comm
     ranks = Ranks(comm)
-    plan = Plan(stable, splitters, exchange, final, algorithm)
+    plan = SortPlan(stable, splitters, exchange, final, algorithm)
     with together(comm):
         plan.check()
         given = checked_items(items)
@@ -217,7 +217,7 @@ def mpsort(
             raise UsageError(
                 f"out_counts add up to {counts.sum()}, but there are {brought.sum()} items"
             )
-    job = Job(given, words, fields)
+    job = KeyedItems(given, words, fields)
     del given, words  # the job gives them up when it can
     return run(ranks, job, brought, counts, plan, Seen(watch=phases or nullcontext))
 
@@ -237,17 +237,22 @@ def _counts(given: Any, size: int) -> int | Ints | None:
 
 
 def run(
-    ranks: Ranks, job: Job, brought: Ints, counts: Ints, plan: Plan, seen: Seen | None = None
+    ranks: Ranks,
+    job: KeyedItems,
+    brought: Ints,
+    counts: Ints,
+    plan: SortPlan,
+    seen: Seen | None = None,
 ) -> Array:
     """Sort a job whose arguments are known to be right; see `mpsort`.
 
     Parameters
     ----------
     ranks : Ranks
-    job : Job
+    job : KeyedItems
     brought, counts : int64 (P,)
         Items that each rank has and will have.
-    plan : Plan
+    plan : SortPlan
     seen : Seen or None
         Filled in.
     """
@@ -263,7 +268,9 @@ def run(
     return out.byteswap(inplace=True).view(dtype) if plain and not dtype.isnative else out
 
 
-def _merge_all(ranks: Ranks, job: Job, brought: Ints, counts: Ints, plan: Plan, seen: Seen) -> Job:
+def _merge_all(
+    ranks: Ranks, job: KeyedItems, brought: Ints, counts: Ints, plan: SortPlan, seen: Seen
+) -> KeyedItems:
     """Merge locally sorted items up a binary tree: the baseline that MP-sort replaced.
 
     At level k every two neighbouring groups of 2^(k-1) ranks, each holding a
@@ -282,7 +289,7 @@ def _merge_all(ranks: Ranks, job: Job, brought: Ints, counts: Ints, plan: Plan, 
     return job
 
 
-def _sorted_here(job: Job) -> Job:
+def _sorted_here(job: KeyedItems) -> KeyedItems:
     """Return the job with its items in the order of their keys; a copy.
 
     Items that are their own keys are in native byte order from here on.
@@ -290,11 +297,11 @@ def _sorted_here(job: Job) -> Job:
     if job.plain:
         keys = job.items.astype(job.items.dtype.newbyteorder("="))
         sort_keys(keys)
-        return Job(keys, [keys], ())
+        return KeyedItems(keys, [keys], ())
     return _put_in_order(job, 0)
 
 
-def _put_in_order(job: Job, runs: int, last: bool = False) -> Job:
+def _put_in_order(job: KeyedItems, runs: int, last: bool = False) -> KeyedItems:
     """Return the job in stable order, its own arrays given up on the way.
 
     Keys that are apart are left out where this is the last order.
@@ -310,16 +317,18 @@ def _put_in_order(job: Job, runs: int, last: bool = False) -> Job:
     shape, dtype = job.items.shape, job.items.dtype
     job.words = []
     out = gather_last(flat(job.items), places).view(dtype).reshape(shape)
-    return Job(out, apart if job.fields is None else words_of(out, job.fields), job.fields)
+    return KeyedItems(out, apart if job.fields is None else words_of(out, job.fields), job.fields)
 
 
-def _partition(ranks: Ranks, job: Job, counts: Ints, plan: Plan, seen: Seen, last: bool) -> Job:
+def _partition(
+    ranks: Ranks, job: KeyedItems, counts: Ints, plan: SortPlan, seen: Seen, last: bool
+) -> KeyedItems:
     """Part locally sorted items among the ranks, exchange and merge them.
 
     Parameters
     ----------
     ranks : Ranks
-    job : Job
+    job : KeyedItems
         Locally sorted; taken apart on the way, to free its memory.
     counts : int64 (P,)
         Items that each rank gets.
@@ -344,7 +353,9 @@ def _partition(ranks: Ranks, job: Job, counts: Ints, plan: Plan, seen: Seen, las
         return _merge_runs(arrived, receive, plan, last)
 
 
-def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, seen: Seen) -> Job:
+def _exchange(
+    ranks: Ranks, job: KeyedItems, send: Ints, receive: Ints, plan: SortPlan, seen: Seen
+) -> KeyedItems:
     """Send every item to its rank; keys that are apart follow, once the items are freed."""
     seen.sent, seen.moved = send, seen.moved + int(send.sum() - send[ranks.rank])
     seen.sparse = _sparse(ranks, send, receive, plan.exchange)
@@ -355,13 +366,13 @@ def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, see
     move(flat(job.items), send, flat(out), receive)
     job.items = job.items[:0].copy()
     if job.fields is not None:
-        return Job(out, words_of(out, job.fields), job.fields)
+        return KeyedItems(out, words_of(out, job.fields), job.fields)
     words = []
     while apart:
         word = np.ascontiguousarray(apart.pop(0))
         words.append(_room(word, receive))
         move(word, send, words[-1], receive)
-    return Job(out, words, None)
+    return KeyedItems(out, words, None)
 
 
 def _room(items: Array, receive: Ints) -> Array:
@@ -379,7 +390,7 @@ def _sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
     return bool(full < SPARSE * ranks.size**2)
 
 
-def _merge_runs(job: Job, receive: Ints, plan: Plan, last: bool) -> Job:
+def _merge_runs(job: KeyedItems, receive: Ints, plan: SortPlan, last: bool) -> KeyedItems:
     """Return what arrived, one sorted run a rank, as one sorted run."""
     runs = int(np.count_nonzero(receive))
     if runs < 2:

@@ -21,7 +21,7 @@ from workloads.phases import Phases
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
-from workloads.sort.partition import Job, Plan, Seen, run
+from workloads.sort.partition import KeyedItems, Seen, SortPlan, run
 from workloads.sort.ranks import Ranks
 from workloads.world import Comm, same, together
 
@@ -75,7 +75,7 @@ class Sort:
         seed: int = 0,
     ) -> None:
         self.comm, self.ranks = comm, Ranks(comm)
-        self.plan = Plan(stable, splitters, exchange, final, algorithm)
+        self.plan = SortPlan(stable, splitters, exchange, final, algorithm)
         how: dict[str, Any] = {"seed": seed, "dtype": dtype, "payload": payload}
         same(comm, items=items, data=data, plan=self.plan, **how)
         rank, size = self.ranks.rank, self.ranks.size
@@ -100,7 +100,7 @@ class Sort:
         self.seen = Seen(watch=phases)
         began = time.perf_counter()
         words, fields = key_words(self.items, self.key)
-        job = Job(self.items, words, fields)
+        job = KeyedItems(self.items, words, fields)
         self.result = run(self.ranks, job, self.brought, self.brought, self.plan, self.seen)
         total = time.perf_counter() - began
         exchanged = sum(phases.seconds[name] for name in PHASES[1:4])

@@ -1,10 +1,10 @@
 """A distributed array whose regions can be copied, wherever they lie: DASH's local copies.
 
 The objectives of section 3.3 of "Effective use of the PGAS Paradigm", one by
-one: copies are asynchronous where asked for (`Blocks.start`); a region of the
+one: copies are asynchronous where asked for (`BlockArray.start`); a region of the
 global index space is what is copied; what lies on this unit or on its node is
 copied by loads and stores out of shared windows, without MPI; transfers are
-cut into chunks of a size that can be tuned (`Blocks.tune`, or
+cut into chunks of a size that can be tuned (`BlockArray.tune`, or
 ``$NIDMAP_CHUNK``); and a region that spans several units is fetched by as
 many transfers at once.
 """
@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 from placement.errors import UsageError, printable
 from placement.support.array_types import Array
 from workloads.fft.local import chunks
-from workloads.fft.plan import Part, cuts
+from workloads.fft.plan import AxisStretch, cuts
 from workloads.memory import fits
 from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
@@ -36,7 +36,7 @@ from workloads.world import Comm, same, together
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["CHUNK", "Blocks", "Copy", "Share"]
+__all__ = ["CHUNK", "BlockArray", "Copy", "Share"]
 
 Region = tuple[slice, ...]
 
@@ -99,7 +99,7 @@ class Copy:
         return self.values
 
 
-class Blocks:
+class BlockArray:
     """An array of up to three axes, a block on each unit. Collective to make and to close.
 
     Parameters
@@ -173,7 +173,7 @@ class Blocks:
         block: Array = raw[: math.prod(shape) * self.dtype.itemsize].view(self.dtype)
         return block.reshape(shape)
 
-    def _parts(self, unit: int) -> tuple[Part, ...]:
+    def _parts(self, unit: int) -> tuple[AxisStretch, ...]:
         """Return where a unit's block stands along each axis."""
         places = np.unravel_index(unit, self.dims)
         return tuple(row[int(place)] for row, place in zip(self._cuts, places, strict=True))

@@ -17,7 +17,7 @@ from placement.support.array_types import Array
 from workloads.options import named_machine
 from workloads.phases import seconds_of
 from workloads.session import Session
-from workloads.stencil.blocks import Blocks
+from workloads.stencil.blocks import BlockArray
 from workloads.stencil.trial import trial
 from workloads.world import Comm, decide_on_root, processor, together
 
@@ -189,7 +189,7 @@ def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> N
     each = max(1, -(-max(sizes) // _ITEM))
     made = {}
     for shared in (False,) if options["no_shm"] else (True, False):
-        made[shared] = blocks = Blocks(comm, (each * comm.Get_size(),), shared=shared)
+        made[shared] = blocks = BlockArray(comm, (each * comm.Get_size(),), shared=shared)
         blocks.local[...] = np.arange(blocks.region[0].start, blocks.region[0].stop)
         blocks.sync()
     chunk = _tuned_chunk(made[False])
@@ -214,7 +214,7 @@ def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> N
         blocks.close()
 
 
-def _sources(comm: Comm, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]]:
+def _sources(comm: Comm, made: dict[bool, BlockArray]) -> list[tuple[str, bool, int]]:
     """Return what is copied: its name, by shared windows or not, the unit. Collective."""
 
     def choose() -> list[tuple[str, bool, int]]:
@@ -232,7 +232,7 @@ def _sources(comm: Comm, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]
     return decide_on_root(comm, choose)
 
 
-def _tuned_chunk(blocks: Blocks) -> int:
+def _tuned_chunk(blocks: BlockArray) -> int:
     """Return the bytes of a transfer that rank 0 finds best. Collective."""
     comm = blocks.comm
     if comm.Get_size() > 1 and comm.Get_rank() == 0:

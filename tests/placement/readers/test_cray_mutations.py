@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.dumps.assemble import assemble
 from placement.errors import NidmapError
 from placement.names.columns import format_cnames
-from placement.names.gemini import Gemini
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.readers import find, read_text
 from placement.support.reading import decode
@@ -31,7 +31,7 @@ def node_rows(rule, nids):
 def seeds():
     """Return a small sound dump of each format."""
     xc = assemble([read_text(node_rows(Xc(2), np.arange(0, 400, 11)), "d")])
-    xe = assemble([read_text(node_rows(Gemini(2, 1), np.arange(40)), "d")])
+    xe = assemble([read_text(node_rows(GeminiNumbering(2, 1), np.arange(40)), "d")])
     text = {name: write(xc, name) for name in ("xtprocadmin", "xtdb2proc", "meshcoords")}
     text["torus-coordinates"] = write(xe, "torus-coordinates")
     rows = [line.split() for line in text["torus-coordinates"].splitlines()]

@@ -341,12 +341,14 @@ def test_topologies_carry_what_the_network_model_needs(name):
 
 @pytest.mark.parametrize("name", [*XC, *SLINGSHOT])
 def test_the_wiring_rule_can_make_the_links(name):
-    from placement.topologies.wiring import Shape, cables
+    from placement.topologies.wiring import DragonflyShape, cables
 
     topology = load_site(name).topology()
     routers = topology.extents[1 : topology.router_levels]
     chassis, blades = routers if len(routers) == 2 else (1, routers[0])
-    made = cables(topology.wiring, Shape(4, chassis, blades, topology.parameters["global"]))
+    made = cables(
+        topology.wiring, DragonflyShape(4, chassis, blades, topology.parameters["global"])
+    )
     assert len(made.g) * made.count == 6 * topology.parameters["global"]
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 import numpy as np
 import pytest
 
-from placement.emit.formats import Job
+from placement.emit.formats import HeaderJob
 from placement.errors import LaunchError, UsageError
 from placement.nodelist import NodeList
 from placement.planners import find
@@ -21,7 +21,7 @@ NAMES = [f"nid{i:05d}" for i in range(1200)]
 
 
 def pinned(names, **options):
-    return Job(len(names), nodelist=NodeList(names), **options)
+    return HeaderJob(len(names), nodelist=NodeList(names), **options)
 
 
 @pytest.fixture(scope="module")
@@ -105,14 +105,14 @@ def test_what_slurm_refuses_is_an_answer(asked, nodes, options, reason):
 
 @needs_slurm
 def test_an_option_cannot_smuggle_another(asked):
-    found = expected_start(Job(1, partition="main --nodes=7"))
+    found = expected_start(HeaderJob(1, partition="main --nodes=7"))
     assert found.start is None
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "\x1b[31m"])
 def test_options_that_are_no_name(value):
     with pytest.raises(UsageError):
-        expected_start(Job(1, partition=value))
+        expected_start(HeaderJob(1, partition=value))
 
 
 @pytest.mark.parametrize(
@@ -126,25 +126,25 @@ def test_options_that_are_no_name(value):
 def test_answers_that_are_none(fake, text):
     says(fake, text, "sbatch")
     with pytest.raises(LaunchError) as caught:
-        expected_start(Job(1))
+        expected_start(HeaderJob(1))
     assert str(caught.value).isprintable()
 
 
 def test_a_failure_without_a_reason(fake):
     fake("exit 7", "sbatch")
     with pytest.raises(LaunchError, match="sbatch --test-only said 'nothing'"):
-        expected_start(Job(1))
+        expected_start(HeaderJob(1))
 
 
 def test_a_refusal_is_printable(fake):
     fake("printf 'allocation failure: \\033[31mno\\n' >&2; exit 1", "sbatch")
-    assert expected_start(Job(1)).refused == "\\x1b[31mno"
+    assert expected_start(HeaderJob(1)).refused == "\\x1b[31mno"
 
 
 def test_a_start_in_the_past_is_at_once(fake):
     says(fake, "sbatch: Job 1 to start at 2020-01-01T00:00:00 using 1 processors on nodes n1 "
          "in partition main\n", "sbatch")  # fmt: skip
-    found = expected_start(Job(1))
+    found = expected_start(HeaderJob(1))
     assert (found.seconds, found.partition, list(found.nodes)) == (0.0, "main", ["n1"])
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement.errors import NidmapError, UsageError
 from rankmap.orders import arrange
-from rankmap.orders.cells import Options, rank_list
+from rankmap.orders.cells import CellOptions, rank_list
 from tests.rankmap.helpers import named, slots
 
 
@@ -42,7 +42,7 @@ def test_lists_are_those_made_by_hand(data):
     grid = tuple(data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4)))
     cell = tuple(data.draw(st.integers(1, extent)) for extent in grid)
     columns = data.draw(st.booleans())
-    found = rank_list(grid, cell, Options(columns=columns))
+    found = rank_list(grid, cell, CellOptions(columns=columns))
     assert found.tolist() == by_hand(grid, cell, columns)
 
 
@@ -65,20 +65,20 @@ def test_a_cell_fills_a_node():
 
 
 def test_peano_walks_every_other_row_of_cells_backwards():
-    assert rank_list((4, 4), (2, 2), Options(walk="P")).tolist() == [
+    assert rank_list((4, 4), (2, 2), CellOptions(walk="P")).tolist() == [
         0, 1, 4, 5, 2, 3, 6, 7, 10, 11, 14, 15, 8, 9, 12, 13,
     ]  # fmt: skip
 
 
 def test_successive_cells_go_along_the_dimension_named_first():
-    assert rank_list((4, 4), (2, 2), Options(along=(1, 2))).tolist() == [
+    assert rank_list((4, 4), (2, 2), CellOptions(along=(1, 2))).tolist() == [
         0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("options", ["-R -H -c 4,2 -g 64,64", "-C -H -g 16,8,32", "-H"])
 def test_along_the_hilbert_curve_successive_cells_touch(options):
-    wanted = Options.parse(options)
+    wanted = CellOptions.parse(options)
     grid = wanted.grid or (64, 64)
     cell = wanted.cell or (1,) * len(grid)
     ranks = rank_list(grid, cell, wanted).reshape(-1, math.prod(cell))
@@ -89,9 +89,9 @@ def test_along_the_hilbert_curve_successive_cells_touch(options):
 
 
 def test_all_the_ways_to_write_it():
-    plain = Options.parse("-R -c 4,2 -g 64,64")
-    assert plain == Options.parse("grid_order -g64x64 -c4,2")
-    assert plain == Options.parse("-Z -R -m 4096 -n 8 -N 8 -q -T -c 4,2 -g 64,64")
+    plain = CellOptions.parse("-R -c 4,2 -g 64,64")
+    assert plain == CellOptions.parse("grid_order -g64x64 -c4,2")
+    assert plain == CellOptions.parse("-Z -R -m 4096 -n 8 -N 8 -q -T -c 4,2 -g 64,64")
 
 
 def test_without_a_cell_it_is_a_box_of_a_nodes_ranks():

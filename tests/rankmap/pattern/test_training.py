@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.errors import UsageError
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
-from rankmap.pattern.training import DEFAULT_ORDER, Sizes, Training
+from rankmap.pattern.training import DEFAULT_ORDER, ModelSizes, Training
 from tests.rankmap.helpers import named, slots
 
 GOLDEN = {"cp": [0, 2], "dp": [0, 4], "dp-cp": [0, 2, 4, 6], "pp": [0, 8]}
@@ -65,7 +65,7 @@ def test_experts_are_numbered_on_their_own(etp, ep):
 
 
 def test_bytes_are_those_of_the_formulas():
-    z = Sizes(
+    z = ModelSizes(
         layers=24, hidden=1024, seq=2048, batch=2, microbatches=4, kv=4, head=64, params=3e8, topk=2
     )
     job = Training(tp=4, cp=2, dp=8, pp=2, ep=8, etp=1, sizes=z)
@@ -80,18 +80,18 @@ def test_bytes_are_those_of_the_formulas():
             "pp": s / 4 * 4,
         }
     )
-    plain = Training(tp=4, cp=2, dp=8, pp=2, sizes=Sizes(**{**vars_of(z), "sp": 0})).sent()
+    plain = Training(tp=4, cp=2, dp=8, pp=2, sizes=ModelSizes(**{**vars_of(z), "sp": 0})).sent()
     assert plain["tp"] == pytest.approx(8 * 3 / 4 * s * per)
     assert plain["pp"] == pytest.approx(s * 4)
 
 
 def vars_of(sizes):
-    return {name: getattr(sizes, name) for name in Sizes.__dataclass_fields__}
+    return {name: getattr(sizes, name) for name in ModelSizes.__dataclass_fields__}
 
 
 def test_without_sequence_parallelism_tp_is_the_sc21_papers():
     # 8 b s h (t-1)/t elements a layer a microbatch (Narayanan et al., SC21, section 3.2).
-    z = Sizes(layers=1, hidden=512, seq=128, batch=3, microbatches=1, sp=0, bytes=2)
+    z = ModelSizes(layers=1, hidden=512, seq=128, batch=3, microbatches=1, sp=0, bytes=2)
     assert Training(tp=8, sizes=z).sent()["tp"] == 8 * 3 * 128 * 512 * 7 / 8 * 2
 
 

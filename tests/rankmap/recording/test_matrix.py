@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from placement.errors import OutputError, ParseError
 from placement.traffic import Traffic
 from rankmap.pattern import parse_pattern
-from rankmap.recording import Phase, Recording
+from rankmap.recording import RecordedPhase, Recording
 from rankmap.recording.file import save_recording
 from tests.effort import examples
 
 
 def write_matrix(path, ranks, sender, table):
     """Write a matrix as rank 0 does: from, and (to, bytes, messages) of each entry."""
-    phase = Phase("point-to-point", "mpi4py", 1, 1, Traffic(sender, *table.T))
+    phase = RecordedPhase("point-to-point", "mpi4py", 1, 1, Traffic(sender, *table.T))
     save_recording(Recording(ranks, 1.0, (phase,)), path)
 
 

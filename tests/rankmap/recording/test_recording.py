@@ -16,7 +16,7 @@ from placement.errors import OutputError, ParseError, UsageError
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.collectives.usual import messages
 from rankmap.pattern.structured import Stencil
-from rankmap.recording import KINDS, Collective, Phase, Recording, running
+from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
 from rankmap.recording.raw import Window, read_raw
 from rankmap.recording.running import parse_window
@@ -119,7 +119,7 @@ def test_windows_that_are_none(word):
 def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls):
     root %= len(members)
     given_bytes = np.arange(1, len(members) + 1) * calls
-    one = Collective(np.array(members), root, np.full(len(members), calls), given_bytes)
+    one = RecordedCollective(np.array(members), root, np.full(len(members), calls), given_bytes)
     expected = {}
     for r, to, times in messages(kind, len(members), root).T.tolist():
         pair = members[r], members[to]
@@ -139,11 +139,13 @@ def recordings(draw):
         cells = draw(st.lists(st.tuples(number, number, st.integers(0, 9999), st.integers(1, 9))))
         sent = Traffic(*np.array(cells, dtype=np.int64).reshape(-1, 4).T)
         if draw(st.booleans()):
-            return Phase("point-to-point", draw(st.text(max_size=9)), 3, 5, sent)
+            return RecordedPhase("point-to-point", draw(st.text(max_size=9)), 3, 5, sent)
         members = np.array(draw(st.lists(number, min_size=1, unique=True)))
         given_bytes = np.arange(len(members)) + draw(st.integers(0, 10**12))
-        called = Collective(members, draw(st.integers(-1, 0)), np.ones_like(members), given_bytes)
-        return Phase("alltoall", "x", 1, ranks, sent, (called,))
+        called = RecordedCollective(
+            members, draw(st.integers(-1, 0)), np.ones_like(members), given_bytes
+        )
+        return RecordedPhase("alltoall", "x", 1, ranks, sent, (called,))
 
     phases = tuple(one_phase() for _ in range(draw(st.integers(0, 4))))
     return Recording(ranks, 1.25, phases, "srun ./app", "30%-70%", ("a note",))
@@ -163,7 +165,7 @@ def test_damaged_files_are_one_line(tmp_path):
     path = tmp_path / "r.npz"
     ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8), np.ones(4, dtype=np.int64)
     save_recording(
-        Recording(4, 1.0, (Phase("point-to-point", "x", 1, 4, Traffic(*ring)),)), str(path)
+        Recording(4, 1.0, (RecordedPhase("point-to-point", "x", 1, 4, Traffic(*ring)),)), str(path)
     )
     raw = path.read_bytes()
     generator = np.random.default_rng(5)
@@ -204,7 +206,9 @@ def test_a_stencil_of_uneven_sizes_is_one_where_somebody_allows_it():
     assert stencil_in(sent, 12, 2.0).dims == (2, 2, 3)
     size[0] = 9000
     assert stencil_in(sent, 12, 2.0) is None
-    once = Phase("point-to-point", "app+0x1", 1, 12, replace(sent, bytes=size.clip(max=1500)))
+    once = RecordedPhase(
+        "point-to-point", "app+0x1", 1, 12, replace(sent, bytes=size.clip(max=1500))
+    )
     assert phase_words(once, 12).startswith("7-point stencil 2x2x3, periodic, not quite equal in ")
 
 
@@ -214,35 +218,40 @@ def test_a_recording_is_given_the_name_of_its_pattern(together, staged):
     many = np.full(2 * len(a), 10)
     sent = Traffic(np.append(a, b), np.append(b, a), 10 * np.tile(weight, 2).astype(int), many)
     calls = int(many.sum()) // together
-    halo = Phase("point-to-point", "app+0x1", calls, calls, sent)
+    halo = RecordedPhase("point-to-point", "app+0x1", calls, calls, sent)
     named = named_pattern(Recording(10, 1.0, (halo,)))
     assert named.startswith(f"--pattern stencil:2x5,periodic,weights=1:2{staged} --bytes ")
-    nothing = Phase("barrier", "app+0x2", 1, 1, NO_TRAFFIC)
+    nothing = RecordedPhase("barrier", "app+0x2", 1, 1, NO_TRAFFIC)
     assert named_pattern(Recording(10, 1.0, (nothing,))) == ""
 
 
 def test_rows_and_columns_of_a_grid_from_one_place_in_the_code():
     grid, none = np.arange(12).reshape(3, 4), np.zeros(4, dtype=np.int64)
     lines = [
-        Collective(line, -1, none[: len(line)], none[: len(line)]) for line in (*grid, *grid.T)
+        RecordedCollective(line, -1, none[: len(line)], none[: len(line)])
+        for line in (*grid, *grid.T)
     ]
     assert grid_lines(lines, 12) == "the 3 rows and 4 columns of a 3x4 grid"
     lines = [replace(one, calls=one.calls + 2, bytes=one.calls + 2000) for one in lines]
-    both = Phase("alltoall", "app+0x1", 4, 48, Traffic(*np.empty((4, 0), int)), tuple(lines))
+    both = RecordedPhase(
+        "alltoall", "app+0x1", 4, 48, Traffic(*np.empty((4, 0), int)), tuple(lines)
+    )
     assert named_pattern(Recording(12, 1.0, (both,))) == "--pattern fft:3x4 --bytes 1e+03"
     assert grid_lines(lines[1:], 12) == ""
 
 
 def test_a_barrier_has_no_size():
     nothing = NO_TRAFFIC
-    assert phase_words(Phase("barrier", "app+0x1", 1, 4, nothing), 4) == "barrier, once"
+    assert phase_words(RecordedPhase("barrier", "app+0x1", 1, 4, nothing), 4) == "barrier, once"
 
 
 def test_too_many_pairs_are_not_written_out():
     all_ranks = np.arange(20_000)
     zero = np.zeros(len(all_ranks), dtype=np.int64)
     none = NO_TRAFFIC
-    wide = Phase("alltoall", "x", 1, 1, none, (Collective(all_ranks, -1, zero, zero),))
+    wide = RecordedPhase(
+        "alltoall", "x", 1, 1, none, (RecordedCollective(all_ranks, -1, zero, zero),)
+    )
     with pytest.raises(UsageError, match="too many pairs"):
         Recording(20_000, 1.0, (wide,)).total()
 
@@ -297,9 +306,9 @@ def test_bins_of_a_rank_are_added_up(counts):
 
 
 def test_files_with_a_list_of_ranks_for_each_collective_are_read(tmp_path):
-    called = tuple(Collective.alike(np.array([2, 0, 1]), r, 4, 50 + r) for r in range(3))
+    called = tuple(RecordedCollective.alike(np.array([2, 0, 1]), r, 4, 50 + r) for r in range(3))
     none = NO_TRAFFIC
-    made = Recording(3, 1.0, (Phase("bcast", "x", 12, 36, none, called),))
+    made = Recording(3, 1.0, (RecordedPhase("bcast", "x", 12, 36, none, called),))
     path = tmp_path / "r.npz"
     save_recording(made, str(path))
     columns = dict(np.load(path))

@@ -13,7 +13,7 @@ from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern.structured import Stencil
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.gain import Placed, time_range
-from rankmap.recording import Collective, Phase, Recording
+from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 from rankmap.recording.file import save_recording
 from rankmap.recording.sequence import MOST_STEPS, steps_in
 from tests.effort import examples
@@ -24,9 +24,11 @@ GRID = np.arange(12).reshape(3, 4)
 def alltoall(lines, size, calls=10):
     """Return the phase of an all-to-all on each line of the grid."""
     each = [np.full(len(line), calls) for line in lines]
-    called = [Collective(line, -1, n, n * size) for line, n in zip(lines, each, strict=True)]
+    called = [
+        RecordedCollective(line, -1, n, n * size) for line, n in zip(lines, each, strict=True)
+    ]
     none = NO_TRAFFIC
-    return Phase("alltoall", "app", calls, 0, none, tuple(called))
+    return RecordedPhase("alltoall", "app", calls, 0, none, tuple(called))
 
 
 def halo(dims, size=500, together=True, calls=1):
@@ -35,7 +37,9 @@ def halo(dims, size=500, together=True, calls=1):
     source, target = np.append(a, b), np.append(b, a)
     many = np.full_like(source, calls)
     steps = calls * (int(np.prod(dims)) if together else len(source))
-    return Phase("point-to-point", "app", calls, steps, Traffic(source, target, size * many, many))
+    return RecordedPhase(
+        "point-to-point", "app", calls, steps, Traffic(source, target, size * many, many)
+    )
 
 
 def bytes_between(ranks, steps):
@@ -51,8 +55,8 @@ messages = st.lists(
 ).map(lambda rows: Traffic(*np.array(rows, dtype=np.int64).reshape(-1, 4).T))
 phases = st.lists(
     st.builds(
-        Phase, st.just("point-to-point"), st.just("app"), st.integers(1, 3), st.integers(1, 60),
-        messages,
+        RecordedPhase, st.just("point-to-point"), st.just("app"), st.integers(1, 3),
+        st.integers(1, 60), messages,
     ),
     max_size=25,
 )  # fmt: skip
@@ -95,7 +99,7 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
     alone = seconds(tmp_path, machine, rows) + seconds(tmp_path, machine, columns)
     assert both == pytest.approx(alone, rel=1e-3)
     once = join_traffic(phase.messages() for phase in (rows, columns))
-    merged = Phase("point-to-point", "app", 1, 12, once)
+    merged = RecordedPhase("point-to-point", "app", 1, 12, once)
     assert both > 1.05 * seconds(tmp_path, machine, merged)
     one_site = replace(rows, collectives=(*rows.collectives, *columns.collectives))
     assert seconds(tmp_path, machine, one_site) == pytest.approx(both, rel=1e-3)

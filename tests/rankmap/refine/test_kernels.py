@@ -190,7 +190,7 @@ def placed(graph, seed, nodes=4):
     outer = rng.integers(0, 9, (graph.size, nodes)).astype(float)
     first = np.append(0, np.cumsum(np.bincount(node, minlength=nodes)))
     none = np.full(graph.size, -1, dtype=np.int32)
-    return subgraph.Placed(csr(graph), node, first, far, outer, none.copy(), none)
+    return subgraph.PlacedRanks(csr(graph), node, first, far, outer, none.copy(), none)
 
 
 def twin_total(graph, node, far, outer):

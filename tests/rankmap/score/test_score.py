@@ -16,7 +16,7 @@ from rankmap.order import Order
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expand_pattern
 from rankmap.predict import Job
-from rankmap.score import Bound, cost, meets, score
+from rankmap.score import CostBound, cost, meets, score
 from rankmap.score.distance import job_distance
 from rankmap.slots import slots_of
 from tests.effort import examples
@@ -87,8 +87,8 @@ def test_expanding_changes_nothing():
 
 
 def test_a_bound_is_met_but_for_rounding():
-    assert meets(sum([0.1] * 10), Bound(1.0, ""))
-    assert not meets(1.001, Bound(1.0, ""))
+    assert meets(sum([0.1] * 10), CostBound(1.0, ""))
+    assert not meets(1.001, CostBound(1.0, ""))
 
 
 @pytest.fixture

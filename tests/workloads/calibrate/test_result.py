@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from workloads.calibrate.choice import Plan, choose_sets, without_stated_routing
+from workloads.calibrate.choice import MeasurePlan, choose_sets, without_stated_routing
 from workloads.calibrate.result import Readings, fit_network, per_gb, result_of
 
 SPECS = ("minicray:dragonfly", "minicray:torus", "minicray:fattree")
@@ -111,7 +111,7 @@ def measured(spec, routing, shares, noise, seed=0):
     machine, found = case(spec)
     read = simulated(found.table, routing, shares, noise, seed)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
-    return result_of(machine, Plan([[0, 1]], found, {}, 0), read, lambda _: hops)
+    return result_of(machine, MeasurePlan([[0, 1]], found, {}, 0), read, lambda _: hops)
 
 
 def test_every_figure_of_a_quiet_machine_is_what_was_set():
@@ -161,7 +161,7 @@ def test_a_class_without_a_set_is_assumed_in_proportion():
     found = choose_sets(machine, rows)
     read = simulated(found.table, "single", np.full(4, 0.25), 0.0, 0)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
-    result = result_of(machine, Plan([[0, 1]], found, {}, 0), read, lambda _: hops)
+    result = result_of(machine, MeasurePlan([[0, 1]], found, {}, 0), read, lambda _: hops)
     assert result.unreached == ("blue",)
     (blue,) = (one for one in result.figures if one.key == "bandwidth.blue")
     assert (blue.mark, blue.value) == ("assumed", pytest.approx(4.6875 / 4))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from tests.effort import examples
-from workloads.fft.plan import Layout, cuts, field_of, process_grid
+from workloads.fft.plan import ArrayLayout, cuts, field_of, process_grid
 
 sizes = st.integers(1, 9)
 grids = st.tuples(st.integers(1, 4), st.integers(1, 4))
@@ -31,7 +31,7 @@ def test_a_stretch_is_cut_where_it_stands(start, size, count):
 def layouts(shape, grid, pieces, real):
     field = field_of(shape, real)
     rows, columns = process_grid(grid, math.prod(grid), field)
-    return {k: Layout(field, (rows, columns), k, 16, pieces) for k in range(rows * columns)}
+    return {k: ArrayLayout(field, (rows, columns), k, 16, pieces) for k in range(rows * columns)}
 
 
 @examples(60)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from placement.specs import MINICRAY_BURST
-from workloads.minicray.against import Side, _sentence, segment
+from workloads.minicray.against import CountedLinks, _sentence, segment
 from workloads.minicray.net import MTU
 
 
 def side(wire, counted):
     names = np.array([f"link {k}" for k in range(len(wire))])
-    return Side(names, np.array(wire), np.array(wire), np.array(counted))
+    return CountedLinks(names, np.array(wire), np.array(wire), np.array(counted))
 
 
 def test_a_burst_is_two_segments():

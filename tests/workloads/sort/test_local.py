@@ -62,7 +62,7 @@ def test_runs_are_merged_stably(runs):
 
 def test_more_places_than_can_be_packed_fall_back():
     keys = np.array([5, -3, 5, 2**62])
-    column = local._Column([keys], [-3], [63])
+    column = local._KeyColumn([keys], [-3], [63])
     column.count = 2**33
     assert local._order(column, None, 0).tolist() == [1, 0, 2, 3]
     before = np.array([3, 2, 1, 0])

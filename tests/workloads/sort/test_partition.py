@@ -9,7 +9,7 @@ from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.check import checksum, faults, in_order
 from workloads.sort.keys import key_words
-from workloads.sort.partition import EXCHANGES, FINALS, Job, Plan, Seen, run
+from workloads.sort.partition import EXCHANGES, FINALS, KeyedItems, Seen, SortPlan, run
 from workloads.sort.trial import count_messages, expect_messages
 
 INTS = ["i1", "u1", "<i2", ">u4", "<i8", ">i8", "<u8"]
@@ -27,7 +27,7 @@ def jobs(draw):
     cuts = sorted(draw(st.lists(st.integers(0, total), min_size=size - 1, max_size=size - 1)))
     counts = np.diff([0, *cuts, total]) if draw(st.booleans()) else np.array(list(map(len, keys)))
     shape = draw(st.sampled_from(["plain", "field", "pair", "apart", "function", "columns"]))
-    plan = Plan(
+    plan = SortPlan(
         True,
         draw(st.sampled_from(["histogram", "bisection"])),
         draw(st.sampled_from(EXCHANGES)),
@@ -77,7 +77,7 @@ def test_every_sort_is_the_stable_sort_of_all(problem):
         items, key = each[ranks.rank]
         words, fields = key_words(items, key)
         seen = Seen()
-        out = run(ranks, Job(items, words, fields), brought, counts, plan, seen)
+        out = run(ranks, KeyedItems(items, words, fields), brought, counts, plan, seen)
         assert out.dtype == items.dtype
         return out
 
@@ -97,8 +97,8 @@ def test_an_item_crosses_the_network_once_and_log_p_times_when_merged():
 
         def main(ranks, algorithm=algorithm):
             seen = Seen()
-            job = Job(keys[ranks.rank], [keys[ranks.rank]], ())
-            run(ranks, job, counts, counts, Plan(algorithm=algorithm), seen)
+            job = KeyedItems(keys[ranks.rank], [keys[ranks.rank]], ())
+            run(ranks, job, counts, counts, SortPlan(algorithm=algorithm), seen)
             return seen.moved
 
         moved[algorithm] = sum(simulate(8, main)) / keys.size

@@ -52,7 +52,7 @@ def exchanges(comm):
 
 def copies(comm):
     """Copy random regions of arrays of one to three axes; compare with the whole array."""
-    from workloads.stencil.blocks import Blocks
+    from workloads.stencil.blocks import BlockArray
 
     size = comm.size
     cases = [
@@ -64,7 +64,7 @@ def copies(comm):
     if size % 2 == 0:
         cases.append(((9, 6, 5), (size // 2, 2, 1), "float32"))
     for (shape, dims, dtype), shared in itertools.product(cases, (True, False)):
-        blocks = Blocks(comm, shape, dims, dtype=dtype, shared=shared, chunk=16)
+        blocks = BlockArray(comm, shape, dims, dtype=dtype, shared=shared, chunk=16)
         whole = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
         blocks.local[...] = whole[blocks.region]
         blocks.sync()
@@ -89,7 +89,7 @@ def copies(comm):
 def refusals(comm):
     """Return the errors of what is refused, once all ranks agree on each."""
     from placement.errors import NidmapError
-    from workloads.stencil.blocks import Blocks
+    from workloads.stencil.blocks import BlockArray
     from workloads.stencil.trial import trial
 
     rank = comm.rank
@@ -104,10 +104,10 @@ def refusals(comm):
         "unequal bytes": lambda: trial(comm, bytes=8 + rank),
         "unequal ways": lambda: trial(comm, method=["put", "sendrecv"][rank % 2]),
         "one rank wrong": lambda: trial(comm, bytes=-1 if rank == 1 else 8),
-        "blocks": lambda: Blocks(comm, (8, 8), (3, 2)),
-        "no extent": lambda: Blocks(comm, (0,)),
-        "too large": lambda: Blocks(comm, (1 << 45,)),
-        "unequal shapes": lambda: Blocks(comm, (8 + rank,)),
+        "blocks": lambda: BlockArray(comm, (8, 8), (3, 2)),
+        "no extent": lambda: BlockArray(comm, (0,)),
+        "too large": lambda: BlockArray(comm, (1 << 45,)),
+        "unequal shapes": lambda: BlockArray(comm, (8 + rank,)),
     }
     said = []
     for name, run in cases.items():
