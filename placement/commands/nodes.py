@@ -358,7 +358,7 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
     nidmap nodes free -p workq -C "gpu&a100" --json
     nidmap nodes free -m daint.xtprocadmin
     sinfo -N | nidmap nodes free -m shaheen2 --from -
-    pbsnodes -a -F json | nidmap nodes free --from -
+    pbsnodes -a -F json | nidmap nodes free -m polaris --from -
     squeue | nidmap nodes free -m shaheen2 --from -
     """
     given = named_specs(specs)

@@ -10,6 +10,7 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from placement.network import Demand, loads, routings
 from placement.options import with_figures
+from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains, Placed
 
@@ -25,7 +26,7 @@ def test_a_stated_routing_is_what_is_taken():
     assert routings(plain)[0] == "minimal"
     assert routings(stated)[0] == "single"
     assert set(routings(stated)) == set(routings(plain))
-    demand = Demand.pairs(stated, np.array([0]), np.array([40]), 1.0)
+    demand = Demand.of(stated, Traffic.of(np.array([0]), np.array([40]), 1.0))
     assert loads(stated, demand).routing == "single"
     assert Predictor(stated, Job("alltoall", algorithm="")).routing == "single"
     assert stated.topology.parameters["mpi"] == "mpich"

@@ -111,10 +111,10 @@ def test_other_routings_are_searched_too(routing):
 
 
 def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
-    machine = load_machine("minicray:torus")
+    machine = load_machine("minicray:torus,routing=single,latency=0")
     free = np.isin(np.arange(len(machine)), [0, 1, 2, 3, 4, 5, 8, 9, 10, 14, 15, 16, 17])
-    job = {"pattern": "alltoall", "ppn": 2, "bytes": 50_000, "routing": "single", "latency": 0}
-    found = plan(machine, 8, job=Job(algorithm="pairwise"), candidates=free, deadline=300, **job)
+    job = Job("alltoall", 2, 50_000, "pairwise")
+    found = plan(machine, 8, job=job, candidates=free, deadline=300)
     figures = found.facts["predicted"]
     assert figures["default_time_s"] > 380e-6
     assert figures["time_s"] < 278e-6
@@ -123,11 +123,11 @@ def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("spec", ["torus:4x3,bw=1", "fattree:leaf=3,leaves=4,spines=1,bw=1"])
 def test_stepwise_alltoalls_are_as_fast_as_any_nodes_in_any_order(spec, algorithm):
-    machine = parse_spec(spec)
+    machine = with_figures(parse_spec(spec), latency=0)
     rows = np.array([0, 1, 4, 5, 7, 10])
     free = np.isin(np.arange(len(machine)), rows)
-    job = {"pattern": "alltoall", "ppn": 2, "algorithm": algorithm, "latency": 0}
-    found = plan(machine, 4, candidates=free, **job, deadline=300)
-    asked = Predictor(machine, **job)
+    job = Job("alltoall", 2, algorithm=algorithm)
+    found = plan(machine, 4, job=job, candidates=free, deadline=300)
+    asked = Predictor(machine, job)
     least = min(asked.time(np.array(some)) for some in itertools.permutations(rows, 4))
     assert found.facts["predicted"]["time_s"] <= least * 1.002
