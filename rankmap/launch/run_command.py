@@ -16,7 +16,6 @@ import click
 from placement.commands.common import machine_from, named_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.allocation import allocation
 from rankmap.launch.launch_folder import (
     Prepared,
     discard_launch,
@@ -239,6 +238,8 @@ class RunCommand:
 
     def _machine(self, named: bool) -> Machine | None:
         """Return the machine; where none is named the one that this is, if a job's nodes are it."""
+        from rankmap.launch.allocation import allocation
+
         if named:
             return machine_from(self.job.specs)
         try:

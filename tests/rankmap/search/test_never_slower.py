@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from placement import planners
 from placement.errors import NidmapError
 from placement.network import routings
+from placement.options import with_figures
 from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.compare import compare_strategies
 from rankmap.pattern.graph import from_edges
-from rankmap.predict import Predictor, predict
+from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.budget import LIMITS
@@ -58,11 +59,9 @@ def cases(draw, spec):
         "graph": random_graph(ranks, seed),
         "tp": f"training:tp={part},pp=1,dp={ranks // part}",
     }.get(kind, kind)
-    job = {"pattern": pattern, "ppn": ppn, "latency": draw(st.sampled_from([0, None]))}
-    job["routing"] = routing
-    if kind in ("alltoall", "fft"):
-        job["algorithm"] = draw(st.sampled_from(ALGORITHMS))
-    return machine, free, count, job
+    figures = {"routing": routing, **({"latency": 0} if draw(st.booleans()) else {})}
+    how = draw(st.sampled_from(ALGORITHMS)) if kind in ("alltoall", "fft") else "library"
+    return with_figures(machine, **figures), free, count, Job(pattern, ppn, algorithm=how)
 
 
 def starts_of(machine, free, count):
@@ -94,10 +93,10 @@ def orders_of(model, rows):
 @given(data=st.data())
 def test_no_start_and_no_planner_with_any_order_is_faster(spec, data):
     machine, free, count, job = data.draw(cases(spec))
-    chosen = plan(machine, count, strategy="auto", candidates=free, **job)
-    time = predict(machine, chosen.rows, order=chosen.order, **job).time_s
+    chosen = plan(machine, count, strategy="auto", candidates=free, job=job)
+    time = predict(machine, chosen.rows, job, order=chosen.order).time_s
     assert time == pytest.approx(chosen.facts["predicted"]["time_s"], rel=1e-9)
-    model = Predictor(machine, **job)
+    model = Predictor(machine, job)
     starts = {rows.tobytes(): (name, rows) for name, rows in starts_of(machine, free, count)}
     for name, rows in starts.values():
         for slots in orders_of(model, rows):
@@ -111,7 +110,7 @@ def test_no_start_and_no_planner_with_any_order_is_faster(spec, data):
 @given(data=st.data())
 def test_no_row_of_compare_has_a_larger_likely_gain(spec, data):
     machine, free, count, job = data.draw(cases(spec))
-    model = Predictor(machine, **job)
+    model = Predictor(machine, job)
     entries = compare_strategies(model, count, candidates=free).entries
     gains = {entry.strategy: entry.gain.likely for entry in entries}
     assert gains["auto"] >= max(gains.values()) * (1 - LIMITS.clearly)

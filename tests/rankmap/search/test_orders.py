@@ -74,8 +74,9 @@ def timed(asked, rows, order):
 def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share):
     machine = parse_spec(spec)
     free = free_of(machine, share)
-    asked = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, algorithm=""))
-    found = plan(machine, count, strategy="auto", candidates=free, predictor=asked, deadline=60)
+    machine, job = with_figures(machine, latency=0), Job(pattern, ppn, algorithm="")
+    asked = Predictor(machine, job)
+    found = plan(machine, count, strategy="auto", candidates=free, job=job, deadline=60)
     every = best_of_all(asked, free, count)
     assert len(every) > 20
     assert found.facts["predicted"]["time_s"] <= min(every.values()) * 1.001

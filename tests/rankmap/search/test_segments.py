@@ -65,7 +65,7 @@ def test_replicas_stay_inside_a_block_wherever_any_placement_has_them_there(
         if (free // size).sum() * size >= count:
             kept = replica
             break
-    words = {"pattern": text, "ppn": ppn, "segment": 0, "exclude": busy, "deadline": 0.05}
+    words = {"job": Job(text, ppn), "segment": 0, "exclude": busy, "deadline": 0.05}
     if kept is None:
         with pytest.raises(PlanError, match="segment"):
             nidmap.plan(blocks, count, strategy="auto", **words)
@@ -80,8 +80,8 @@ def test_what_stays_inside_is_said(blocks):
     )
     assert any("tp, ep, pp inside one" in text for text in plan.warnings)
     assert np.bincount(plan.rows // 6).max() % 2 == 0
-    larger = {"pattern": "training:tp=4,pp=8,dp=1", "ppn": 4, "segment": 0, "deadline": 0.1}
-    plan = nidmap.plan(blocks, 8, **larger)
+    larger = Job("training:tp=4,pp=8,dp=1", ppn=4)
+    plan = nidmap.plan(blocks, 8, job=larger, segment=0, deadline=0.1)
     assert any("tp, ep inside one" in text for text in plan.warnings)
 
 
@@ -105,7 +105,7 @@ def test_a_range_looks_at_half_and_twice_of_what_is_assumed_inside_a_node(blocks
     found = nidmap.predict(blocks, blocks.names[:8].tolist(), Job("training:tp=4,pp=2,dp=4", ppn=4))
     assert found.between.high < 20 * found.between.likely
     (memory,) = [one.question for one in found.between.unknowns if one.name == "memory"]
-    assert "copy 3600 GB/s" in memory
+    assert "3600 GB/s assumed" in memory
 
 
 def test_figures_laid_over_state_the_links_of_blocks(tmp_path):
