@@ -37,7 +37,7 @@ from placement.support.arrays import summed
 __all__ = ["Division", "channels", "divide", "hops", "loads", "notes"]
 
 #: Powers by which ways are weighed for the best division, one a step; steps of any other.
-POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 4
+POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 5
 
 #: Router pairs that are divided one by one, at most.
 FEW = 1024

@@ -108,7 +108,7 @@ def score(order: Order, pattern: Pattern | str | None = None) -> Score:
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("tree:2x2,dist=1:3")
-    >>> s = score(nidmap.order(m, ppn=2, pattern="stencil:8", strategy="row-major"))
+    >>> s = score(nidmap.order(m, job=nidmap.Job("stencil:8", 2), strategy="row-major"))
     >>> s.cost, s.by_level, s.levels
     (5.0, (4.0, 2.0, 1.0), ('node', 'level1', 'system'))
     """
@@ -136,7 +136,7 @@ def cost(order: Order, pattern: Pattern | str | None = None) -> float:
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4")
-    >>> cost(nidmap.order(m, ppn=1, pattern="stencil:4x4,periodic", strategy="row-major"))
+    >>> cost(nidmap.order(m, job=nidmap.Job("stencil:4x4,periodic", 1), strategy="row-major"))
     32.0
     """
     return cost_of(_fit_pattern(order, pattern), order.node, job_distance(order.on))

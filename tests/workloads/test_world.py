@@ -82,7 +82,7 @@ def test_any_exception_becomes_one_of_ours(launch):
         "UsageError",
         "NidmapError",
         "NidmapError",
-        "DefectError",
+        "RankDefectError",
     ]
     assert [int(line.split(",")[1]) for line in lines] == [2, 3, 3, 70]
     assert all("rank 1: " in line for line in lines)

@@ -285,7 +285,7 @@ def sizes_base(leaf_of, sizes):
 def test_a_job_of_36_goes_as_12_and_12_and_12():
     leaf_of = [i // 18 for i in range(72)]
     busy = {0, 18, 36, 37, 38, 39, 40, 54, 55}
-    case = cases.Case(72, sorted(set(range(72)) - busy), 36, [], [1] * 72, [1] * 72, False)
+    case = cases.Case(72, sorted(set(range(72)) - busy), 36, [], [1] * 72, [1] * 72)
     machine = cases.machine_of(
         [f"n{i:02d}" for i in range(72)], np.arange(72), switches_of(leaf_of, [18, 72])
     )

@@ -269,13 +269,13 @@ import json, sys
 import numpy as np
 from rankmap.pattern.graph import from_edges
 from rankmap.refine.jit import Csr
-from rankmap.refine.multisection import Plan, multisect
+from rankmap.refine.multisection import CutPlan, multisect
 rng = np.random.default_rng(5)
 a, b = rng.integers(0, 48, (2, 150))
 graph = from_edges(48, a, b, rng.integers(1, 50, 150).astype(float))
 cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
 ranks, state = np.arange(48, dtype=np.int32), np.array([3, 0], dtype=np.uint64)
-plan = Plan(np.arange(0, 49, 12), np.empty((0, 0)), cuts, np.array([0, 1, 2]), np.full(3, 2),
+plan = CutPlan(np.arange(0, 49, 12), np.empty((0, 0)), cuts, np.array([0, 1, 2]), np.full(3, 2),
             np.ones(3, dtype=int), np.ones(3), np.ones(3))
 g = Csr(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
         np.zeros(48), np.ones(48, dtype=np.int32))

@@ -18,14 +18,14 @@ from workloads.ab.timer import timer_of
 )
 def test_the_last_match_wins(tmp_path, regex, text, figure):
     (tmp_path / "out").write_text(text)
-    assert timer_of(regex, None, False).read([str(tmp_path / "out")]) == figure
+    assert timer_of(regex, None).read([str(tmp_path / "out")]) == figure
 
 
 def test_standard_error_is_read_where_standard_output_says_nothing(tmp_path):
     paths = [str(tmp_path / "out"), str(tmp_path / "err")]
     (tmp_path / "out").write_text("nothing\n")
     (tmp_path / "err").write_text("Performance: 12.5 ns/day\n")
-    rate = timer_of("Performance: +([0-9.]+)", "ns/day", True)
+    rate = timer_of("Performance: +([0-9.]+)", "ns/day")
     assert rate.read(paths) == 12.5
     assert rate.cost(12.5) == pytest.approx(0.08)
 
@@ -34,12 +34,12 @@ def test_standard_error_is_read_where_standard_output_says_nothing(tmp_path):
 def test_what_is_no_number_above_0_is_refused(tmp_path, text):
     (tmp_path / "out").write_text(text)
     with pytest.raises(ParseError, match="no number above 0"):
-        timer_of("t=(.*)", None, False).read([str(tmp_path / "out")])
+        timer_of("t=(.*)", None).read([str(tmp_path / "out")])
 
 
 def test_only_what_a_launch_wrote_to_its_file_counts(tmp_path):
     path = tmp_path / "hpccoutf.txt"
-    timer = timer_of("time=([0-9.]+)", None, False, str(path))
+    timer = timer_of("time=([0-9.]+)", None, str(path))
     assert timer.written() == ("", 0)
     path.write_text("time=3\n")
     assert timer.read([]) == 3
