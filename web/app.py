@@ -257,7 +257,7 @@ _PATHS = (
          "The jobs that hold nodes, each with its node list.", "jobs taken stale"),
     Path("GET", "/api/v1/slowdowns", _slowdowns, None,
          "The jobs, the slowest against its best placement first.",
-         "schema pattern jobs taken stale"),
+         "schema patterns jobs taken stale"),
     Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
          "All that is known of some nodes.", "nodes"),
     Path("GET", "/api/v1/hops", _figure, requests.Hops,

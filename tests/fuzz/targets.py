@@ -84,7 +84,7 @@ def wrong(code, words):
 
 #: Commands that start nothing and write nothing.
 _HARMLESS = (
-    "nodes", "plan", "order", "score", "predict", "compare", "pattern", "machine", "site",
+    "nodes", "plan", "order", "score", "predict", "compare", "machine", "site",
 )  # fmt: skip
 
 
