@@ -15,7 +15,7 @@ export function openRankFile(app, mark, job) {
   const choices = app.machine.answer.choices;
   const own = mark.planned ? [OWN_ORDER] : [];
   const order = chooser("Order", [...own, "auto", ...choices.orders.filter((name) => name !== "auto")], job.order);
-  const format = chooser("Format", choices.order_formats, choices.order_formats[0]);
+  const format = chooser("Format", choices.order_formats, "slurm"); // a host a rank: any order can be written so
   const out = el("textarea", { rows: 10, readonly: true, "aria-label": "The rank file", spellcheck: "false" });
   const said = el("p", { class: "soft", role: "status" });
   const state = { name: "ranks.txt" };
