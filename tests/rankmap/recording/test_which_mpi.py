@@ -17,7 +17,9 @@ from mpi4py import MPI
 world = MPI.COMM_WORLD
 to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
 world.Sendrecv(array("d", range(100)), to, recvbuf=array("d", bytes(800)), source=source)
-print("sum", world.allreduce(1))
+total = world.allreduce(1)
+if not world.rank:
+    print("sum", total)
 """
 
 MORE = {"openmpi": ["--oversubscribe"], "mpich": []}
@@ -73,7 +75,7 @@ def test_a_python_program_is_never_killed(tmp_path, mpi, script, compilers):
     path = tmp_path / "ring.npz"
     words = [sys.executable, "-m", "nidmap", "record", "-o", str(path), "--", *launch]
     done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, sorted(done.stdout.split("\n"))) == (0, ["", "sum 2", "sum 2"]), done
+    assert (done.returncode, done.stdout) == (0, "sum 2\n"), done
     if compilers in ("own", "other, own by its name"):
         assert load_recording(str(path)).ranks == 2
     else:
