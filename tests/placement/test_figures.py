@@ -69,8 +69,9 @@ def test_every_kind_of_machine_takes_them(form, tmp_path, monkeypatch):
             run(["machine", "export", "-m", "tree:4x4", "--format", "topology-conf", "-o", "dump"])
             == 0
         )
-        monkeypatch.setattr("sys.stdin", dump.open())
-        machine = load_machine(f"-,{figures}")
+        with dump.open() as stream:
+            monkeypatch.setattr("sys.stdin", stream)
+            machine = load_machine(f"-,{figures}")
     else:
         machine = load_machine(f"{'shaheen2' if form == 'site' else SPEC},{figures}")
     found = Predictor(machine, Job("alltoall", algorithm="")).constants
