@@ -531,8 +531,7 @@ class _Times:
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
-            for step, times in phase.steps():
-                loads = asked.loads(phase.job.demand(step), self.least, bias)
+            for step, times, loads in asked.step_loads(phase, self.least, bias):
                 steps.append(self._sent(loads, times, message_of(step, ranks), None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
         sent = fill_links(phase, whole) if queueing else None

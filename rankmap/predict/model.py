@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from placement.network import (
     Demand,
     Loads,
     channels,
-    loads,
+    loads_of_each,
     routings,
     usual_bias,
 )  # fmt: skip
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
@@ -47,6 +49,9 @@ GB = 1e9
 
 #: Loads of channels that are kept.
 KEPT = 12_000_000
+
+#: Steps of an exchange whose bytes are divided together.
+DIVIDED = 8
 
 
 class Model:
@@ -113,7 +118,8 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: SharedLoads | None = None
-        self._known: dict[tuple[str, int, float | None], Loads] = {}
+        self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
+        self._most_kept = KEPT // max(1, len(self.channels))
 
     def slots(self, rows: Ints) -> Slots:
         """Return the slots of a job on these rows of the machine, in this order."""
@@ -257,15 +263,44 @@ class Model:
         bias : float or None
             As for `placement.network.loads`; where one is given routing is adaptive.
         """
+        return self._loads_of([demand], left, bias)[0]
+
+    def step_loads(
+        self, phase: Phase, left: Channels | None, bias: float | None = None
+    ) -> Iterator[tuple[Traffic, float, Loads]]:
+        """Yield what a phase sends one after the other, how often, and the loads of it.
+
+        Parameters
+        ----------
+        phase : Phase
+            With steps.
+        left, bias
+            As for `loads`.
+        """
+        assert phase.steps is not None
+        divided = bias is not None or self.routing == "adaptive"
+        steps = phase.steps()
+        while some := list(islice(steps, DIVIDED if divided else 1)):
+            demands = [phase.job.demand(traffic) for traffic, _ in some]
+            every = self._loads_of(demands, left, bias)
+            for (traffic, times), loads in zip(some, every, strict=True):
+                yield traffic, times, loads
+
+    def _loads_of(
+        self, demands: list[Demand], left: Channels | None, bias: float | None
+    ) -> list[Loads]:
+        """Return the loads of some demands, which are kept together."""
         routing = self.routing if bias is None else "adaptive"
-        key = routing, demand.key(), bias
-        found = self._known.pop(key, None)
-        if found is None:
-            found = loads(self.machine, demand, routing, bias)
-        self._known[key] = found
-        if len(self._known) > max(4, KEPT // max(1, len(self.channels))):
+        key = routing, tuple(demand.key() for demand in demands), bias
+        every = self._known.pop(key, None)
+        if every is None:
+            every = list(loads_of_each(self.machine, demands, routing, bias))
+        self._known[key] = every
+        while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
             del self._known[next(iter(self._known))]
-        return found if left is None else replace(found, channels=left, _kept={})
+        if left is None:
+            return every
+        return [replace(loads, channels=left, _kept={}) for loads in every]
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
@@ -370,9 +405,8 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for step, times in phase.steps():
+        for step, times, loads in self.step_loads(phase, left):
             message = message_of(step, len(phase.job.node))
-            loads = self.loads(phase.job.demand(step), left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
             if math.fsum(seconds) >= below:
                 break

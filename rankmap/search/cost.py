@@ -202,8 +202,8 @@ class TimeCost:
         if phase.steps is None:
             yield phase.traffic.listed, 1.0, loads
             return
-        for step, times in phase.steps():
-            yield step.away, times, self.model.loads(phase.job.demand(step), loads.channels)
+        for step, times, step_loads in self.model.step_loads(phase, loads.channels):
+            yield step.away, times, step_loads
 
 
 def norm(seconds: Floats) -> Floats:

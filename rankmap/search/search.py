@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -54,9 +55,6 @@ class Space:
         Orders on the baseline's nodes that somebody else has made.
     mapping : bool
         Whether there is time to load what maps graphs.
-    exact : bool
-        Whether every candidate is judged to its end, as a table needs it; else only as long as
-        it may be the best.
     """
 
     request: Request
@@ -65,7 +63,6 @@ class Space:
     segments: Segments | None = None
     others: Mapping[str, Ints] = field(default_factory=dict)
     mapping: bool = True
-    exact: bool = False
 
     def allows(self, placement: Placement) -> bool:
         """Return whether a placement keeps to the free nodes and the segments."""
@@ -93,7 +90,7 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
     """
     enumeration = Enumeration(cost, space, budget)
     enumeration.judge_all()
-    if isinstance(cost, TimeCost) and not space.exact:
+    if isinstance(cost, TimeCost):
         enumeration.take_steps(cost)
     return enumeration.ranking()
 
@@ -128,8 +125,6 @@ class Enumeration:
     pruned : bool
         Whether judgements end where they certainly cannot win: not where what candidates cost
         says which others are judged.
-    printed : bool
-        Whether a comparison prints what is judged now.
     """
 
     def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
@@ -151,7 +146,7 @@ class Enumeration:
         self.guess = cost.guess if isinstance(cost, TimeCost) and cost.divides else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
-        self.pruned, self.printed = not space.exact, True
+        self.pruned = True
         self.choices: list[_NodeChoice] = []
         if base is not None:
             self.default = self._judge_default(base)
@@ -173,16 +168,15 @@ class Enumeration:
         self.choices = list(every.values())
         if self.guess is None:
             pairs = len(self.orders or (ROW_MAJOR,)) * len(self.choices)
-            self.pruned = pairs <= self.budget.left and not self.space.exact
+            self.pruned = pairs <= self.budget.left
             for choice in self.choices:
                 self._judge_order(choice, ROW_MAJOR)
             self._judge_grids()
             self._judge_quick_orders()
-            self.pruned = not self.space.exact
+            self.pruned = True
         else:
             self._judge_grids()
             self._judge_by_guess(self.guess)
-        self.printed = False
         if searching and not first:
             self._judge_searched_orders()
         self._judge_every_list()
@@ -240,7 +234,8 @@ class Enumeration:
             base = None if base is None else _retimed(self.cost.whole, base)
         if base is not None and base.cost <= best.cost and self.space.allows(base.placement):
             best = base
-        return Ranking(base, self.candidates, best, self.budget.judged)
+        choices = {choice.name: choice.rows for choice in self.choices}
+        return Ranking(base, self.candidates, best, self.budget.judged, choices)
 
     def _judge_grids(self) -> None:
         """Judge the process grid laid on free boxes of a torus as it is."""
@@ -286,8 +281,7 @@ class Enumeration:
         shown = [ROW_MAJOR, min(gains, key=gains.__getitem__)]  # what a comparison prints of each
         for choice, name in itertools.product(ranked, dict.fromkeys(shown)):
             self._judge_order(choice, name)
-        self.printed = False
-        pairs = list(itertools.product(ranked, gains)) if not self.space.exact else []
+        pairs = list(itertools.product(ranked, gains))
         pairs.sort(key=lambda pair: plain[id(pair[0])] * gains[pair[1]])
         for choice, name in pairs[: self.budget.left // 2]:
             self._judge_order(choice, name)
@@ -353,7 +347,7 @@ class Enumeration:
         if not self.space.allows(placement):
             return
         known = placement.key in self.costs
-        may = known or self.budget.spend(choice.name, self.printed) or searched
+        may = known or self.budget.spend(choice.name) or searched
         if not may and self.best is not None:
             return
         below = np.inf
@@ -371,7 +365,10 @@ class Enumeration:
         """Return what a placement costs, working it out once."""
         key = placement.key
         if key not in self.costs:
-            self.costs[key] = self.cost.of(placement, below)
+            began = time.thread_time()
+            self.costs[key] = cost = self.cost.of(placement, below)
+            if cost < np.inf:
+                self.budget.note_length(time.thread_time() - began)
         return self.costs[key]
 
     def _keep(self, candidate: Candidate) -> None:
