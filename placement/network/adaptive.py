@@ -41,7 +41,7 @@ __all__ = ["Division", "channels", "divide", "divide_each", "hops", "loads", "no
 POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 5
 
 #: Numbers in a table of all demands that are divided together.
-TOGETHER = 1 << 20
+TOGETHER = 1 << 19
 
 #: Router pairs that are divided one by one, at most.
 FEW = 1024
@@ -306,6 +306,8 @@ def divide_each(
     NidmapError
         Where no way joins two routers that exchange bytes.
     """
+    if not demands:
+        return
     ways = group_ways_of(machine)
     network = machine.once("network.adaptive", lambda: Network(ways))
     touched = network.touched(demands)

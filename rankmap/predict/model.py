@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 
@@ -49,6 +50,9 @@ GB = 1e9
 
 #: Loads of channels that are kept.
 KEPT = 12_000_000
+
+#: Steps of an exchange that are looked at for a guess.
+GUESSED = 4
 
 #: Steps of an exchange whose bytes are divided together.
 DIVIDED = 8
@@ -178,18 +182,30 @@ class Model:
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
     def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
-        """Return about the seconds where routers adapt: all bytes at once, hardly divided.
+        """Return about the seconds where routers adapt: a few steps, their bytes hardly divided.
 
         Good enough to say what is worth judging first, and for nothing else.
         """
-        from placement.network.adaptive import divide
+        from placement.network.adaptive import divide_each
 
+        short = copy(self)
+        short.steps = min(GUESSED, self.steps or GUESSED)
         slots = self.slots(rows)
         total, bias = self.histogram(slots), usual_bias(self.machine)
         wire = self.channels.bandwidth * GB
-        for phase in self.phases(slots, order):
-            load = divide(self.machine, phase.total, bias, steps=1).load
-            total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
+        for phase in short.phases(slots, order):
+            steps = [(phase.traffic, 1.0)] if phase.steps is None else phase.steps()
+            sent = [(phase.job.demand(traffic), times) for traffic, times in steps]
+            divided = divide_each(self.machine, [demand for demand, _ in sent], bias, steps=1)
+            seconds = sum(
+                times
+                * max(
+                    self._own_s(demand.out, demand.into),
+                    float((found.load / wire).max(initial=0.0)),
+                )
+                for (demand, times), found in zip(sent, divided, strict=True)
+            )
+            total += max(self._floor(phase), seconds)
         return total
 
     def phases(

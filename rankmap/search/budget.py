@@ -34,6 +34,8 @@ class Limits:
         How many times fewer they are where routers adapt.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
+    guessed : int
+        Pairs of a node choice and an order that are guessed by themselves, where routers adapt.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -69,6 +71,7 @@ class Limits:
     least: int = 120
     divided: int = 4
     pilots: int = 3
+    guessed: int = 30
     searched: int = 4
     kept: int = 6
     counts: int = 10
@@ -109,7 +112,6 @@ class Limits:
             self.judgements_of(nodes, adaptive),
             usual if deadline is None else deadline,
             watch,
-            SAID_WHERE_DIVIDED if adaptive else SAID_ELSEWHERE,
         )
 
     def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
@@ -131,9 +133,9 @@ LIMITS = Limits()
 #: up to `LARGE` nodes, and of larger ones.
 DEADLINE, LARGE, DEADLINE_OF_LARGE = 10.0, 1024, 20.0
 
-#: Of the seconds the part that is kept for what is said of the answer, at most; judgements that
-#: this takes as long as: where routers adapt some of them divide bytes in many steps.
-SAID, SAID_WHERE_DIVIDED, SAID_ELSEWHERE = 0.7, 16, 6
+#: What is said of the answer takes as long as so many judgements, about; of the seconds at most
+#: this part is kept for it.
+SAID, MOST_SAID = 8, 0.5
 
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
@@ -172,8 +174,6 @@ class Budget:
     watch : callable or None
         Is told each `Moment`; where it returns True the search ends, and the
         best so far is its answer.
-    said : int
-        How many times as long as a judgement it takes to say what the answer is worth.
 
     Attributes
     ----------
@@ -194,10 +194,9 @@ class Budget:
         judgements: int,
         deadline: float = DEADLINE,
         watch: Callable[[Moment], bool | None] | None = None,
-        said: int = SAID_ELSEWHERE,
     ) -> None:
         self.judgements, self.watch = judgements, watch
-        self.deadline, self.said = deadline, said
+        self.deadline = deadline
         self.end = self._last = time.thread_time() + deadline
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
@@ -214,7 +213,7 @@ class Budget:
         text : str
             What is going on.
         """
-        self.late = self.late or time.thread_time() > self.end
+        self.late = self.late or self.past
         if self.ended or self.judged >= self.judgements:
             return False
         self.text = text or self.text
@@ -225,20 +224,25 @@ class Budget:
     def note_length(self, seconds: float) -> None:
         """Remember how long a judgement took that was made to its end.
 
-        What is said of the answer takes `said` times as long as such judgements in the mean. The
+        What is said of the answer takes `SAID` times as long as such judgements in the mean. The
         first one is left out, since it makes what all others use.
 
         Examples
         --------
-        >>> budget = Budget(9, 10.0, said=6)
+        >>> budget = Budget(9, 10.0)
         >>> [budget.note_length(seconds) for seconds in (5.0, 0.5)]
         [None, None]
-        >>> 5.9 < budget.seconds() / SEARCHED < 7
+        >>> 5.9 < budget.seconds() / SEARCHED < 6.1
         True
         """
         self._lengths.append(seconds)
         usual = sum(self._lengths[1:]) / max(1, len(self._lengths) - 1)
-        self.end = self._last - min(self.said * usual, SAID * self.deadline)
+        self.end = self._last - min(SAID * usual, MOST_SAID * self.deadline)
+
+    @property
+    def past(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.thread_time() > self.end
 
     @property
     def ended(self) -> bool:

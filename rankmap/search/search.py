@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -176,7 +176,7 @@ class Enumeration:
             self.pruned = True
         else:
             self._judge_grids()
-            self._judge_by_guess(self.guess)
+            self._judge_by_guess()
         if searching and not first:
             self._judge_searched_orders()
         self._judge_every_list()
@@ -264,37 +264,53 @@ class Enumeration:
         for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
             self._judge_order(choice, name)
 
-    def _judge_by_guess(self, guess: Callable[[Placement], float]) -> None:
+    def _judge_by_guess(self) -> None:
         """Judge pairs of choices and orders, those first that are guessed to be the fastest.
 
         A judgement takes so long where routers adapt that what is judged comes by what costs
         next to nothing. All orders are guessed on the choices that are guessed to be the best,
-        and what they gain there is taken for what they gain elsewhere.
+        and what they gain there is taken for what they gain elsewhere, until the pairs that
+        promise most are guessed too.
         """
-        plain = {id(choice): guess(self._placed(choice, None)) for choice in self.choices}
-        ranked = sorted(self.choices, key=lambda choice: plain[id(choice)])
+        guesses: dict[tuple[int, str], float] = {}
+
+        def promise(pair: tuple[_NodeChoice, str]) -> float:
+            plain = guesses[id(pair[0]), ROW_MAJOR]
+            return guesses.get((id(pair[0]), pair[1]), plain * gains[pair[1]])
+
+        for choice in self.choices:
+            guesses[id(choice), ROW_MAJOR] = self._guessed(choice, ROW_MAJOR)
+        ranked = sorted(self.choices, key=lambda choice: guesses[id(choice), ROW_MAJOR])
         gains = {ROW_MAJOR: 1.0}
-        for choice in ranked[: LIMITS.pilots]:
-            for name, slots in self._ordered(choice):
-                share = guess(self._placed(choice, slots)) / (plain[id(choice)] or 1.0)
-                gains[name] = min(share, gains.get(name, np.inf))
-        shown = [ROW_MAJOR, min(gains, key=gains.__getitem__)]  # what a comparison prints of each
-        for choice, name in itertools.product(ranked, dict.fromkeys(shown)):
+        for choice, name in itertools.product(ranked[: LIMITS.pilots], self.orders):
+            if name != ROW_MAJOR:
+                guesses[id(choice), name] = seconds = self._guessed(choice, name)
+                if seconds < np.inf:
+                    share = seconds / (guesses[id(choice), ROW_MAJOR] or 1.0)
+                    gains[name] = min(share, gains.get(name, np.inf))
+        pairs = sorted(itertools.product(ranked, gains), key=promise)
+        first = pairs[: LIMITS.guessed]
+        for choice, name in first:
+            if (id(choice), name) not in guesses:
+                guesses[id(choice), name] = self._guessed(choice, name)
+        first.sort(key=promise)
+        best = min(gains, key=gains.__getitem__)
+        shown = itertools.product(ranked, [best, ROW_MAJOR])
+        for choice, name in dict.fromkeys([*first, *shown]):
             self._judge_order(choice, name)
-        pairs = list(itertools.product(ranked, gains))
-        pairs.sort(key=lambda pair: plain[id(pair[0])] * gains[pair[1]])
-        for choice, name in pairs[: self.budget.left // 2]:
+        for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
             self._judge_order(choice, name)
 
-    def _ordered(self, choice: _NodeChoice) -> Iterator[tuple[str, Ints | None]]:
-        """Yield the quick orders that fit a choice, but for rank r on slot r."""
-        for name, make in self.orders.items():
-            try:
-                slots = make(self.cost.model.slots(choice.rows))
-            except NidmapError:
-                continue
-            if name != ROW_MAJOR:
-                yield name, slots
+    def _guessed(self, choice: _NodeChoice, order: str) -> float:
+        """Return about what an order on a choice costs; inf where it does not fit, or too late."""
+        if self.guess is None or self.budget.past:
+            return np.inf
+        try:
+            make = self.orders.get(order)
+            slots = None if make is None else make(self.cost.model.slots(choice.rows))
+        except NidmapError:
+            return np.inf
+        return self.guess(self._placed(choice, slots))
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
         return Placement(choice.rows, self.slots.counts, slots)
