@@ -167,8 +167,8 @@ class InsideGroups:
         for wiring, sides, some in self._wirings(shape):
             sent = demand[..., some, :, :]
             if sides is not None:
-                lines = lines_of_grid(sides, sent).reshape(*sent.shape[:-1], -1)
-                out[..., some, :, :] = self._padded(lines)
+                lines = self._padded(lines_of_grid(sides, sent))
+                out[..., some, :, :] = lines.reshape(*sent.shape[:-1], self.lanes)
                 continue
             load = self._carried(wiring, sent)
             if self.goal is not None:
