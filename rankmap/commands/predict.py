@@ -59,6 +59,7 @@ def predict(
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
+    from rankmap.placement import Placement
     from rankmap.predict import Predictor
     from rankmap.predict.job_pattern import fit_pattern
 
@@ -71,7 +72,8 @@ def predict(
     slots = job.slots(machine)
     asked = Predictor(machine, job.job().on(slots.counts.tolist()))
     laid = _order_of(asked, slots, order)
-    found = asked.ranged(slots, laid)
+    placement = Placement.on_slots(slots) if laid is None else laid.placement
+    found = asked.ranged(placement, laid.strategy if laid is not None else "")
     fitted = fit_pattern(asked.pattern, slots)
     copies = copies_inside(laid or find("row-major")(fitted, slots), fitted, asked.size)
     if as_json:

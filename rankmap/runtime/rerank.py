@@ -120,10 +120,10 @@ def _wins(best: Order, before: Order, job: Job) -> bool:
     """Return whether an order is better than another one, by what it was chosen by."""
     slots = best.on
     by_time = best.optimised is not None and best.optimised["by"] == "time"
-    if not by_time or slots.machine is None or slots.rows is None:
+    if not by_time or slots.machine is None:
         return cost(best, job.pattern) < cost(before, job.pattern)
     asked = Predictor(slots.machine, job.on(slots.counts.tolist()))
-    return asked.time(slots.rows, best.slots) < asked.time(slots.rows, before.slots)
+    return asked.time(best.placement) < asked.time(before.placement)
 
 
 def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Slots, str]:
