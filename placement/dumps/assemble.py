@@ -18,6 +18,7 @@ from placement.dumps.tables import Table, fill, join
 from placement.errors import place
 from placement.geometry import Geometry, locate
 from placement.machine import Machine, Switches
+from placement.readers import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,18 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["assemble"]
 
-#: Formats that list links and no nodes.
-LISTS = ("rtr-aries", "rtr-gemini")
-
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
 _SAID_OF_PLANS = ("two-leaves", "unnamed-host")
-
-_TOPOLOGIES = ("topology-conf", "topology-yaml", "scontrol-topology")
-#: What runs the jobs of a machine, by the formats that it prints.
-_SCHEDULER = {
-    **dict.fromkeys((*_TOPOLOGIES, "sinfo", "scontrol-nodes", "slurm-json"), "slurm"),
-    "pbsnodes": "pbs",
-}
 
 
 def assemble(
@@ -106,7 +97,7 @@ def assemble(
     places = None if site is None else _places_of(site, dumps)
     network = locate(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
-    printed = next((_SCHEDULER[d.format] for d in dumps if d.format in _SCHEDULER), "")
+    printed = next(filter(None, (find(d.format).scheduler for d in dumps)), "")
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
     named += [d.source for d in dumps if d.format != "site"]
@@ -145,7 +136,7 @@ def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Tab
     """Join the nodes, a site's own where no dump says where its nodes are."""
     if site is None or any(d.format == "site" for d in dumps):
         table = join(dumps, as_given=as_given)
-        if all(d.format in LISTS for d in dumps):
+        if {find(d.format).kind for d in dumps} == {"links"}:
             table.notes.append("a link list tells no service nodes: all count as compute nodes")
         return table
     if not any(_places(d) for d in dumps):
@@ -228,7 +219,7 @@ def _names(table: Table, nid: Ints) -> Strs:
 def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
-        if dump.format in _TOPOLOGIES and (dump.switches or dump.fabric == "flat"):
+        if find(dump.format).kind == "topology" and (dump.switches or dump.fabric == "flat"):
             from placement.geometry.slurm_tree import switches_of
 
             return switches_of(dump, names)

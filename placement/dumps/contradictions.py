@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.dumps.tables import INVENTORY, STATES_ONLY, Table, match_rows, refuse_other_nodes
+from placement.dumps.tables import Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place, printable
+from placement.readers import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -131,7 +132,8 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)
-    alike = any({*formats} <= {*kind} for kind in (INVENTORY, STATES_ONLY))  # states of one kind
+    kinds = {find(one.format).kind, find(other.format).kind}
+    alike = kinds in ({"inventory"}, {"states"})  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():
             now, before = (
@@ -142,7 +144,7 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
             text = f"{theirs.called(row)} is {now}, but {before} in {where}"
             yield Contradiction(*theirs.where(row), text, formats)
     parts = len(rows) < WHOLE * min(len(mine), len(theirs))
-    if one.format == other.format and one.format not in STATES_ONLY and not parts:
+    if one.format == other.format and kinds != {"states"} and not parts:
         for row in np.flatnonzero(at < 0).tolist():
             text = f"{theirs.called(row)} is not in {place(one.source)}"
             yield Contradiction(*theirs.where(row), text, formats)

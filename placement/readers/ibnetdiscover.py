@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump, Fault, LineCounts, LinkRecords, NodeRecords
 
@@ -64,6 +65,7 @@ _REST = re.compile(
 sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M)
 
 
+@dump_format("ibnetdiscover", "cables", "`ibnetdiscover`", "hosts, switches, cables", sniff=sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ibnetdiscover.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from placement.readers import dump_format
 from placement.readers.ibnetdiscover import Fabric, bandwidth, fabric_lines
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
@@ -26,6 +27,13 @@ sniff = sniffing(
 )
 
 
+@dump_format(
+    "ibnetdiscover-ports",
+    "cables",
+    "`ibnetdiscover --ports`",
+    "hosts, switches, cables",
+    sniff=sniff,
+)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``ibnetdiscover --ports``.
 

@@ -10,6 +10,7 @@ import re
 
 from placement.lists.expanding import expand
 from placement.lists.pasted import pieces
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines
 from placement.records import Dump
@@ -41,6 +42,14 @@ def sniff(head: str) -> bool:
     return False
 
 
+@dump_format(
+    "job-list",
+    "states",
+    "`squeue`, `sacct`, `scontrol show job`, `qstat -f`",
+    "which nodes jobs have",
+    sniff=sniff,
+    vague=True,
+)
 def read(text: str, source: str) -> Dump:
     r"""Read a list of jobs.
 

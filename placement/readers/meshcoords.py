@@ -7,6 +7,7 @@ The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
 
 from __future__ import annotations
 
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.readers.plain import sniffing
@@ -21,6 +22,9 @@ _HEADER = ["nid", "nodename", "type", "cores", "x", "y", "z"]
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
 
 
+@dump_format(
+    "meshcoords", "places", "`meshcoords`", "NIDs, cnames, roles, cores, coordinates", sniff=sniff
+)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``meshcoords``.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, states_dump, worst
 from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.trees import count_json_lines, load_json
@@ -56,6 +57,14 @@ def sniff(head: str) -> bool:
     return bool(_TEXT.search(head))
 
 
+@dump_format(
+    "pbsnodes",
+    "states",
+    "`pbsnodes -a` (PBS, Torque; also `-F json`)",
+    "states",
+    sniff=sniff,
+    scheduler="pbs",
+)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of pbsnodes.
 

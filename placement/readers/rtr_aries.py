@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import expected_coords, list_faults, positions_of
 from placement.readers.plain import sniffing
@@ -35,6 +36,7 @@ _TO_TILE = (*_FROM, _END._replace(numbers=END_B + XYZ_B))
 _TO_NONE = (*_FROM, r.Column("to", "tile, unused or processor", "unused|processor"))
 
 
+@dump_format("rtr-aries", "links", "`rtr --interconnect` (Aries)", "every link", sniff=sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XC.
 

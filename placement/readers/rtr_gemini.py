@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import list_faults
 from placement.readers.plain import sniffing
@@ -44,6 +45,7 @@ _TYPE = (
 _WAYS = {f"{a}{s}": n * k for n, a in enumerate("xyz", 1) for s, k in (("+", 1), ("-", -1))}
 
 
+@dump_format("rtr-gemini", "links", "`rtr --interconnect` (Gemini)", "every link", sniff=sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XE or XK.
 

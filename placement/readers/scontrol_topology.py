@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.topology_conf import Statement, statements
@@ -37,6 +38,14 @@ sniff = sniffing(
 _CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
 
 
+@dump_format(
+    "scontrol-topology",
+    "topology",
+    "`scontrol show topology`",
+    "Slurm's switches, blocks or rings",
+    sniff=sniff,
+    scheduler="slurm",
+)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``scontrol show topology``.
 

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
 from placement.readers.slurm_switches import expand
@@ -85,6 +86,15 @@ def sniff(head: str) -> bool:
     return bool(_header(lines[0])) or all(_shape(line) for line in whole)
 
 
+@dump_format(
+    "sinfo",
+    "states",
+    '`sinfo` (plain, `-N`, `-N -l`, `-o "%N %t"`)',
+    "states, features, cores, memory, weights",
+    sniff=sniff,
+    scheduler="slurm",
+    vague=True,
+)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of sinfo.
 

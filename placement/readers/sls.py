@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Fault, NodeRecords
 from placement.support.regex import with_lines
@@ -61,6 +62,7 @@ def normalise_xname(text: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())
 
 
+@dump_format("sls", "inventory", "SLS (HPE CSM)", "xnames, NIDs, roles, switches", sniff=sniff)
 def read(text: str, source: str) -> Dump:
     """Read a file of SLS.
 

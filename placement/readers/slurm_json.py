@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.job_list import BUSY
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.sinfo import gpus_of
@@ -40,6 +41,14 @@ def sniff(head: str) -> bool:
     return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
 
 
+@dump_format(
+    "slurm-json",
+    "states",
+    "`sinfo --json`, `scontrol show nodes --json`, `squeue --json`",
+    "the same, or which nodes jobs have",
+    sniff=sniff,
+    scheduler="slurm",
+)
 def read(text: str, source: str) -> Dump:
     """Read the JSON of sinfo, scontrol or squeue.
 

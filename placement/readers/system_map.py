@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.names.columns import write_names
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.readers.plain import sniffing
@@ -33,6 +34,13 @@ _COLUMNS = (
 _BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
 
 
+@dump_format(
+    "system-map",
+    "places",
+    "`rtr --system-map` (Gemini)",
+    "NIDs, cnames, Geminis, coordinates",
+    sniff=sniff,
+)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --system-map``.
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
 from placement.records import Dump, LineCounts
@@ -82,6 +83,14 @@ def sniff(head: str) -> bool:
     return bool(_OPENS.search(head)) and not _SCONTROL.search(head)
 
 
+@dump_format(
+    "topology-conf",
+    "topology",
+    "`topology.conf`",
+    "Slurm's switches, blocks or rings",
+    sniff=sniff,
+    scheduler="slurm",
+)
 def read(text: str, source: str) -> Dump:
     r"""Read a ``topology.conf``.
 

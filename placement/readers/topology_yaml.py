@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.slurm_switches import (
     Declared,
@@ -52,6 +53,14 @@ class Found(NamedTuple):
     nodes: NodeRecords | None = None
 
 
+@dump_format(
+    "topology-yaml",
+    "topology",
+    "`topology.yaml`",
+    "Slurm's switches, blocks, rings or torus",
+    sniff=sniff,
+    scheduler="slurm",
+)
 def read(text: str, source: str) -> Dump:
     """Read a ``topology.yaml``.
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Set as AbstractSet
 
 from placement.errors import printable
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.readers.plain import sniffing
@@ -41,6 +42,13 @@ _WORDS = {"processor_type": "role", "processor_status": "state", "alloc_mode": "
 _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processor_type"]
 
 
+@dump_format(
+    "xtdb2proc",
+    "inventory",
+    "`xtdb2proc`",
+    "NIDs, cnames, roles, states, coordinates, from the system database",
+    sniff=sniff,
+)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtdb2proc``.
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placement.errors import printable
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.records import Dump
@@ -64,6 +65,13 @@ def _is_header(line: str) -> bool:
     return "nodename" in line and "hex" in line and {"nid", "nodename"} <= set(line.split())
 
 
+@dump_format(
+    "xtprocadmin",
+    "inventory",
+    "`xtprocadmin` (XC and XT-era headers)",
+    "NIDs, cnames, roles, states",
+    sniff=sniff,
+)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtprocadmin``.
 
