@@ -166,9 +166,9 @@ def _read(text: str, source: str) -> Dump:
     """Read what a command printed: what is wrong with that is no fault of the user's."""
     try:
         dump = read_text(text, source)
-        wrong = next((fault for fault in dump.faults if fault.fatal), None)
+        wrong = next((fault for fault in dump.findings if fault.fault), None)
         if wrong is not None:
-            raise wrong.error(source)
+            raise wrong.error()
         if source == "sinfo" and dump.nodes is None:
             raise ParseError(source, 0, "no node", "does Slurm hide them (PrivateData)?")
     except ParseError as error:

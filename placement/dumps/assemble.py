@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
-from placement.dumps.contradictions import absent_cabinets, contradictions, settle_dumps
+from placement.dumps.contradictions import absent_cabinets, contradictions
 from placement.dumps.tables import Table, fill, join
 from placement.errors import place
 from placement.geometry import Geometry, locate
@@ -80,20 +80,21 @@ def assemble(
     ('torus', ['nid00002', 'nid00003'], [[0, 0, 1, 0], [0, 0, 1, 1]])
     """
     for dump in dumps:
-        for fault in dump.faults:
-            if fault.fatal:
-                raise fault.error(dump.source)
-    found = contradictions(dumps, site)
-    if found and prefer != "last":
-        raise found[0].error(len(found) - 1)
-    dumps = settle_dumps(dumps, found)
+        for fault in dump.findings:
+            if fault.fault:
+                raise fault.error()
+    apart = contradictions(dumps, site)
+    if apart.findings and prefer != "last":
+        raise apart.error()
+    dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
         from placement.geometry.listed import with_nodes
 
         dumps = [with_nodes(d) for d in dumps]  # a lone link list implies its nodes
     table = _in_order(_table(dumps, site, as_given=prefer == "last"))
-    if found:
-        table.notes.append(f"of {len(found)} contradictions the last dump counts: {found[0].text}")
+    if apart.findings:
+        first = apart.findings[0].text
+        table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
     places = None if site is None else _places_of(site, dumps)
     network = locate(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
@@ -115,9 +116,9 @@ def assemble(
 
 def _remarks(dump: Dump) -> list[str]:
     """Return what the user of a machine should know of what its dump leaves out."""
-    told = [fault for fault in dump.faults if fault.kind in _SAID_OF_PLANS]
+    told = [fault for fault in dump.findings if fault.kind in _SAID_OF_PLANS]
     more = [f"{len(told) - 2} more like these in {place(dump.source)}"] if len(told) > 3 else []
-    return [str(fault.error(dump.source)) for fault in told[: 2 if more else 3]] + more
+    return [str(fault.error()) for fault in told[: 2 if more else 3]] + more
 
 
 def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:

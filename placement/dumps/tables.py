@@ -16,6 +16,7 @@ import numpy as np
 from placement.errors import ParseError, place, printable
 from placement.lookup import find_rows
 from placement.readers import find
+from placement.records import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,9 +104,14 @@ class Table:
         """Return the source and line that a row comes from."""
         return self.sources[self.source[row]], int(self.line[row])
 
+    def finding(self, row: int, kind: str, text: str, hint: str = "") -> Finding:
+        """Return what is wrong with one row."""
+        source, line = self.where(row)
+        return Finding(line, kind, text, hint, source=source)
+
     def error(self, row: int, text: str, hint: str = "") -> ParseError:
         """Return the error that blames one row."""
-        return ParseError(*self.where(row), text, hint)
+        return self.finding(row, "", text, hint).error()
 
     def called(self, row: int) -> str:
         """Return the best name of a row for a message."""

@@ -25,7 +25,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.readers import dump_format
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
-from placement.records import Dump, Fault, LineCounts, LinkRecords, NodeRecords
+from placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
 
 __all__ = ["RATES", "WIDTHS", "Fabric", "bandwidth", "fabric_lines", "host_name", "read", "sniff"]
 
@@ -247,7 +247,7 @@ class Fabric:
         if nodes is None:
             hint = "was ibnetdiscover run as root, and all of it kept?"
             text = "no host with a cable to a switch in it"
-            faults.insert(0, Fault(0, "no-nodes", text, hint))
+            faults.insert(0, Finding(0, "no-nodes", text, hint))
         return Dump(
             format,
             source,
@@ -257,7 +257,7 @@ class Fabric:
             routers=np.array(switches) if switches else None,
             fabric="infiniband",
             parameters={"other_adapters": sum(k != "switch" and not n for n, k in named)},
-            faults=tuple(sorted(faults, key=lambda f: f.line)),
+            findings=tuple(sorted(faults, key=lambda f: f.line)),
         )
 
 
@@ -329,7 +329,7 @@ class _PortTable:
             nics=np.bincount(attached, minlength=len(names))[by_line].astype(np.int32),
         )
 
-    def double_ports(self) -> Iterator[Fault]:
+    def double_ports(self) -> Iterator[Finding]:
         """Find ports that are printed twice: a port has one cable."""
         _, first, again = np.unique(self.here, return_index=True, return_inverse=True)
         first_of = first[again.ravel()]
@@ -338,21 +338,21 @@ class _PortTable:
             same = bool(self.there[one] == self.there[row])
             text = f"{self._port(row)} stands on line {self.line[one]} already"
             hint = "the same again" if same else "with another cable: a port has one"
-            yield Fault(int(self.line[row]), "duplicate-port", text, hint, fatal=not same)
+            yield Finding(int(self.line[row]), "duplicate-port", text, hint, fault=not same)
 
-    def odd_links(self) -> Iterator[Fault]:
+    def odd_links(self) -> Iterator[Finding]:
         """Find cables from host to host, and from a thing to itself."""
         to_itself = self.cabled & (self.a == self.b)
         no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
         for row in np.flatnonzero(to_itself | no_switch).tolist():
             what = "itself" if to_itself[row] else f"{self._thing(self.b[row])}, a host too"
             text = f"{self._port(row)} is cabled to {what}"
-            yield Fault(int(self.line[row]), "odd-link", text, "it is left out", fatal=False)
+            yield Finding(int(self.line[row]), "odd-link", text, "it is left out", fault=False)
 
-    def one_ended(self) -> Iterator[Fault]:
+    def one_ended(self) -> Iterator[Finding]:
         """Find links of which the other side prints nothing, or another link.
 
-        Where the link counts, a contradiction is fatal; what hangs on an
+        Where the link counts, a contradiction is a fault; what hangs on an
         adapter that is not a host is left out anyway.
         """
         here, there, cabled = self.here, self.there, self.cabled
@@ -366,9 +366,9 @@ class _PortTable:
             text = f"{self._port(row)} sees {peer}, which {sees}"
             kind = "contradicting-link" if other else "one-ended-link"
             hint = "a cable has two ends" if other else "is this an excerpt?"
-            yield Fault(int(self.line[row]), kind, text, hint, fatal=other)
+            yield Finding(int(self.line[row]), kind, text, hint, fault=other)
 
-    def unnamed(self) -> Iterator[Fault]:
+    def unnamed(self) -> Iterator[Finding]:
         """Count the adapters whose description names no host, by what it says instead."""
         words, called = [], False
         for text, kind, name in zip(
@@ -383,7 +383,7 @@ class _PortTable:
             then = "hosts are called by the GUIDs of their adapters" if called else "left out"
             text = f"{len(words)} {what} ({some}): {then}"
             hint = "the driver of the host writes its name; ibnetdiscover --node-name-map gives one"
-            yield Fault(0, "unnamed-host", text, hint, fatal=False)
+            yield Finding(0, "unnamed-host", text, hint, fault=False)
 
     def _port(self, row: int) -> str:
         return f"port {self.a_port[row]} of {self._thing(self.a[row])}"

@@ -7,6 +7,7 @@ The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
 
 from __future__ import annotations
 
+from placement.errors import NidmapError
 from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
@@ -59,6 +60,6 @@ def _line(line: str) -> r.Row | None:
     words = line.lower().split()
     if words[0] == "nid":
         if words != _HEADER:
-            raise r.Refused("the header is not NID NODENAME TYPE CORES X Y Z")
+            raise NidmapError("the header is not NID NODENAME TYPE CORES X Y Z")
         return None
     return r.columns(line, _COLUMNS)

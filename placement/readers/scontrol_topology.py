@@ -17,7 +17,7 @@ from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.topology_conf import Statement, statements
-from placement.records import Dump, Fault, LineCounts, SwitchRecord
+from placement.records import Dump, Finding, LineCounts, SwitchRecord
 
 __all__ = ["read", "sniff"]
 
@@ -91,7 +91,7 @@ def read(text: str, source: str) -> Dump:
         faults += _sizes(found, parameters)
     elif kind == "torus3d":
         text = f"torus {printable(base[0].value)}: scontrol does not say where in it a node is"
-        faults.append(Fault(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
+        faults.append(Finding(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
     return w.switch_dump("scontrol-topology", source, counts, kind, switches, faults, parameters)
 
 
@@ -143,7 +143,7 @@ def _declare_switch(statement: Statement) -> w.Declared:
     return w.Declared(statement.value, "" if level else nodes, children, statement.line, level)
 
 
-def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Fault]:
+def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Finding]:
     """Compare each top switch's own list of nodes with what its leaves hold."""
     nodes = {s.name: s for s in switches}
     below = {child for s in switches for child in s.children}
@@ -157,7 +157,7 @@ def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) 
         held = _count_below(top, nodes)
         if held != wanted:
             text = f"switch {printable(top.name)} has {wanted} nodes, the leaves below it {held}"
-            faults.append(Fault(statement.line, "missing-nodes", text, _CUT))
+            faults.append(Finding(statement.line, "missing-nodes", text, _CUT))
     return faults
 
 
@@ -171,12 +171,12 @@ def _count_below(top: SwitchRecord, nodes: dict[str, SwitchRecord]) -> int:
     return len({node for switch in todo for node in switch.nodes})
 
 
-def _sizes(found: Sequence[Statement], parameters: dict[str, object]) -> list[Fault]:
+def _sizes(found: Sequence[Statement], parameters: dict[str, object]) -> list[Finding]:
     """Note the block sizes that the lines show; a remark where they make no sense."""
     stated = {_number(s, "blocksize") for s in found if "blocksize" in s.rest}
     sizes = tuple(sorted(stated - {0}))
     if list(w.block_size_faults(sizes, 0, ())):
         text = f"block sizes {', '.join(map(str, sizes))} are not powers of two of the least"
-        return [Fault(found[0].line, "block-size", text, "they are left out", fatal=False)]
+        return [Finding(found[0].line, "block-size", text, "they are left out", fault=False)]
     parameters |= {"block_sizes": sizes} if sizes else {}
     return []

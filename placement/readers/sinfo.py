@@ -23,7 +23,7 @@ from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
 from placement.readers.slurm_switches import expand
-from placement.records import Dump, Fault, LineCounts
+from placement.records import Dump, Finding, LineCounts
 
 __all__ = ["QUERY", "gpus_of", "read", "sniff"]
 
@@ -134,7 +134,7 @@ def read(text: str, source: str) -> Dump:
     dump = states_dump("sinfo", source, counts, table.nodes(), empty="no partition has a node")
     if dump.nodes is None:
         return dump
-    return replace(dump, parameters=table.parameters(), faults=tuple(table.remarks()))
+    return replace(dump, parameters=table.parameters(), findings=tuple(table.remarks()))
 
 
 class _SinfoOutput:
@@ -224,19 +224,19 @@ class _SinfoOutput:
             parameters["default_partition"] = starred.pop()[:-1]
         return parameters
 
-    def remarks(self) -> Iterator[Fault]:
+    def remarks(self) -> Iterator[Finding]:
         """Yield the remarks on what sinfo has merged or cut."""
         merged = self.merged()
         if merged:
             text = f"sinfo has merged nodes of different {', '.join(merged)}: the least is taken"
             text += ", weights are left out" if "weight" in merged else ""
             hint = _HINT.replace("-N", "-e")
-            yield Fault(self.start, "merged-nodes", text, hint, fatal=False)
+            yield Finding(self.start, "merged-nodes", text, hint, fault=False)
         cut = self.cells.get("cut_features", ())
         if "features" not in self.cells and any(map(_is_cut, cut)):
             text = f"sinfo cuts features at {_CUT_WIDTH} characters here"
             text += "; what may be cut is left out"
-            yield Fault(self.start, "cut-features", text, _HINT, fatal=False)
+            yield Finding(self.start, "cut-features", text, _HINT, fault=False)
 
 
 def _layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:

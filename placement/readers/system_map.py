@@ -14,7 +14,7 @@ from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.readers.plain import sniffing
-from placement.records import Dump, Fault
+from placement.records import Dump, Finding
 
 __all__ = ["read", "sniff"]
 
@@ -82,7 +82,7 @@ def read(text: str, source: str) -> Dump:
     return cray_dump(rows, "system-map", fabric="gemini", router=router, faults=faults)
 
 
-def _hex_faults(rows: r.Rows, text: str) -> list[Fault]:
+def _hex_faults(rows: r.Rows, text: str) -> list[Finding]:
     printed = rows.number("hex").astype(np.int64)
     bare = np.flatnonzero(~rows.having("hex"))
     if bare.size:  # digits without 0x: no number in bulk, so each by itself

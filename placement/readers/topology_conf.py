@@ -110,7 +110,7 @@ def read(text: str, source: str) -> Dump:
     ------
     ParseError
         Where a line is not a statement that Slurm knows, or a list is
-        malformed. What slurmctld would refuse otherwise is a fatal fault.
+        malformed. What slurmctld would refuse otherwise is a fault.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def test_a_dump_cut_inside_its_last_line_is_never_taken_for_whole(name):
     last = data[data.rindex(b"\n") :].lstrip()
     for missing in range(1, len(last)):
         dump = read_or_refused(data[:-missing])
-        assert dump is None or any(fault.fatal for fault in dump.faults), last[:-missing]
+        assert dump is None or any(fault.fault for fault in dump.findings), last[:-missing]
 
 
 def test_a_header_of_another_dump_is_named():

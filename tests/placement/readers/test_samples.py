@@ -69,7 +69,7 @@ def check(dump, text):
     """Assert what holds of every dump: all lines are counted, columns are of one length."""
     total = text.count("\n") + (text != "" and not text.endswith("\n"))
     assert dump.counts.total == total
-    assert all(fault.text.isprintable() and 0 <= fault.line <= total for fault in dump.faults)
+    assert all(fault.text.isprintable() and 0 <= fault.line <= total for fault in dump.findings)
     if dump.nodes is not None:
         columns = [getattr(dump.nodes, name) for name in dump.nodes.__slots__]
         assert {len(c) for c in columns if c is not None} == {len(dump.nodes)}
@@ -106,7 +106,7 @@ def test_a_sample_is_recognised_by_its_content_and_sound(sample):
         dump = read_text(same, "x")
         assert dump.format == format_of(sample)
         assert dump.source == "x"
-        assert [str(fault) for fault in dump.faults if fault.fatal] == []
+        assert [str(fault) for fault in dump.findings if fault.fault] == []
         check(dump, same)
 
 
