@@ -84,7 +84,6 @@ def dump_format(
     kind: str,
     printed_by: str,
     tells: str,
-    *,
     sniff: Callable[[str], bool],
     scheduler: str = "",
     vague: bool = False,
@@ -105,7 +104,7 @@ def _read_no_file(text: str, source: str) -> Dump:
 
 # What is made here of a site and of nodes' names goes the way of dumps that were read.
 for _name, _kind in {"site": "site", "names": "places"}.items():
-    dump_format(_name, _kind, "", "", sniff=lambda _: False)(_read_no_file)
+    dump_format(_name, _kind, "", "", lambda _: False)(_read_no_file)
 
 
 def find(name: str) -> Format:

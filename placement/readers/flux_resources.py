@@ -33,7 +33,7 @@ def sniff(head: str) -> bool:
     return bool(_HEADER.fullmatch(first))
 
 
-@dump_format("flux-resources", "states", "`flux resource list`", "states", sniff=sniff)
+@dump_format("flux-resources", "states", "`flux resource list`", "states", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``flux resource list``.
 

@@ -65,7 +65,7 @@ _REST = re.compile(
 sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M)
 
 
-@dump_format("ibnetdiscover", "cables", "`ibnetdiscover`", "hosts, switches, cables", sniff=sniff)
+@dump_format("ibnetdiscover", "cables", "`ibnetdiscover`", "hosts, switches, cables", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ibnetdiscover.
 

@@ -28,11 +28,7 @@ sniff = sniffing(
 
 
 @dump_format(
-    "ibnetdiscover-ports",
-    "cables",
-    "`ibnetdiscover --ports`",
-    "hosts, switches, cables",
-    sniff=sniff,
+    "ibnetdiscover-ports", "cables", "`ibnetdiscover --ports`", "hosts, switches, cables", sniff
 )
 def read(text: str, source: str) -> Dump:
     """Read the output of ``ibnetdiscover --ports``.

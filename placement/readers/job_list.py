@@ -47,7 +47,7 @@ def sniff(head: str) -> bool:
     "states",
     "`squeue`, `sacct`, `scontrol show job`, `qstat -f`",
     "which nodes jobs have",
-    sniff=sniff,
+    sniff,
     vague=True,
 )
 def read(text: str, source: str) -> Dump:

@@ -24,7 +24,7 @@ _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
 
 
 @dump_format(
-    "meshcoords", "places", "`meshcoords`", "NIDs, cnames, roles, cores, coordinates", sniff=sniff
+    "meshcoords", "places", "`meshcoords`", "NIDs, cnames, roles, cores, coordinates", sniff
 )
 def read(text: str, source: str) -> Dump:
     """Read the output of ``meshcoords``.

@@ -62,7 +62,7 @@ def sniff(head: str) -> bool:
     "states",
     "`pbsnodes -a` (PBS, Torque; also `-F json`)",
     "states",
-    sniff=sniff,
+    sniff,
     scheduler="pbs",
 )
 def read(text: str, source: str) -> Dump:

@@ -37,7 +37,7 @@ _TO_TILE = (*_FROM, _END._replace(numbers=END_B + XYZ_B))
 _TO_NONE = (*_FROM, r.Column("to", "tile, unused or processor", "unused|processor"))
 
 
-@dump_format("rtr-aries", "links", "`rtr --interconnect` (Aries)", "every link", sniff=sniff)
+@dump_format("rtr-aries", "links", "`rtr --interconnect` (Aries)", "every link", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XC.
 

@@ -46,7 +46,7 @@ _TYPE = (
 _WAYS = {f"{a}{s}": n * k for n, a in enumerate("xyz", 1) for s, k in (("+", 1), ("-", -1))}
 
 
-@dump_format("rtr-gemini", "links", "`rtr --interconnect` (Gemini)", "every link", sniff=sniff)
+@dump_format("rtr-gemini", "links", "`rtr --interconnect` (Gemini)", "every link", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XE or XK.
 

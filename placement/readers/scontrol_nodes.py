@@ -44,7 +44,7 @@ _PARTITIONS = re.compile(r"\sPartitions=\S")
     "states",
     "`scontrol show node` (also `--oneliner`)",
     "states, features, cores, memory, weights",
-    sniff=sniff,
+    sniff,
     scheduler="slurm",
 )
 def read(text: str, source: str) -> Dump:

@@ -43,7 +43,7 @@ _CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
     "topology",
     "`scontrol show topology`",
     "Slurm's switches, blocks or rings",
-    sniff=sniff,
+    sniff,
     scheduler="slurm",
 )
 def read(text: str, source: str) -> Dump:

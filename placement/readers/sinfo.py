@@ -91,7 +91,7 @@ def sniff(head: str) -> bool:
     "states",
     '`sinfo` (plain, `-N`, `-N -l`, `-o "%N %t"`)',
     "states, features, cores, memory, weights",
-    sniff=sniff,
+    sniff,
     scheduler="slurm",
     vague=True,
 )

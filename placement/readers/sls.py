@@ -62,7 +62,7 @@ def normalise_xname(text: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())
 
 
-@dump_format("sls", "inventory", "SLS (HPE CSM)", "xnames, NIDs, roles, switches", sniff=sniff)
+@dump_format("sls", "inventory", "SLS (HPE CSM)", "xnames, NIDs, roles, switches", sniff)
 def read(text: str, source: str) -> Dump:
     """Read a file of SLS.
 

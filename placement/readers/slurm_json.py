@@ -46,7 +46,7 @@ def sniff(head: str) -> bool:
     "states",
     "`sinfo --json`, `scontrol show nodes --json`, `squeue --json`",
     "the same, or which nodes jobs have",
-    sniff=sniff,
+    sniff,
     scheduler="slurm",
 )
 def read(text: str, source: str) -> Dump:

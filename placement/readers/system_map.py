@@ -39,7 +39,7 @@ _BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
     "places",
     "`rtr --system-map` (Gemini)",
     "NIDs, cnames, Geminis, coordinates",
-    sniff=sniff,
+    sniff,
 )
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --system-map``.

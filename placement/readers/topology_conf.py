@@ -88,7 +88,7 @@ def sniff(head: str) -> bool:
     "topology",
     "`topology.conf`",
     "Slurm's switches, blocks or rings",
-    sniff=sniff,
+    sniff,
     scheduler="slurm",
 )
 def read(text: str, source: str) -> Dump:

@@ -58,7 +58,7 @@ class Found(NamedTuple):
     "topology",
     "`topology.yaml`",
     "Slurm's switches, blocks, rings or torus",
-    sniff=sniff,
+    sniff,
     scheduler="slurm",
 )
 def read(text: str, source: str) -> Dump:

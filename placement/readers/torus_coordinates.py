@@ -23,7 +23,7 @@ _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, *r.XYZ)
     "places",
     "torus coordinate files",
     "NIDs, cnames, roles, coordinates",
-    sniff=sniff,
+    sniff,
 )
 def read(text: str, source: str) -> Dump:
     """Read a torus coordinate file.

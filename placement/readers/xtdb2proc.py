@@ -47,7 +47,7 @@ _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processo
     "inventory",
     "`xtdb2proc`",
     "NIDs, cnames, roles, states, coordinates, from the system database",
-    sniff=sniff,
+    sniff,
 )
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtdb2proc``.

@@ -70,7 +70,7 @@ def _is_header(line: str) -> bool:
     "inventory",
     "`xtprocadmin` (XC and XT-era headers)",
     "NIDs, cnames, roles, states",
-    sniff=sniff,
+    sniff,
 )
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtprocadmin``.

@@ -180,7 +180,7 @@ def test_contradictions_are_faults_with_both_lines():
         (7, "cname", "there is no c0-0c0s16n0: slots are 0 to 15", True),
         (8, "cname", "there is no c0-0c0s0n4: nodes are 0 to 3", True),
     ]
-    assert str(found.findings[0].error()).startswith("d:3: HEX 0x6")
+    assert str(found.findings[0].error()).startswith("x:3: HEX 0x6")
 
 
 def test_a_dump_taken_twice_lists_some_faults_and_counts_the_rest():
