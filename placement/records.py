@@ -15,7 +15,7 @@ from placement.errors import ParseError, place
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
+    from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["Dump", "Finding", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
 
@@ -154,10 +154,10 @@ class LinkRecords:
     a, b : str (m,)
         Names of the routers or hosts at the two ends (``c0-0c0s0a0``, a
         Gemini ``c0-0c0s0g0``, an InfiniBand switch's name).
-    a_port, b_port : int32 (m,)
-        Port or tile number (a tile's octal digits as a number: l57 is 47).
+    a_port, b_port : int32 or str (m,)
+        Port or tile (a tile's octal digits as a number: l57 is 47).
     kind : str (m,)
-        ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``.
+        ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``, ``cable``.
     coords_a, coords_b : int32 (m, 3) or None
         Router coordinates where the dump prints them: (group, chassis, slot)
         on Aries, (x, y, z) on Gemini.
@@ -172,8 +172,8 @@ class LinkRecords:
     line: Ints32
     a: Strs
     b: Strs
-    a_port: Ints32
-    b_port: Ints32
+    a_port: Array
+    b_port: Array
     kind: Strs
     coords_a: Ints32 | None = None
     coords_b: Ints32 | None = None

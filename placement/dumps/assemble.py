@@ -151,7 +151,7 @@ def _places(dump: Dump) -> bool:
     """Return True where a dump says where its nodes are, without a site's help."""
     if dump.nodes is None:
         return False
-    if dump.fabric == "infiniband" or dump.nodes.coords is not None:
+    if find(dump.format).kind == "cables" or dump.nodes.coords is not None:
         return True
     cname = dump.nodes.cname
     return cname is not None and bool(np.char.startswith(cname, "c").any())

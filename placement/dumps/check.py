@@ -13,6 +13,7 @@ import numpy as np
 
 from placement.dumps.contradictions import contradictions
 from placement.errors import NidmapError, ParseError
+from placement.fabrics import fabric_of
 from placement.records import Finding
 from placement.support.quantities import counted
 
@@ -159,13 +160,12 @@ def _names(machine: Machine) -> Iterator[Finding]:
 
 def _global_ports(machine: Machine) -> Iterator[Finding]:
     """Find routers with more links to other groups than a router has ports."""
-    if machine.topology.kind != "dragonfly" or machine.topology.fabric == "infiniband":
+    most = fabric_of(machine.topology).ports
+    if machine.topology.kind != "dragonfly" or not most:
         return
     from placement.topologies import links, router_names
-    from placement.topologies.wiring import PORTS
 
     found = links(machine)
-    most = PORTS["slingshot" if machine.topology.router_levels == 2 else "aries"]
     mine = found.kind == len(found.kinds) - 1
     ends = np.concatenate([found.a[mine], found.b[mine]])
     count = np.bincount(ends, np.tile(found.count[mine], 2))

@@ -29,7 +29,7 @@ BUNDLED = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
     *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
     *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
-    *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
+    *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources", "lldp"),
     *("job-list", "sinfo"),
 )
 

@@ -42,7 +42,7 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        See `placement.readers.ibnetdiscover.Fabric.dump`. A link that only one side prints is a
+        See `placement.readers.cables.Cables.dump`. A link that only one side prints is a
         remark: the output may be an excerpt.
 
     Raises
