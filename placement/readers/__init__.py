@@ -3,6 +3,7 @@
 The format is recognised by content, not by name. Each reader is a module whose
 ``read(text, source) -> Dump`` the decorator `dump_format` registers, with all that
 the house knows of the format (`Format`); the module is imported when its turn comes.
+The first line of its docstring says what prints such dumps and what they tell: the guide has it.
 Recognition goes by the first line that says anything, and reading goes on to the last:
 a line of another format is an error that names both.
 """
@@ -49,10 +50,6 @@ class Format(NamedTuple):
         (hosts, switches and what joins them), ``inventory`` (which nodes there are, their roles
         and states), ``topology`` (a scheduler's switches over nodes), ``states`` (of nodes that
         another dump has brought).
-    printed_by : str
-        The commands or the file, for the tables of the guide.
-    tells : str
-        What it tells, for the same.
     sniff : callable
         Tells whether the beginning of a text, or one line, is of this format.
     read : callable
@@ -65,8 +62,6 @@ class Format(NamedTuple):
 
     name: str
     kind: str
-    printed_by: str
-    tells: str
     sniff: Callable[[str], bool]
     read: Callable[[str, str], Dump]
     scheduler: str = ""
@@ -82,8 +77,6 @@ FORMATS: Registry[Format] = Registry(
 def dump_format(
     name: str,
     kind: str,
-    printed_by: str,
-    tells: str,
     sniff: Callable[[str], bool],
     scheduler: str = "",
     vague: bool = False,
@@ -91,7 +84,7 @@ def dump_format(
     """Register the decorated function as the reader of a format; the parameters are `Format`'s."""
 
     def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
-        record = Format(name, kind, printed_by, tells, sniff, reader, scheduler, vague)
+        record = Format(name, kind, sniff, reader, scheduler, vague)
         FORMATS.register(name)(record)
         return reader
 
@@ -104,7 +97,7 @@ def _read_no_file(text: str, source: str) -> Dump:
 
 # What is made here of a site and of nodes' names goes the way of dumps that were read.
 for _name, _kind in {"site": "site", "names": "places"}.items():
-    dump_format(_name, _kind, "", "", lambda _: False)(_read_no_file)
+    dump_format(_name, _kind, lambda _: False)(_read_no_file)
 
 
 def find(name: str) -> Format:

@@ -1,4 +1,4 @@
-"""The output of ``flux resource list``: which nodes are free, allocated or down.
+"""``flux resource list``: which nodes are free, allocated or down.
 
 A node with some cores free and some taken stands in both rows: it counts as
 allocated.
@@ -33,7 +33,7 @@ def sniff(head: str) -> bool:
     return bool(_HEADER.fullmatch(first))
 
 
-@dump_format("flux-resources", "states", "`flux resource list`", "states", sniff)
+@dump_format("flux-resources", "states", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``flux resource list``.
 

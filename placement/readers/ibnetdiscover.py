@@ -1,4 +1,4 @@
-"""``ibnetdiscover``: the whole fabric, a paragraph for each switch and adapter.
+"""``ibnetdiscover``: hosts, switches and cables, a paragraph for each switch and adapter.
 
 A paragraph has identifiers (``switchguid=0x…``), a line for the thing itself
 (``Switch⇥36 "S-ec0d9a03001c7a20"⇥⇥# "leaf1" base port 0 lid 48 lmc 0``) and
@@ -62,7 +62,7 @@ _REST = re.compile(
 sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M)
 
 
-@dump_format("ibnetdiscover", "cables", "`ibnetdiscover`", "hosts, switches, cables", sniff)
+@dump_format("ibnetdiscover", "cables", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ibnetdiscover.
 

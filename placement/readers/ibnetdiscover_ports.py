@@ -1,4 +1,4 @@
-"""``ibnetdiscover --ports``: one line a port of the whole fabric.
+"""``ibnetdiscover --ports``: hosts, switches and cables, a line a port.
 
 A port with a cable prints both ends, ``CA 134 1 0x7cfe9003003b4bde 4x EDR -
 SW 1719 10 0x7cfe9003009ce5b0 ( 'o0001 HCA-1' - 'ib-i1l1s01' )``; one without
@@ -27,9 +27,7 @@ sniff = sniffing(
 )
 
 
-@dump_format(
-    "ibnetdiscover-ports", "cables", "`ibnetdiscover --ports`", "hosts, switches, cables", sniff
-)
+@dump_format("ibnetdiscover-ports", "cables", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``ibnetdiscover --ports``.
 

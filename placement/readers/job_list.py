@@ -1,4 +1,4 @@
-"""Lists of jobs: ``squeue``, ``sacct``, ``scontrol show job``, ``qstat -f``.
+"""``squeue``, ``sacct``, ``scontrol show job``, ``qstat -f``: which nodes jobs have.
 
 They say which nodes are taken, not which are free: a node that no job has may
 be down. So a job list adds to what a machine or a dump says of states.
@@ -42,14 +42,7 @@ def sniff(head: str) -> bool:
     return False
 
 
-@dump_format(
-    "job-list",
-    "states",
-    "`squeue`, `sacct`, `scontrol show job`, `qstat -f`",
-    "which nodes jobs have",
-    sniff,
-    vague=True,
-)
+@dump_format("job-list", "states", sniff, vague=True)
 def read(text: str, source: str) -> Dump:
     r"""Read a list of jobs.
 

@@ -1,4 +1,4 @@
-"""What the switches of an Ethernet fabric see: ``lldpcli show neighbors -f json`` of each.
+"""``lldpcli show neighbors -f json`` of each switch: hosts, switches and cables of Ethernet.
 
 lldpcli names the neighbours of one device and not the device itself, so the file is one object
 with what each switch printed under the switch's name. ``-f json`` names interfaces and chassis
@@ -54,7 +54,7 @@ def sniff(head: str) -> bool:
     return head.lstrip()[:1] == "{" and _LLDP.search(head) is not None
 
 
-@dump_format("lldp", "cables", "`lldpcli show neighbors -f json`", "hosts, switches, cables", sniff)
+@dump_format("lldp", "cables", sniff)
 def read(text: str, source: str) -> Dump:
     """Read what lldpcli printed on the switches of a fabric.
 

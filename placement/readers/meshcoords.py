@@ -1,4 +1,4 @@
-"""``meshcoords``: nodes with their cores and coordinates.
+"""``meshcoords``: NIDs, cnames, roles, cores and coordinates.
 
 Header ``NID NODENAME TYPE CORES X Y Z``, rows like
 ``2305 c0-1c0s0n1 compute 68 6 0 0``; rows without the header are taken too.
@@ -23,9 +23,7 @@ _HEADER = ["nid", "nodename", "type", "cores", "x", "y", "z"]
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
 
 
-@dump_format(
-    "meshcoords", "places", "`meshcoords`", "NIDs, cnames, roles, cores, coordinates", sniff
-)
+@dump_format("meshcoords", "places", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``meshcoords``.
 

@@ -1,4 +1,4 @@
-"""The output of ``pbsnodes -a``, as text (PBS and Torque) or with ``-F json``.
+"""``pbsnodes -a`` (PBS, Torque; also ``-F json``): states of nodes.
 
 A node is whole or not: one that is ``free`` with jobs on it has free cores,
 and is ``mixed`` here as Slurm calls it. Resources that are words (a site's
@@ -57,14 +57,7 @@ def sniff(head: str) -> bool:
     return bool(_TEXT.search(head))
 
 
-@dump_format(
-    "pbsnodes",
-    "states",
-    "`pbsnodes -a` (PBS, Torque; also `-F json`)",
-    "states",
-    sniff,
-    scheduler="pbs",
-)
+@dump_format("pbsnodes", "states", sniff, scheduler="pbs")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of pbsnodes.
 

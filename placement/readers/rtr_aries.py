@@ -1,4 +1,4 @@
-"""``rtr --interconnect`` of an XC: every tile of every Aries router and what it sees.
+"""``rtr --interconnect`` (Aries): every tile of every router and what it sees.
 
 48 lines a router: ``c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)``,
 tiles in octal l00 to l57, coordinates (group:chassis:slot); a tile that sees
@@ -37,7 +37,7 @@ _TO_TILE = (*_FROM, _END._replace(numbers=END_B + XYZ_B))
 _TO_NONE = (*_FROM, r.Column("to", "tile, unused or processor", "unused|processor"))
 
 
-@dump_format("rtr-aries", "links", "`rtr --interconnect` (Aries)", "every link", sniff)
+@dump_format("rtr-aries", "links", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XC.
 

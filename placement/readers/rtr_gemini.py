@@ -1,4 +1,4 @@
-"""``rtr --interconnect`` of an XE or XK: every link of every Gemini router.
+"""``rtr --interconnect`` (Gemini): every link of every router.
 
 ``c0-0c0s0g0l00[(0,0,0)] Z+ -> c0-0c0s1g0l32[(0,0,1)] LinkType: backplane`` a
 tile, tiles in octal; the coordinates and the link type may be missing. A
@@ -46,7 +46,7 @@ _TYPE = (
 _WAYS = {f"{a}{s}": n * k for n, a in enumerate("xyz", 1) for s, k in (("+", 1), ("-", -1))}
 
 
-@dump_format("rtr-gemini", "links", "`rtr --interconnect` (Gemini)", "every link", sniff)
+@dump_format("rtr-gemini", "links", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XE or XK.
 

@@ -1,4 +1,4 @@
-"""The output of ``scontrol show node``, a paragraph or (``--oneliner``) a line a node.
+"""``scontrol show node`` (also ``--oneliner``): states, features, cores, memory, weights.
 
 Checked on the outputs of a real slurmctld 22.05. A node's paragraph begins
 with ``NodeName=`` and says its state as words joined by ``+``.
@@ -39,14 +39,7 @@ _GRES = re.compile(r"\sGres=(\S+)")
 _PARTITIONS = re.compile(r"\sPartitions=\S")
 
 
-@dump_format(
-    "scontrol-nodes",
-    "states",
-    "`scontrol show node` (also `--oneliner`)",
-    "states, features, cores, memory, weights",
-    sniff,
-    scheduler="slurm",
-)
+@dump_format("scontrol-nodes", "states", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``scontrol show node``.
 

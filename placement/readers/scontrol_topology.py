@@ -1,4 +1,4 @@
-"""The output of ``scontrol show topology``: tree, block and ring.
+"""``scontrol show topology``: Slurm's switches, blocks or rings.
 
 Every line is one switch or block. A tree prints every switch with all nodes
 below it; block prints its base blocks and then, from Slurm 24.11 on, the
@@ -38,14 +38,7 @@ sniff = sniffing(
 _CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
 
 
-@dump_format(
-    "scontrol-topology",
-    "topology",
-    "`scontrol show topology`",
-    "Slurm's switches, blocks or rings",
-    sniff,
-    scheduler="slurm",
-)
+@dump_format("scontrol-topology", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     """Read the output of ``scontrol show topology``.
 

@@ -1,4 +1,4 @@
-"""The output of ``sinfo``, by its header or, without one, by its usual shapes.
+"""``sinfo`` (plain, ``-N``, ``-N -l``, ``-o '%N %t'``): states, features, cores, memory, weights.
 
 Read are plain ``sinfo``, ``-l``, ``-N``, ``-N -l`` (whose first line is a
 date), any ``-o`` format that prints a header, and without a header (``-h``)
@@ -86,15 +86,7 @@ def sniff(head: str) -> bool:
     return bool(_header(lines[0])) or all(_shape(line) for line in whole)
 
 
-@dump_format(
-    "sinfo",
-    "states",
-    '`sinfo` (plain, `-N`, `-N -l`, `-o "%N %t"`)',
-    "states, features, cores, memory, weights",
-    sniff,
-    scheduler="slurm",
-    vague=True,
-)
+@dump_format("sinfo", "states", sniff, scheduler="slurm", vague=True)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of sinfo.
 

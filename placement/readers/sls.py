@@ -1,4 +1,4 @@
-"""HPE CSM's System Layout Service: the JSON that lists all hardware of a machine.
+"""SLS (HPE CSM): xnames, NIDs, roles and switches, as JSON.
 
 ``cray sls dumpstate list`` prints ``{"Hardware": {xname: {...}}, "Networks":
 {...}}``, ``cray sls hardware list`` the hardware alone as a list; both are
@@ -62,7 +62,7 @@ def normalise_xname(text: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())
 
 
-@dump_format("sls", "inventory", "SLS (HPE CSM)", "xnames, NIDs, roles, switches", sniff)
+@dump_format("sls", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read a file of SLS.
 

@@ -1,4 +1,4 @@
-"""Slurm's JSON: ``sinfo --json``, ``scontrol show nodes --json`` and ``squeue --json``.
+"""``sinfo --json``, ``scontrol show nodes --json``, ``squeue --json``: states, or nodes of jobs.
 
 Slurm 22.05 and ``scontrol`` list ``nodes``, later versions of ``sinfo`` rows
 of nodes alike under ``sinfo``; a state is a word with flags beside it
@@ -41,14 +41,7 @@ def sniff(head: str) -> bool:
     return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
 
 
-@dump_format(
-    "slurm-json",
-    "states",
-    "`sinfo --json`, `scontrol show nodes --json`, `squeue --json`",
-    "the same, or which nodes jobs have",
-    sniff,
-    scheduler="slurm",
-)
+@dump_format("slurm-json", "states", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     """Read the JSON of sinfo, scontrol or squeue.
 

@@ -1,4 +1,4 @@
-"""``rtr --system-map``: nodes, their Geminis and torus coordinates.
+"""``rtr --system-map`` (Gemini): NIDs, cnames, Geminis and coordinates.
 
 Two header lines, then ``nid hex node_cname gemini_cname x y z`` a row, as
 read by public converters of Cray XE maps; the text of the headers is not
@@ -34,13 +34,7 @@ _COLUMNS = (
 _BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
 
 
-@dump_format(
-    "system-map",
-    "places",
-    "`rtr --system-map` (Gemini)",
-    "NIDs, cnames, Geminis, coordinates",
-    sniff,
-)
+@dump_format("system-map", "places", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --system-map``.
 

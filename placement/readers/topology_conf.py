@@ -1,4 +1,4 @@
-"""Slurm's ``topology.conf``: the tree, block and ring plugins.
+"""``topology.conf``: Slurm's switches, blocks or rings.
 
 The file is read as Slurm reads it (its parse_config.c): keywords in any case,
 blanks around ``=`` and quoted values allowed, ``#`` comments unless escaped, a
@@ -83,14 +83,7 @@ def sniff(head: str) -> bool:
     return bool(_OPENS.search(head)) and not _SCONTROL.search(head)
 
 
-@dump_format(
-    "topology-conf",
-    "topology",
-    "`topology.conf`",
-    "Slurm's switches, blocks or rings",
-    sniff,
-    scheduler="slurm",
-)
+@dump_format("topology-conf", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     r"""Read a ``topology.conf``.
 

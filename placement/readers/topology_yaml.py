@@ -1,4 +1,4 @@
-"""Slurm's ``topology.yaml``: tree, block, ring, torus3d and flat topologies.
+"""``topology.yaml``: Slurm's switches, blocks, rings or torus.
 
 The file is a list of topologies, each with exactly one kind. The machine is
 made from the one that Slurm takes for the whole cluster: the first with
@@ -53,14 +53,7 @@ class Found(NamedTuple):
     nodes: NodeRecords | None = None
 
 
-@dump_format(
-    "topology-yaml",
-    "topology",
-    "`topology.yaml`",
-    "Slurm's switches, blocks, rings or torus",
-    sniff,
-    scheduler="slurm",
-)
+@dump_format("topology-yaml", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     """Read a ``topology.yaml``.
 

@@ -1,4 +1,4 @@
-"""``xtdb2proc -f -``: the processor table of a Cray's system database.
+"""``xtdb2proc``: NIDs, cnames, roles, states and coordinates, of the system database.
 
 ``#`` comments, then one record a node of ``field=value`` pairs. The cname is
 made of ``cab_position`` (column), ``cab_row``, ``cage``, ``slot`` and ``cpu``
@@ -42,13 +42,7 @@ _WORDS = {"processor_type": "role", "processor_status": "state", "alloc_mode": "
 _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processor_type"]
 
 
-@dump_format(
-    "xtdb2proc",
-    "inventory",
-    "`xtdb2proc`",
-    "NIDs, cnames, roles, states, coordinates, from the system database",
-    sniff,
-)
+@dump_format("xtdb2proc", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtdb2proc``.
 

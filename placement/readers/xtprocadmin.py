@@ -1,4 +1,4 @@
-"""``xtprocadmin``: the nodes of a Cray with their types, states and modes.
+"""``xtprocadmin`` (XC and XT-era headers): NIDs, cnames, roles, states and modes.
 
 The columns follow the header (XC: ``NID (HEX) NODENAME TYPE STATUS MODE``;
 XT: ``… TYPE ARCH OS CORES`` or ``… OS CPUS``; columns that we do not know
@@ -65,13 +65,7 @@ def _is_header(line: str) -> bool:
     return "nodename" in line and "hex" in line and {"nid", "nodename"} <= set(line.split())
 
 
-@dump_format(
-    "xtprocadmin",
-    "inventory",
-    "`xtprocadmin` (XC and XT-era headers)",
-    "NIDs, cnames, roles, states",
-    sniff,
-)
+@dump_format("xtprocadmin", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtprocadmin``.
 
