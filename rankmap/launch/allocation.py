@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 __all__ = [
-    "Allocation", "allocation", "deal_ranks", "fill_nodes", "flux_instance", "from_hosts",
+    "Allocation", "allocation", "deal_ranks", "fill_nodes", "filled_counts", "flux_instance",
+    "from_hosts",
     "job_here", "job_id", "read_file", "unclear_counts",
 ]  # fmt: skip
 
@@ -273,6 +274,30 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
     if int(counts.sum()) != ranks:
         raise LaunchError(f"{ranks} ranks to start, but {int(room.sum())} slots")
     return counts
+
+
+def filled_counts(
+    job: Allocation | None, ranks: int, nodes: int, per_node: int | None = None
+) -> Ints:
+    """Return the ranks on each of so many nodes of a job where they are filled in order.
+
+    Parameters
+    ----------
+    job : Allocation or None
+    ranks, nodes : int
+    per_node : int or None
+        Room of each node; None: the job's tasks on it.
+
+    Raises
+    ------
+    LaunchError
+        More ranks than there is room for, or no room is known.
+    """
+    if per_node:
+        return fill_nodes(ranks, np.full(nodes, per_node))
+    if job is None or job.tasks is None or len(job.tasks) != nodes:
+        raise unclear_counts(ranks, nodes)
+    return fill_nodes(ranks, job.tasks)
 
 
 def _other(env: Mapping[str, str]) -> Allocation | None:

@@ -16,11 +16,7 @@ import click
 from placement.commands.common import machine_from, named_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import (
-    Prepared,
-    discard_launch,
-    remove_at_end,
-)
+from rankmap.launch.launch_folder import discard_launch, remove_at_end
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
-    from rankmap.launch.job import JobLaunch
+    from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.order import Order
     from rankmap.runtime.answer import Answerer
 
@@ -221,18 +217,15 @@ class RunCommand:
         if given["order_file"] == "-":
             raise UsageError("run leaves standard input to the program", "give --order a file")
         request = RunRequest(
-            self.job.named_pattern(needed=False),
+            self.job.job(needed=False),
             nodes=nodes,
-            ppn=self.job.ppn,
             host_file=host_file,
             dry=dry,
-            machine_specs=named_specs(self.job.specs),
-            sent=self.job.job(needed=False),
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
         )
         step()
-        machine = self._machine(bool(request.machine_specs))
+        machine = self._machine(bool(named_specs(self.job.specs)))
         step()
         return read_job(self.command, request, os.environ, machine)
 
@@ -318,10 +311,9 @@ class RunCommand:
             raise UsageError("--world needs --pattern or --order", why)
         return Answerer(
             " ".join(named_specs(job.specs)),
-            pattern,
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",
-            job=self.job.sending(),
+            job={"pattern": pattern, **job.sending()},
             quiet=bool(click.get_current_context().meta.get("quiet")),
         )
 

@@ -256,7 +256,7 @@ def test_a_dry_run_as_json(tool, monkeypatch):
     [
         ("--pattern fft:8x9 -- srun -n 64 ./app", "fft:8x9 has 72 ranks, but there are 64 slots"),
         ("-- srun -n 64 ./app", "no --pattern given"),
-        ("--pattern ring -- jsrun -n 64 ./app", "'jsrun' is not a launcher that is known"),
+        ("--pattern ring -- jsrun -n 64 ./app", "no launcher 'jsrun'; there are aprun"),
         ("--pattern ring -m nonsense -- srun -n 64 ./app", "nonsense"),
     ],
 )

@@ -415,8 +415,8 @@ def test_ctrl_c_before_there_is_a_command_line_prints_no_traceback(srun, tmp_pat
 @pytest.mark.parametrize(
     ("words", "env", "says"),
     [
-        (["--multi-prog", "conf"], {}, "--multi-prog starts other programs on other ranks"),
-        (["--het-group=0,1", "./app"], {}, "--het-group starts parts of a heterogeneous job"),
+        (["--multi-prog", "conf"], {}, "srun --multi-prog starts several"),
+        (["--het-group=0,1", "./app"], {}, "srun --het-group starts several"),
         (["./a", ":", "-n", "2", "./b"], {}, "several programs in one launch (':')"),
         (["./app"], {"SLURM_HET_SIZE": "2"}, "this is a heterogeneous job"),
     ],
