@@ -101,6 +101,7 @@ _SERVICES = {
     "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
     "job here": "rankmap.launch.allocation:job_here",
+    "names of launcher": "rankmap.launch:names",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
     "slurm launch": "rankmap.commands.order:step_options",

@@ -286,7 +286,9 @@ def _bind(
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
 @advanced("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
 @advanced("--mpicc", default="", metavar="CC", help="With --inside: the program's compiler.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.argument(
+    "command", nargs=-1, type=click.UNPROCESSED, required=True, shell_complete=among("launcher")
+)
 def run(
     job: JobArguments,
     dry_run: bool,
@@ -299,7 +301,7 @@ def run(
     command: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Run a launcher (srun, aprun, mpiexec, flux run) with its ranks in order.
+    """Run a launcher (srun, mpiexec, aprun, flux run …) with its ranks in order.
 
     Nodes and ranks come from the allocation and the command. One line says
     which order was taken and what it is expected to win. Whatever is unclear,

@@ -1,11 +1,23 @@
 """What every launcher promises, those of other distributions too: one test over the registry."""
 
 import shlex
+from pathlib import Path
 
 import pytest
 
 from rankmap.emit import names as formats
-from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, OTHER, Launcher, find, names, variants
+from rankmap.launch import (
+    CRAY,
+    INTEL,
+    MPICH,
+    MPIEXECS,
+    OPENMPI,
+    OTHER,
+    Launcher,
+    find,
+    names,
+    variants,
+)
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
@@ -49,6 +61,13 @@ def follows(part, words):
     """Tell whether words stand among others in their order."""
     rest = iter(words)
     return all(word in rest for word in part)
+
+
+def test_the_guide_has_a_row_of_every_launcher():
+    guide = Path(__file__).parents[3] / "docs" / "launching.md"
+    rows = [line.split("|")[1] for line in guide.read_text().splitlines() if line[:1] == "|"]
+    for name in set(names()) - set(MPIEXECS[1:]):
+        assert any(f"`{name}" in row for row in rows), name
 
 
 def test_every_launcher_has_a_sample():
