@@ -35,8 +35,8 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @click.option(
     "--orders", metavar="A,B", default="", help="Orders of the ranks; default: the best of each."
 )
-@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
-@click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
+@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only from these nodes.")
+@click.option("--exclude", metavar="LIST|FILE", help="Exclude these nodes.")
 @click.option("--baseline", metavar="S", default="", help="Compare with this strategy.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
 @kind_option

@@ -36,7 +36,7 @@ __all__ = ["predict"]
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
-    help="With --against: how often the program has run since `minicray links --zero`.",
+    help="With --against: runs of the program since `minicray links --zero`.",
 )
 @json_option
 def predict(
@@ -66,7 +66,7 @@ def predict(
     if beside is not None:
         job = replace(job, specs=beside.defaults(against, job.specs))
     if order.path is not None and order.strategy is not None:
-        raise UsageError("--order and --strategy exclude each other")
+        raise UsageError("give either --order or --strategy")
     machine = job.machine()
     slots = job.slots(machine)
     asked = Predictor(machine, job.job().on(slots.counts.tolist()))

@@ -49,8 +49,12 @@ class _Record(click.Group):
 )
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
-@click.option("--check-reorder", is_flag=True, help="Check that no ranks are mixed (else code 1).")
-@click.option("--merge", metavar="COUNTS", help="Only merge the counts that a run has kept.")
+@click.option(
+    "--check-reorder",
+    is_flag=True,
+    help="Check that no ranks of two communicators get mixed.",
+)
+@click.option("--merge", metavar="COUNTS", help="Only merge the counts that an earlier run left.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.pass_context
 def record(ctx: click.Context, /, **options: Any) -> int:
@@ -141,7 +145,7 @@ def show(file: str, as_json: bool, output: str | None) -> None:
     ending = os.path.splitext(output or "")[1].lower()
     if output and ending not in ("", ".txt", ".json", *PICTURES):
         raise UsageError(
-            f"-o {printable(output, 80)}: unknown ending", "there are .txt, .json, .png and .svg"
+            f"-o {printable(output, 80)}: unknown suffix", "there are .txt, .json, .png and .svg"
         )
     found = load_recording(file)
     if ending in PICTURES:
@@ -204,4 +208,4 @@ def build_library(mpicc: str) -> None:
 
     compiler = find_compiler((), os.environ, "", mpicc)
     write_output(build(compiler, os.environ) + "\n", None)
-    say(f"for programs of {ABI[compiler.abi]} interface, by {compiler.path}")
+    say(f"for {ABI[compiler.abi]} programs, built by {compiler.path}")

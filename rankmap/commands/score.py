@@ -71,7 +71,7 @@ def score(
     except BrokenOrderError as error:
         if as_json:
             write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}))
-        say(f"nidmap: no valid order: {error}")
+        say(f"nidmap: invalid order: {error}")
         return 1
     if made.optimised:
         say(f"nidmap: {made.remark}")

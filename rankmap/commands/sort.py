@@ -38,7 +38,7 @@ FORMATS = {
 @click.command()
 @machine_option
 @click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
-@click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, as NCCL's rings.")
+@click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, like NCCL's rings.")
 @click.option("--ppn", metavar="N[,N...]", help="Ranks a node; default: the job's, or the list's.")
 @click.option(
     "--format", "form", type=click.Choice(list(FORMATS)), default="names", show_default=True,

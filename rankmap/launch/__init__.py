@@ -266,7 +266,7 @@ class Launcher(ABC):
             return per_node * (self.step.number("nodes") or nodes)
         ranks = ranks or (self.allocation.ranks if self.allocation else None)
         if ranks is None:
-            raise LaunchError("how many ranks to start is not clear", "give -n to the launcher")
+            raise LaunchError("the number of ranks is not known", "pass -n to the launcher")
         return ranks
 
     def counts(self, ranks: int, nodes: int) -> Ints:

@@ -53,5 +53,5 @@ class CrayOrder(Launcher):
         counts = order.on.counts
         per_node = int(counts[0])
         if (counts[:-1] != per_node).any() or counts[-1] > per_node:
-            raise LaunchError(f"one number of ranks a node does not give {order.on.words()}")
+            raise LaunchError(f"not as many ranks on every node, as it needs: {order.on.words()}")
         return per_node

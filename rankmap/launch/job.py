@@ -222,7 +222,7 @@ class JobLaunch:
         request, job = self.request, self.request.job
         if request.order_file is not None:
             if request.strategy != "auto":
-                raise UsageError("--order and --strategy exclude each other")
+                raise UsageError("give either --order or --strategy")
             way = request.launcher_order or "sorted"
             order = read_order_file(request.order_file, None, self.slots, way)
             return replace(order, pattern=str(job.pattern or order.pattern))
@@ -285,8 +285,8 @@ class JobLaunch:
             cores = int(on.machine.cores[on.rows].max()) if on.rows is not None else 0
             if int(job.cpus.min()) < cores:
                 raise LaunchError(
-                    f"the job has {job.cpus.min()} CPUs of a node of {cores} cores",
-                    "leave --bind out",
+                    f"the job has only {job.cpus.min()} of a node's {cores} cores",
+                    "drop --bind",
                 )
         return self.how.bind(laid, parse_pattern(laid.pattern).on(on))
 
@@ -312,11 +312,11 @@ class JobLaunch:
                 slots = replace(slots.take(used), counts=counts[used])
             if ranks != len(slots):
                 raise LaunchError(
-                    f"{ranks} ranks to start, but {len(slots)} slots ({slots.words()})"
+                    f"{ranks} ranks requested, but {len(slots)} slots ({slots.words()})"
                 )
         nodes_asked = how.step.number("nodes")
         if nodes_asked not in (None, len(slots.names)):
-            raise LaunchError(f"{nodes_asked} nodes to start on, but {slots.words()} to order")
+            raise LaunchError(f"{nodes_asked} nodes requested, but {slots.words()} given")
         self._refuse_too_many_cores(slots)
         return slots
 
@@ -334,14 +334,8 @@ class JobLaunch:
     def _refuse_too_many_cores(self, slots: Slots) -> None:
         """Refuse ranks of more cores than the job has on a node."""
         cores, job = self.how.cores(), self.how.allocation
-        if job is None or job.cpus is None or cores == 1 or "overcommit" in self.how.step.values:
-            return
-        have = dict(zip(job.nodes, job.cpus.tolist(), strict=True))
-        for name, count in zip(slots.names.tolist(), slots.counts.tolist(), strict=True):
-            if count * cores > have.get(name, 0):
-                raise LaunchError(
-                    f"{count} ranks of {cores} CPUs on {name}, which has {have.get(name, 0)}"
-                )
+        if job and job.cpus is not None and cores > 1 and "overcommit" not in self.how.step.values:
+            job.refuse_more(slots, job.cpus // cores, f"ranks of {cores} CPUs")
 
     def lay(self, order: Order) -> Order:
         """Return the order on the nodes as the launcher takes them."""
@@ -359,17 +353,16 @@ class JobLaunch:
             said = query_rank_nodes(bare, self.how.env, len(order), seconds)
         except NidmapError as error:
             raise LaunchError(
-                f"this launcher takes nodes in an order of its own, and asked for it: "
-                f"{error.message}",
-                "say --launcher-order sorted or given, or raise --patience",
+                f"this launcher orders the nodes itself, and asking it failed: {error.message}",
+                "give --launcher-order sorted or given, or raise --patience",
             ) from None
         position = {plain_host(name): k for k, name in enumerate(order.on.names.tolist())}
         node = [position.get(plain_host(host), -1) for host in said]
         nodes = list(dict.fromkeys(node))
         if -1 in nodes or len(nodes) != len(position):
-            raise LaunchError("the launcher puts ranks on other nodes than were planned")
+            raise LaunchError("the launcher puts ranks on nodes that were not planned")
         if node != np.repeat(nodes, order.on.counts[nodes]).tolist():
-            raise LaunchError("the launcher does not put ranks in blocks on its nodes")
+            raise LaunchError("the launcher does not fill its nodes one after the other")
         return np.array(nodes, dtype=np.int64)
 
     def probe(self, launch: Launch) -> Launch:
@@ -383,17 +376,17 @@ class JobLaunch:
         remarks, request, job = [], self.request, self.how.allocation
         if self.how.asks_order and request.dry and not request.launcher_order:
             remarks.append(
-                "computed for nodes in NID order: a real run asks the launcher for its own"
+                "this dry run takes the nodes in NID order; a real run asks the launcher"
             )
         loose = self.how.unbound()
         if loose and not request.bind:
             remarks.append(
-                f"ranks are not bound to cores ({loose}): the order holds while they stay put"
+                f"ranks are not bound to cores ({loose}) and may move inside their nodes"
             )
         file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
         if file and request.nodes is None and format_named(file) == "slots":
-            remarks.append("the file's slots are taken for the nodes as the job lists them")
+            remarks.append("the file's slot numbers are applied to the nodes in the job's order")
         if job is not None and request.nodes is None and len(order.on.names) < len(job.nodes):
             first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"
-            remarks.append(f"the step is put on the first {first}; --nodes names others")
+            remarks.append(f"the step uses the first {first}; --nodes picks others")
         return remarks

@@ -69,7 +69,10 @@ class Parsed:
             if not roles.intersection(gone):
                 kept.append(place)
             elif roles.difference(gone):
-                raise LaunchError(f"{printable(self.argv[place], 30)} holds several options")
+                raise LaunchError(
+                    f"{printable(self.argv[place], 30)} combines several options",
+                    "write them apart",
+                )
         return Parsed(
             tuple(self.argv[place] for place in kept),
             self.program - len(self.argv) + len(kept),

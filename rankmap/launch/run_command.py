@@ -48,7 +48,7 @@ _ASKED = (
 )  # fmt: skip
 
 #: What is said of an order where there was no time to work out more.
-UNTIMELY = "what it wins was not worked out in time"
+UNTIMELY = "its gain was not worked out in time"
 
 #: The part of the patience that choosing an order may take.
 _AUTO = 0.6
@@ -215,7 +215,7 @@ class RunCommand:
         given = self.options
         nodes, host_file = _node_text(self.job.nodes)
         if given["order_file"] == "-":
-            raise UsageError("run leaves standard input to the program", "give --order a file")
+            raise UsageError("standard input belongs to the program", "give --order a file")
         request = RunRequest(
             self.job.job(needed=False),
             nodes=nodes,
@@ -304,7 +304,7 @@ class RunCommand:
 
         job, given, path = self.job, self.options, self.options["order_file"]
         if job.nodes or job.ppn:
-            raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
+            raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
         pattern = job.named_pattern(needed=False)
         if world and not (pattern or path):
             why = "who talks to whom is not known yet"
@@ -366,9 +366,7 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
     if nodes is None:
         return None, False
     if nodes == "-":
-        raise UsageError(
-            "run leaves standard input to the program", "give --nodes a list or a file"
-        )
+        raise UsageError("standard input belongs to the program", "give --nodes a list or a file")
     from placement.lists.pasted import read_list
 
     text, source = read_list(nodes, "--nodes")

@@ -237,7 +237,7 @@ def _answer(
             asked = f"rank {rank} asks for {other.pattern}, rank 0 for {wanted.pattern}"
             raise UsageError(f"all ranks must ask for the same: {asked}")
     if wanted.ranks > size:
-        raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator {size}")
+        raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator has {size}")
     from rankmap.predict import Job
     from rankmap.runtime.rerank import rerank
 

@@ -119,7 +119,7 @@ def _parse(text: str) -> tuple[str, Hosts, str]:
     """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
     head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
     if head != _HEAD:
-        raise UsageError("asked by another nidmap's library")
+        raise UsageError("the library before the program is of another nidmap version")
     cells, size = map(int, sizes.split())
     lines = rest[0].split("\n", size)
     named = [line.split() for line in lines[:cells]]
@@ -130,7 +130,7 @@ def _parse(text: str) -> tuple[str, Hosts, str]:
 def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
     """Return the pattern of a question; that of a graph has a name where it is a grid."""
     if pattern == _WORLD:
-        raise UsageError("nothing says who talks to whom in MPI_COMM_WORLD", "give --pattern")
+        raise UsageError("no pattern is known of MPI_COMM_WORLD", "give --pattern")
     if pattern != _GRAPH:
         return pattern
     import numpy as np

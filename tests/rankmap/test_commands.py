@@ -173,7 +173,7 @@ def test_a_service_node_and_too_many_ranks_are_said(tool):
 def test_inside_a_job_its_nodes_are_meant(tool, monkeypatch, command):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "nid[00012-00014]")
     _, out, err = tool(f"{command} -m shaheen2 --ppn 2 --pattern ring --json")
-    assert "nidmap: on the 3 nodes of this job; --nodes names others\n" in err
+    assert "nidmap: on the 3 nodes of this job; --nodes picks others\n" in err
     document = json.loads(out)
     assert document.get("ranks", len(document.get("slots", []))) == 6
     monkeypatch.setenv("SLURM_JOB_NODELIST", "elsewhere[1-3]")
@@ -202,7 +202,7 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
     with open(path) as stream:
         assert (name, stream.read().split()) == ("NIDMAP_LAUNCH", expected.hosts.tolist())
     assert err == (
-        "nidmap: morton order of fft:8x8 on 4 nodes x 16; what it wins is not known: no machine"
+        "nidmap: morton order of fft:8x8 on 4 nodes x 16; its gain is not known: no machine"
         f" is named\nnidmap: the order file is {path}\n"
     )
 
@@ -346,7 +346,7 @@ def test_a_deadline_is_for_what_searches(tool):
         "order -m tree:2x2 --ppn 1 --pattern stencil:2x2 --deadline 3 --strategy hilbert"
     )
     assert code == 2
-    assert "--deadline is for --strategy auto and graph" in talk
+    assert "--deadline goes with --strategy auto or graph" in talk
 
 
 def test_files_that_windows_wrote_begin_with_a_mark(tool, here):
@@ -363,7 +363,7 @@ def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
     (here / "a.slots").write_text(f"0\n1\n2\n{slot}\n")
     code, _, talk = tool("score -m tree:2x2 --ppn 1 --pattern stencil:2x2 --order a.slots")
     assert code == 1
-    assert talk.startswith("nidmap: no valid order: a.slots:4: ")
+    assert talk.startswith("nidmap: invalid order: a.slots:4: ")
     assert "not one of 0 to 3" in talk
 
 

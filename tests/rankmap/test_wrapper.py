@@ -61,7 +61,7 @@ ENV = {
 }
 #: What is said of the order that RUN takes.
 SAID = (
-    "nidmap: morton order of stencil:4x4 on 4 nodes x 4; what it wins is not known:"
+    "nidmap: morton order of stencil:4x4 on 4 nodes x 4; its gain is not known:"
     " no machine is named\n"
 )
 RUN = [sys.executable, "-m", "nidmap", "run", "--pattern", "stencil:4x4", "--strategy", "morton"]
@@ -289,7 +289,7 @@ def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
     assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
     busy, still = "takes too long", "stands still"  # the first where it seldom gets a core
     assert done.stderr.replace(busy, still) == (
-        "nidmap: planning stands still (--patience is 0.2, raise it): default order\n"
+        "nidmap: planning makes no progress (--patience is 0.2, raise it): default order\n"
     )
 
 

@@ -64,5 +64,5 @@ def _nids(on: Slots) -> str:
     else:
         nids = name_numbers(on.names)[1]
     if (nids < 0).any():
-        raise LaunchError(f"node {on.names[int(np.argmin(nids))]} has no NID that aprun could take")
+        raise LaunchError(f"node {on.names[int(np.argmin(nids))]} has no NID for aprun -L")
     return nid_ranges(np.sort(nids).tolist())

@@ -59,8 +59,8 @@ class Flux(Launcher):
         """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
         if self.step.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(
-                f"which of {nodes} nodes Flux gives {ranks} ranks is its own choice",
-                "start on all nodes of the instance, as many on each",
+                f"Flux itself chooses how {ranks} ranks go on {nodes} nodes",
+                "use all nodes of the instance, with as many ranks on each",
             )
         return np.full(nodes, ranks // nodes)
 
@@ -68,7 +68,9 @@ class Flux(Launcher):
         """Return the command with ``--taskmap`` and the numbers it needs."""
         on, job = order.on, self.allocation
         if on.ppn is None or (job and len(job.nodes) != len(on.names)):
-            raise LaunchError("flux run can order ranks only on all its nodes, as many on each")
+            raise LaunchError(
+                "flux run can be ordered only on all its nodes, as many ranks on each"
+            )
         ranks = {} if self.per_node() else {"ranks": len(order)}
         return self.command([f"--taskmap=hostfile:{path}"], path, **ranks, nodes=len(on.names))
 

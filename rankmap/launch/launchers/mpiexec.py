@@ -37,12 +37,10 @@ from placement.errors import LaunchError, printable
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
-from rankmap.launch.allocation import Allocation
 from rankmap.launch.cray import CrayOrder
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 from rankmap.order import Order
-from rankmap.slots import Slots
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
 
@@ -100,7 +98,7 @@ class Hydra(_HydraFamily):
         super().check()
         if self.major < MAPS and self.is_started_by_slurm():
             raise LaunchError(
-                "MPICH before 5 loses the order of its host file inside Slurm", "use srun"
+                "MPICH 4 and older lose the order of their host file inside Slurm", "use srun"
             )
 
     def mapping(self) -> ProcessMapping:
@@ -119,7 +117,7 @@ class Hydra(_HydraFamily):
             words += ["-rankmap", rankmap(order.sorted())]
         elif np.count_nonzero(np.diff(order.node)) >= len(order.on.counts):
             raise LaunchError(
-                "MPICH before 5 keeps the shared memory of consecutive ranks only",
+                "under MPICH 4 and older only consecutive ranks of a node share memory",
                 "use srun, or a strategy that keeps each node's ranks together",
             )
         return self.with_file(words, path, len(order))
@@ -141,7 +139,7 @@ class IntelHydra(_HydraFamily):
         super().check()
         if self.is_started_by_slurm():
             raise LaunchError(
-                "Intel MPI loses the order of its machine file where Slurm starts its proxies",
+                "Intel MPI loses the order of its machine file when Slurm starts its proxies",
                 "use srun, or -bootstrap ssh",
             )
 
@@ -199,10 +197,10 @@ class OpenMpi(Launcher):
 
     def ranks(self, nodes: int) -> int:
         """Return the number of ranks; without ``-n`` it is that of the slots."""
-        known, job = "ranks" in self.step.values or self.per_node(), self.allocation
-        if not known and job is not None and job.tasks is not None:
-            return int(job.tasks.sum())
-        return super().ranks(nodes)
+        slots = self.allocation.tasks if self.allocation else None
+        if slots is None or "ranks" in self.step.values or self.per_node():
+            return super().ranks(nodes)
+        return int(slots.sum())
 
     def text(self, order: Order) -> str:
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
@@ -214,8 +212,9 @@ class OpenMpi(Launcher):
 
     def launch(self, order: Order, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
-        if "oversubscribe" not in self.step.values:
-            _refuse_too_many(order.on, self.allocation)
+        job = self.allocation
+        if job and job.tasks is not None and "oversubscribe" not in self.step.values:
+            job.refuse_more(order.on, job.tasks, "ranks")  # mpirun would not start
         gone = ["map", "per_node"]
         if self.bound or self._binds(order):
             words = (
@@ -227,7 +226,7 @@ class OpenMpi(Launcher):
         else:
             cores = f":PE={self.cores()}" if self.cores() > 1 else ""
             words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
-        if self.allocation is None and "--hostfile" not in words:
+        if job is None and "--hostfile" not in words:
             words += ["--host", _host_option(order)]
         return self.command(words, path, **dict.fromkeys(gone), ranks=len(order))
 
@@ -293,7 +292,7 @@ def rankmap(order: Order) -> str:
     text = vector(order.node)
     if len(text) > _LONGEST:
         raise LaunchError(
-            f"-rankmap of {printable(str(len(order)))} ranks is longer than a command can be",
+            f"-rankmap of {printable(str(len(order)))} ranks is too long for a command line",
             "launch with srun or Open MPI, which read the order from a file",
         )
     return text
@@ -304,15 +303,5 @@ def _host_option(order: Order) -> str:
     pairs = zip(order.on.names.tolist(), order.on.counts.tolist(), strict=True)
     text = ",".join(f"{name}:{count}" for name, count in pairs)
     if len(text) > _LONGEST:
-        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile of them")
+        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile")
     return text
-
-
-def _refuse_too_many(slots: Slots, allocation: Allocation | None) -> None:
-    """Refuse more ranks on a node than its slots in the allocation: mpirun would not start."""
-    if allocation is None or allocation.tasks is None:
-        return
-    room = dict(zip(allocation.nodes, allocation.tasks.tolist(), strict=True))
-    for name, count in zip(slots.names.tolist(), slots.counts.tolist(), strict=True):
-        if count > room.get(name, 0):
-            raise LaunchError(f"{count} ranks on {name}, which has {room.get(name, 0)} slots")

@@ -89,7 +89,7 @@ class Srun(Launcher):
         """Return srun's own counts; so many a node hold where they divide exactly."""
         wanted = self.step.number("nodes") or nodes
         if wanted > nodes:
-            raise LaunchError(f"srun asks for {wanted} nodes, there are {nodes}")
+            raise LaunchError(f"{wanted} nodes requested, but the job has {nodes}")
         if ranks in (wanted, (self.per_node() or 0) * wanted):
             even = np.full(wanted, ranks // wanted)
             return np.append(even, np.zeros(nodes - wanted, dtype=np.int64))
@@ -122,7 +122,7 @@ class HostfileSrun(Srun):
         """Refuse what would win over a host file."""
         super().check()
         if "list" in self.step.values:
-            raise LaunchError("srun -w wins over a host file", "name the nodes by --nodes instead")
+            raise LaunchError("srun -w overrides a host file", "give run --nodes instead")
 
     def mapping(self) -> ProcessMapping | None:
         """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""

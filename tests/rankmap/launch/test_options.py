@@ -124,7 +124,7 @@ def test_options_are_taken_out_one_after_the_other():
     assert (both.argv, both.program) == (("x", "-I", "./app", "-n", "6"), 2)
     assert both.values == {}
     for shared in ("-ln64", "-vn64"):
-        with pytest.raises(LaunchError, match=f"{shared} holds several options"):
+        with pytest.raises(LaunchError, match=f"{shared} combines several options"):
             SMALL.parse(["x", shared, "./app"]).without("ranks")
 
 

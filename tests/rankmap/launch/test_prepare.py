@@ -192,7 +192,9 @@ def test_aprun_fills_its_last_node_with_the_rest():
     wish = {"nodes": "12-15", "dry": True, "pattern": "stencil:5x10"}
     result = prepared("aprun -n 50 -N 16 ./app", {}, machine, **wish)
     assert result.order.on.counts.tolist() == [16, 16, 16, 2]
-    assert "does not give" in refused("aprun -n 50 ./app", {}, machine, **wish, ppn="16,2,16,16")
+    assert "not as many ranks" in refused(
+        "aprun -n 50 ./app", {}, machine, **wish, ppn="16,2,16,16"
+    )
 
 
 @pytest.fixture
@@ -227,10 +229,10 @@ def test_aprun_is_asked_for_its_own_node_order(aprun):
 @pytest.mark.parametrize(
     ("hosts", "says"),
     [
-        (named(12, 12, 13, 13), "4 of 8 ranks said where they are"),
-        (named(12, 13, 14, 15, 12, 13, 14, 15), "does not put ranks in blocks"),
-        (named(12, 12, 13, 13, 14, 14, 16, 16), "on other nodes than were planned"),
-        ([], "0 of 8 ranks said where they are"),
+        (named(12, 12, 13, 13), "4 of 8 ranks reported their node"),
+        (named(12, 13, 14, 15, 12, 13, 14, 15), "does not fill its nodes one after"),
+        (named(12, 12, 13, 13, 14, 14, 16, 16), "on nodes that were not planned"),
+        ([], "0 of 8 ranks reported their node"),
     ],
 )
 def test_an_aprun_that_does_not_say_its_order_is_refused(aprun, hosts, says):
@@ -246,7 +248,7 @@ def test_an_aprun_that_hangs_is_given_up(aprun, here):
     machine = load_machine("torus:4x4x4")
     wish = {"nodes": "12-15", "pattern": "stencil:2x4", "patience": 0.2}
     said = refused("aprun -n 8 -N 2 ./app", dict(os.environ), machine, **wish)
-    assert "aprun did not answer in 0.2 s; say --launcher-order" in said
+    assert "aprun did not answer in 0.2 s; give --launcher-order" in said
 
 
 def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
@@ -271,8 +273,8 @@ def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
 )
 def test_an_unbound_launch_is_warned_about(line, extra, loose):
     remarks = [r for r in prepared(line, JOB | extra).remarks if "not bound" in r]
-    assert remarks == ([f"ranks are not bound to cores ({loose}): the order holds while they stay"
-                        " put"] if loose else [])  # fmt: skip
+    assert remarks == ([f"ranks are not bound to cores ({loose}) and may move inside"
+                        " their nodes"] if loose else [])  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -280,9 +282,9 @@ def test_an_unbound_launch_is_warned_about(line, extra, loose):
     [
         ("jsrun -n 64 ./app", {}, "no launcher 'jsrun'; there are aprun"),
         ("/nowhere/mpirun -n 64 ./app", {}, "cannot start /nowhere/mpirun: No such file"),
-        ("srun -n 32 ./app", {"SLURM_JOB_CPUS_PER_NODE": ""}, "is not clear; say it with --ppn"),
+        ("srun -n 32 ./app", {"SLURM_JOB_CPUS_PER_NODE": ""}, "is not known; give --ppn"),
         ("srun -n 32 ./app", {}, "but there are 32 slots (4 nodes x 8)"),
-        ("srun -n 64 -w nid00012 ./app", {}, "srun -w wins over a host file"),
+        ("srun -n 64 -w nid00012 ./app", {}, "srun -w overrides a host file"),
         ("srun -n 64 -m cyclic ./app", {}, "srun --distribution=cyclic places ranks itself"),
         ("srun -n 64 ./app", {"SLURM_DISTRIBUTION": "plane=4"}, "=plane=4 places ranks itself"),
         ("srun -n 64 ./app", {"SLURM_HOSTFILE": "mine"}, "SLURM_HOSTFILE places ranks itself"),
@@ -290,13 +292,13 @@ def test_an_unbound_launch_is_warned_about(line, extra, loose):
         ("srun -n 64 -x nid00012 ./app", {}, "srun -x places ranks itself"),
         ("srun -n 4 ./a : -n 60 ./b", {}, "several programs in one launch"),
         ("srun -n 64 ./app", {"SLURM_HET_SIZE": "2"}, "heterogeneous job"),
-        ("srun -N 5 -n 64 ./app", {}, "srun asks for 5 nodes, there are 4"),
-        ("srun -n 64 -c 4 ./app", {}, "16 ranks of 4 CPUs on nid00012, which has 32"),
+        ("srun -N 5 -n 64 ./app", {}, "5 nodes requested, but the job has 4"),
+        ("srun -n 64 -c 4 ./app", {}, "16 ranks of 4 CPUs on nid00012, which has room for 8"),
         ("srun -N 2-4 -n 64 ./app", {}, "-N 2-4 is not a plain number"),
         ("srun --frobnicate a -n 64 ./nowhere", {}, "the word after --frobnicate is its value"),
         ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "not inside a job; --nodes names"),
         ("srun ./app", {"SLURM_NTASKS": ""}, "but there are 4 slots (4 nodes x 1)"),
-        ("srun -c 4 ./app", {"SLURM_NTASKS": ""}, "how many ranks to start is not clear"),
+        ("srun -c 4 ./app", {"SLURM_NTASKS": ""}, "the number of ranks is not known"),
         ("srun --multi-prog conf", {}, "srun --multi-prog starts several programs"),
         ("srun --het-group=1 ./app", {}, "which cannot share one order"),
         ("srun -n 64 ./app", {"SLURM_TASKS_PER_NODE": "16(x9)"}, "SLURM_TASKS_PER_NODE has 9"),
@@ -313,7 +315,7 @@ def test_what_is_unclear_is_refused_and_leaves_no_file(line, extra, says):
         ({"pattern": "nonsense"}, "no pattern 'nonsense'"),
         ({"strategy": "nonsense"}, "no strategy 'nonsense'"),
         ({"nodes": "nid00099", "ppn": "64"}, "node nid00099 is not in the allocation"),
-        ({"ppn": "8"}, "64 ranks to start, but 32 slots (4 nodes x 8)"),
+        ({"ppn": "8"}, "64 ranks requested, but 32 slots (4 nodes x 8)"),
         ({"order_dir": "/proc/nowhere"}, "cannot write the order file in /proc/nowhere"),
     ],
 )
@@ -464,7 +466,7 @@ def test_what_cannot_be_bound_is_left_alone(here, line, changes, why):
 def test_a_job_with_a_part_of_its_nodes_is_not_bound():
     machine, env = on_polaris()
     said = refused("srun -n 8 ./app", {**env, "SLURM_JOB_CPUS_PER_NODE": "8(x2)"}, machine, **BOUND)
-    assert "the job has 8 CPUs of a node of 32 cores" in said
+    assert "the job has only 8 of a node's 32 cores" in said
     torus = load_machine("torus:4x4")
     names = {**env, "SLURM_JOB_NODELIST": "nid[00001-00002]"}
     assert "is not known" in refused("srun -n 8 ./app", names, torus, **BOUND)

@@ -55,7 +55,7 @@ exec /usr/bin/srun "$@"
 """
 
 #: What ends the line on an order where nobody says what machine this is.
-UNKNOWN = "; what it wins is not known: nidmaptest states no bandwidths\n"
+UNKNOWN = "; its gain is not known: nidmaptest states no bandwidths\n"
 
 
 def in_job(slurm, script, *options):
