@@ -266,6 +266,20 @@ def test_verify_compares_the_ranks_with_the_plan(slurm):
     assert placed(out) == expected.hosts.tolist()
 
 
+#: What srun itself would place ranks by, and what it leaves to the order.
+OBEYED_BESIDES = "--ntasks-per-core=2 --ntasks-per-socket=8 --spread-job --use-min-nodes -E"
+
+
+@needs_slurm
+@pytest.mark.parametrize("mpi", ["other", "cray-mpich"])
+def test_what_is_passed_on_leaves_the_ranks_where_the_order_says(slurm, mpi):
+    words = f"--pattern stencil:2x8 --strategy morton --mpi {mpi} --verify --strict --patience 60"
+    job = f"{NIDMAP} run {words} -- srun -n 16 {OBEYED_BESIDES} {WHERE}"
+    out, said = in_job(slurm, job)
+    assert len(placed(out)) == 16
+    assert "verified: all 16 ranks are where the plan says, on 4 nodes" in said
+
+
 @needs_slurm
 def test_verify_finds_ranks_that_are_elsewhere(slurm):
     """A site's srun that drops the host file puts ranks where nobody planned them."""
