@@ -71,12 +71,12 @@ def jobs(
     as_json: bool,
     output: str | None,
 ) -> None:
-    """Show how jobs sat, against the best among the nodes free at their start.
+    """Show how jobs were placed, against the best among the nodes free at their start.
 
     FILE is what sacct -X -P or squeue --json printed, PBS's accounting log or
     CSV with a header; without one Slurm's accounting is asked. List the jobs of
-    all users: they say which nodes were free. A gain counts for the share of a
-    job's time that it communicates: 5 to 50 % where no --applications say it.
+    all users: they tell which nodes were free. A gain applies to the share of
+    time that a job communicates: 5 to 50 % unless --applications says more.
 
     \b
     nidmap jobs

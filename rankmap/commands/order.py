@@ -162,12 +162,12 @@ def order(
     hydra      .hydra            host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
-    deepspeed                    host slots=N, a line a node
+    deepspeed                    host slots=N, one line per node
     --json     .json             slots, nodes and what they are for
 
-    With --bind ranks get cores, and the GPU and the NIC beside them, inside each
-    node: as the site states it, or hwloc's XML (-m node.xml). -o takes the order;
-    stdout has the launcher's options, or nothing where a rankfile says it all.
+    With --bind each rank gets cores of its node with the nearest GPU and NIC, as
+    the site or hwloc's XML (-m node.xml) describes it. -o takes the order; stdout
+    has the launcher's options, or nothing where a rankfile says it all.
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of

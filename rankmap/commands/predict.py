@@ -46,11 +46,11 @@ def predict(
     times: float,
     as_json: bool,
 ) -> None:
-    """Predict what a pattern takes on a job's nodes, and say what binds.
+    """Predict the time of a pattern on a job's nodes, and name the bottleneck.
 
     The time is the busiest link's load over its bandwidth, plus latency and
-    messages, phase by phase; every term is shown with what it rests on, and
-    beside it stands what no placement of so many nodes could go below.
+    messages, phase by phase; every term is shown with its source, beside the
+    lower bound of any placement on so many nodes.
 
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json

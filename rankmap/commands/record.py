@@ -58,17 +58,17 @@ class _Record(click.Group):
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.pass_context
 def record(ctx: click.Context, /, **options: Any) -> int:
-    """Record the communication matrix of an MPI program, in any language, as it is.
+    """Record the communication matrix of an unmodified MPI program in any language.
 
-    A small library of ours is loaded between the program and its MPI. It
-    counts, sends nothing, and writes a file for each node at MPI_Finalize,
-    which become one. The program's output, exit code and signals are its own.
-    Counts that cannot be merged are kept, with the --merge that tries again.
-    The first call builds the library with the program's own mpicc.
+    A small library is loaded between the program and its MPI. It counts, sends
+    nothing, and writes a file per node at MPI_Finalize; these are merged into
+    one. The program's output, exit code and signals are its own. Counts that
+    cannot be merged are kept, and a line says how to --merge them later. The
+    first call builds the library with the program's own mpicc.
 
-    --check-reorder records nothing: each communicator that the program lets MPI
-    reorder gets another order, and the first use of one communicator's rank in
-    another is named. Do so before nidmap run --inside, on few ranks.
+    --check-reorder records nothing: it reorders every communicator that the
+    program lets MPI reorder, and names the first place where a rank of one
+    communicator is used in another. Try it on a few ranks before run --inside.
 
     \b
     nidmap record -o halo.npz -- srun -n 96 ./halo
