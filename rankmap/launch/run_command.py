@@ -37,9 +37,8 @@ SCHEMA = "nidmap.run/1"
 #: Exit code of `run` for its own refusal under ``--strict``.
 REFUSED = 125
 
-#: What is made before ``auto`` in case that is not in time, where starting over costs nothing.
+#: What is made before ``auto`` in case that is not in time, where no launcher has to be asked twice.
 _QUICK = "boxes"
-_QUICK_LAUNCHERS = ("srun",)
 
 #: Options that a request takes as they are.
 _ASKED = (
@@ -156,9 +155,9 @@ class RunCommand:
         from rankmap.launch.expectation import UNKNOWN
 
         job, dropped = self.read_job(dry=False), ""
-        given, asked = self.options, os.path.basename(self.command[0])
+        given = self.options
         auto = given["strategy"] == "auto" and given["order_file"] is None
-        if auto and given["patience"] and asked in _QUICK_LAUNCHERS:
+        if auto and given["patience"] and not job.how.asks_order:
             with contextlib.suppress(NidmapError):
                 quick = job.prepared(job.ordered(_QUICK))
                 yield {**self._for_parent(quick, UNTIMELY), "quick": True}
