@@ -37,7 +37,7 @@ SCHEMA = "nidmap.run/1"
 #: Exit code of `run` for its own refusal under ``--strict``.
 REFUSED = 125
 
-#: What is made before ``auto`` in case that is not in time, where no launcher has to be asked twice.
+#: What is made before ``auto`` in case that is late, where no launcher has to be asked twice.
 _QUICK = "boxes"
 
 #: Options that a request takes as they are.

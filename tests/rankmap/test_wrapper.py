@@ -287,7 +287,7 @@ def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
     os.mkfifo(tmp_path / "slow")
     done = call(srun, options=("-m", str(tmp_path / "slow"), "--patience", "0.2"))
     assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
-    busy, still = "takes too long", "stands still"  # the first where it seldom gets a core
+    busy, still = "takes too long", "makes no progress"  # the first where it seldom gets a core
     assert done.stderr.replace(busy, still) == (
         "nidmap: planning makes no progress (--patience is 0.2, raise it): default order\n"
     )
