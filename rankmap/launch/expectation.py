@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
-UNKNOWN = "what it wins is not known"
+UNKNOWN = "its gain is not known"
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def test_the_default_is_what_the_launcher_does_with_these_nodes(ppn):
 def test_what_cannot_be_told_is_said(pattern, job, says):
     found = expectation(placed("0-7", "4"), Job(pattern, **job))
     assert found.gain is None
-    assert found.words.startswith("what it wins is not known: ")
+    assert found.words.startswith("its gain is not known: ")
     assert says in found.words
 
 
