@@ -94,7 +94,7 @@ _COMMANDS = {
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
     "slurm": ("placement.commands.slurm:slurm", "Plan by one line in the job script."),
     "minicray": ("workloads.minicray.commands:minicray", "A small machine of real links."),
-    "web": ("web.commands:web", "See machine, jobs and plans on a page."),
+    "web": ("web.commands:web", "Show machine, jobs and plans in a browser."),
 }
 
 #: What else a later room brings to an earlier one, which may not import it.

@@ -90,7 +90,7 @@ def orders_of(model, rows):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@examples(8)
+@examples(4)
 @given(data=st.data())
 def test_no_start_and_no_planner_with_any_order_is_faster(spec, data):
     machine, free, count, job = data.draw(cases(spec))
