@@ -41,7 +41,8 @@ from placement.network import Loads
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_key, summed
 from placement.traffic import Traffic
-from rankmap.predict.phase import Phase, Seating
+from rankmap.placement import Placement
+from rankmap.predict.phase import Phase
 
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "fill_links"]
 
@@ -192,12 +193,12 @@ def fill_links(phase: Phase, loads: Loads) -> Filled:
     loads : Loads
         Of all that it sends, under a routing with one path a pair.
     """
-    job, flows = phase.job, phase.traffic.listed()
+    placement, flows = phase.placement, phase.traffic.listed()
     size = float(flows.bytes.sum() / max(1.0, flows.messages.sum())) / phase.passes
-    routed = 0 < len(flows) <= MOST_PAIRS and job.machine.router.shape[1] == 1
+    routed = 0 < len(flows) <= MOST_PAIRS and placement.machine.router.shape[1] == 1
     if not routed:
         return replace(_fill_without_routes(loads, size), passes=phase.passes)
-    return replace(_fill_with_routes(job, flows, loads, size), passes=phase.passes)
+    return replace(_fill_with_routes(placement, flows, loads, size), passes=phase.passes)
 
 
 def _fill_without_routes(loads: Loads, size: float) -> Filled:
@@ -208,12 +209,12 @@ def _fill_without_routes(loads: Loads, size: float) -> Filled:
     return Filled(link, every[link], np.where(from_node, 0.0, 1.0), None, size)
 
 
-def _fill_with_routes(job: Seating, flows: Traffic, loads: Loads, size: float) -> Filled:
+def _fill_with_routes(placement: Placement, flows: Traffic, loads: Loads, size: float) -> Filled:
     """Return links with what follows what, and with how each sender's bursts are mixed."""
     from placement.network.routes import walk
 
-    a, b = job.rows[flows.source], job.rows[flows.target]
-    message, channel = walk(job.machine, a, b, loads.routing)
+    a, b = placement.rows[flows.source], placement.rows[flows.target]
+    message, channel = walk(placement.machine, a, b, loads.routing)
     first, pairs = len(loads.load), np.arange(len(a))
     second = first + len(loads.injection)
     message = np.concatenate([pairs, message, pairs])

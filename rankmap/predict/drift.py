@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from rankmap.predict.phase import Phase, Seating, Sends
+from rankmap.placement import Placement
+from rankmap.predict.phase import Phase, Sends
 
 Ways = list[list[int]]
 
@@ -218,10 +219,10 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     burst : float
         Bytes that a message is sent in.
     """
-    job = phase.job
+    placement = phase.placement
     every = (*phase.before, phase)
-    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(job.node)
-    if many > MOST_PACKETS or job.machine.router.shape[1] > 1:
+    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node)
+    if many > MOST_PACKETS or placement.machine.router.shape[1] > 1:
         return None
     each = [one.sends() for one in every if one.sends is not None]
     if len(each) < len(every):
@@ -237,23 +238,26 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     packets = np.ceil(sends.size * A_BURST / burst).astype(np.int64)
     if not len(packets) or not packets.all() or packets.sum() > MOST_PACKETS:
         return None
-    a, b = job.node[sends.source], job.node[sends.target]
-    there, back = _ways(job, a, b, routing, channels), _ways(job, b, a, routing, channels)
+    a, b = placement.node[sends.source], placement.node[sends.target]
+    there, back = (
+        _ways(placement, a, b, routing, channels),
+        _ways(placement, b, a, routing, channels),
+    )
     runs = min(-(-MOST_RUNS // again), MOST_PACKETS // int(packets.sum()))
     passes = phase.passes / again
-    return Course(sends, there, back, packets, head, len(job.node), burst, runs, passes)
+    return Course(sends, there, back, packets, head, len(placement.node), burst, runs, passes)
 
 
-def _ways(job: Seating, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
+def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
     from placement.network.routes import walk
 
-    pair, place = np.unique(a * len(job.rows) + b, return_inverse=True)
-    one, other = (job.rows[x] for x in np.divmod(pair, len(job.rows)))
-    message, channel = walk(job.machine, one, other, routing)
+    pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
+    one, other = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
+    message, channel = walk(placement.machine, one, other, routing)
     order = np.argsort(message, kind="stable")
     ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
-    ejection = channels + len(job.machine)
+    ejection = channels + len(placement.machine)
     found = [
         [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
         for x, y, i, j in zip(one.tolist(), other.tolist(), ends[:-1], ends[1:], strict=True)

@@ -16,10 +16,12 @@ from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
 from placement.options import with_figures
 from placement.traffic import Traffic
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.bursts import Filled, Queues, fill_links
-from rankmap.predict.gain import Gains, Placed, time_range
-from rankmap.predict.phase import Phase, Seating
+from rankmap.predict.gain import Gains, time_range
+from rankmap.predict.phase import Phase
+from tests.rankmap.helpers import time_of
 
 BURST = 17896.0
 MACHINES = {
@@ -82,8 +84,8 @@ def routes(machine, sends):
 def phase_of(machine, sends):
     a, b, bursts = np.array(sends).T
     rows = np.arange(len(machine))
-    job = Seating(machine, rows, rows, np.ones(len(rows), dtype=np.int64))
-    return Phase("exchange", job, Traffic.of(a, b, bursts * BURST).by_pair(len(rows)))
+    placement = Placement(machine, rows, np.ones(len(rows), dtype=np.int64))
+    return Phase("exchange", placement, Traffic.of(a, b, bursts * BURST).by_pair(len(rows)))
 
 
 def loads_of(machine, sends):
@@ -171,8 +173,9 @@ def test_small_bursts_flow():
     fine = nidmap.load_machine("minicray:torus,burst=1")
     plain = nidmap.load_machine("torus:3x3x2,x=9.375,y=4.6875,z=9.375,injection=10.4")
     times = [
-        Predictor(with_figures(one, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
-            np.arange(12)
+        time_of(
+            Predictor(with_figures(one, latency=0), Job("alltoall", 1, 1e6, algorithm="")),
+            np.arange(12),
         )
         for one in (fine, plain)
     ]
@@ -204,12 +207,12 @@ def test_many_ways_of_a_packet_have_no_queues():
 def test_the_order_of_bursts_is_unknown():
     stated = with_figures(MACHINES["torus"], process=np.inf, latency=0)
     asked = Predictor(stated, Job("alltoall", 1, 1e5, algorithm="at-once"))
-    found = time_range(asked, Placed(np.arange(12)))
+    found = time_range(asked, asked.place(np.arange(12)))
     (one,) = found.unknowns
     assert one.name == "queues"
-    assert found.likely == pytest.approx(asked.time(np.arange(12)))
+    assert found.likely == pytest.approx(asked.time(asked.place(np.arange(12))))
     assert found.low < found.likely < found.high
-    gain = Gains(asked, Placed(np.arange(12))).of(Placed(np.arange(6, 18)))
+    gain = Gains(asked, asked.place(np.arange(12))).of(asked.place(np.arange(6, 18)))
     (one,) = gain.unknowns
     assert one.low < gain.likely < one.high
 
