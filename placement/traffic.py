@@ -209,23 +209,6 @@ class Traffic:
         moved = replace(self, source=node[self.source], target=node[self.target], all_to_alls=lines)
         return moved.by_pair(nodes)
 
-    def by_size(self, ends: int) -> Traffic:
-        """Return each ordered pair once for each size of its messages.
-
-        Examples
-        --------
-        >>> a = np.array
-        >>> sizes = Traffic.of(a([0, 0, 0]), a([1, 1, 1]), a([2.0, 5.0, 2.0])).by_size(2)
-        >>> sizes.source.tolist(), sizes.messages.tolist(), sizes.bytes.tolist()
-        ([0, 0], [2.0, 1.0], [4.0, 5.0])
-        """
-        size, kind = np.unique(self.bytes / self.messages, return_inverse=True)
-        kinds = max(1, len(size))
-        key, messages = sum_by_key((self.source * ends + self.target) * kinds + kind, self.messages)
-        pair, kind = np.divmod(key, kinds)
-        source, target = np.divmod(pair, max(ends, 1))
-        return Traffic(source, target, messages * size[kind], messages, self.all_to_alls)
-
     def largest_pair(self, ends: int) -> float:
         """Return bytes that no end exceeds to any single other one."""
         listed = float(self.away().by_pair(ends).bytes.max(initial=0.0))
