@@ -100,6 +100,7 @@ _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
+    "ranks followed": "workloads.minicray.following:course",
     "job here": "rankmap.launch.allocation:job_here",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
