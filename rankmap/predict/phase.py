@@ -130,11 +130,9 @@ class Phase:
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
-    def step(self, sent: Traffic) -> tuple[Demand, float]:
-        """Return what a step asks of the network, and the bytes of one message of it.
-
-        Every rank sends one, all alike.
-        """
-        away = sent.away()
-        sizes = away.bytes / away.messages if len(away) else sent.bytes.sum() / self.placement.ranks
-        return self.placement.demand(away), float(np.max(sizes))
+    def message(self, step: Traffic) -> float:
+        """Return the bytes of one message of a step, in which every rank sends one, all alike."""
+        away = step.away()
+        if len(away):
+            return float((away.bytes / away.messages).max())
+        return float(step.bytes.sum()) / self.placement.ranks
