@@ -15,7 +15,6 @@ import numpy as np
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
-from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,16 +227,9 @@ class Stepped:
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
                 continue
-            ranks = phase.placement.ranks
+            steps = ((*phase.step(step), times) for step, times in phase.steps())
             self.phases.append(
-                [
-                    _step(
-                        asked.loads(phase.placement.demand(step), None),
-                        times,
-                        message_of(step, ranks),
-                    )
-                    for step, times in phase.steps()
-                ]
+                [_step(asked.loads(demand, None), times, size) for demand, size, times in steps]
             )
 
     def seconds(

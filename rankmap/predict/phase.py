@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from rankmap.placement import Placement
 
 Steps = Callable[[], Iterator[tuple[Traffic, float]]]
 
-__all__ = ["Phase", "Sends", "message_of"]
+__all__ = ["Course", "Phase", "Sends"]
 
 
 class Sends(NamedTuple):
@@ -55,6 +55,21 @@ class Sends(NamedTuple):
         after = np.cumsum([0] + [one.step.max(initial=-1) + 1 for one in parts])
         moved = [one._replace(step=one.step + k) for one, k in zip(parts, after, strict=False)]
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
+
+
+class Course(Protocol):
+    """A phase through which a later room follows the ranks (``ranks followed``)."""
+
+    @property
+    def head(self) -> int:
+        """Messages of what ranks do before."""
+
+    @property
+    def smallest(self) -> float:
+        """Bytes of the smallest message; inf where ranks go through one step only."""
+
+    def seconds(self, bandwidth: Floats, eager: float = 0.0) -> float:
+        """Return the seconds on links of so many GB/s, messages up to so many bytes eager."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,10 +130,11 @@ class Phase:
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
+    def step(self, sent: Traffic) -> tuple[Demand, float]:
+        """Return what a step asks of the network, and the bytes of one message of it.
 
-def message_of(step: Traffic, ranks: int) -> float:
-    """Return the bytes of one message where each of `ranks` ranks sends one, all alike."""
-    away = step.away()
-    if len(away):
-        return float((away.bytes / away.messages).max())
-    return float(step.bytes.sum()) / ranks
+        Every rank sends one, all alike.
+        """
+        away = sent.away()
+        sizes = away.bytes / away.messages if len(away) else sent.bytes.sum() / self.placement.ranks
+        return self.placement.demand(away), float(np.max(sizes))
