@@ -58,7 +58,7 @@ def phases(
     elif isinstance(pattern, Training):
         found = _training_phases(pattern, job, size)
     else:
-        found = iter([neighbours.phase(pattern, job, size)])
+        found = iter([neighbours.phase(pattern, job, size, steps)])
     before: tuple[Phase, ...] = ()
     for phase in found:
         phase.before = before
