@@ -36,9 +36,10 @@ from placement.lookup import rows_of
 from placement.options import with_figures
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.constants import Constants
-from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.gain import Gain, Gains
 
 
 @dataclass
@@ -48,8 +49,8 @@ class Measured:
     name: str
     source: str
     predictor: Predictor
-    base: Placed
-    placed: Placed
+    base: Placement
+    placed: Placement
     gain: float
     noise: float = LEAST_NOISE
 
@@ -101,11 +102,11 @@ def exchanges_measured(path: Path, folder: str) -> Iterator[Measured]:
         rows = rows_of(machine, case["nodes"])
         if case["placement"] == "slurm":
             pattern = one.pattern if one.pattern != "matrix" else write_matrix(folder, one, count)
-            base = Placed(rows)
             predictor = Predictor(machine, Job(pattern, 1, one.size, algorithm=one.algorithm))
+            base = predictor.place(rows)
             continue
         name = f"{case['exchange']}, {case['placement']}"
-        yield Measured(name, path.stem, predictor, base, Placed(rows), case["gain"], noise)
+        yield Measured(name, path.stem, predictor, base, predictor.place(rows), case["gain"], noise)
 
 
 def programs_measured(path: Path) -> Iterator[Measured]:
@@ -119,17 +120,22 @@ def programs_measured(path: Path) -> Iterator[Measured]:
         row = json.loads(line)
         seconds[row["block"]][row["arm"]] = row["s"]
     given, plan = (rows_of(machine, state[name]) for name in ("given", "plan"))
-    placed = {"nodes": Placed(np.sort(plan))}
+    predictor = Predictor(machine, Job(f"measured:{path.with_name(f'{program}.npz')}"))
+    placed = {"nodes": predictor.place(np.sort(plan))}
     for arm, file in state["orders"].items():
         order = json.loads(path.with_name(file).read_text())
-        placed[arm] = Placed(rows_of(machine, order["nodes"]), np.array(order["slots"]))
-    predictor = Predictor(machine, Job(f"measured:{path.with_name(f'{program}.npz')}"))
+        placed[arm] = predictor.place(rows_of(machine, order["nodes"]), np.array(order["slots"]))
     for arm, placement in placed.items():
         ratios = [block["default"] / block[arm] for block in seconds.values()
                   if {"default", arm} <= block.keys()]  # fmt: skip
         if ratios:
             found = Measured(
-                f"{stem}, {arm}", "programs", predictor, Placed(given), placement, median(ratios)
+                f"{stem}, {arm}",
+                "programs",
+                predictor,
+                predictor.place(given),
+                placement,
+                median(ratios),
             )
             yield found
 

@@ -190,6 +190,16 @@ class Traffic:
         source, target = np.divmod(pair, max(ends, 1))
         return Traffic(source, target, size, messages, self.all_to_alls)
 
+    def at(self, place: Ints) -> Traffic:
+        """Return the same with end e at place[e], no two at the same."""
+        lines = self.all_to_alls
+        return replace(
+            self,
+            source=place[self.source],
+            target=place[self.target],
+            all_to_alls=replace(lines, end=place[lines.end]) if len(lines) else lines,
+        )
+
     def by_node(self, node: Ints, nodes: int) -> Traffic:
         """Return what goes from node to node: each ordered pair of nodes once.
 

@@ -38,7 +38,7 @@ def _path_of(value: str) -> str:
 
 @click.group()
 def web() -> None:
-    """See a machine, its jobs and a plan on a page.
+    """Show a machine, its jobs and a plan in a browser.
 
     \b
     nidmap web serve -m shaheen2
@@ -49,7 +49,11 @@ def web() -> None:
 @machine_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, help="0: any free."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8770,
+    show_default=True,
+    help="0 takes any free port.",
 )
 @click.option("--socket", "path", metavar="PATH", help="A Unix socket instead, for you alone.")
 @click.option(
@@ -60,7 +64,9 @@ def web() -> None:
     "--token", "token_file", metavar="FILE|none",
     help="File that keeps the token; none: anyone who reaches the server may look.",
 )  # fmt: skip
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name of this host.")
+@click.option(
+    "--allow-host", multiple=True, metavar="NAME", help="Accept requests for this host name too."
+)
 @_users
 @_from
 @click.option(
@@ -68,7 +74,11 @@ def web() -> None:
     help="Seconds between two queries of Slurm, for all viewers together.",
 )  # fmt: skip
 @click.option(
-    "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for each."
+    "--time-limit",
+    "seconds",
+    type=click.FloatRange(1),
+    default=60.0,
+    help="Seconds that a plan or comparison may take.",
 )
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
@@ -76,7 +86,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     Other users of a login node can reach its loopback too, so that the URL
     holds a token. From your own computer, open a tunnel first: ssh -L
     8770:127.0.0.1:8770 LOGIN. Nothing on the page can change anything: it
-    reads the machine and asks Slurm, never more than once a --refresh.
+    reads the machine and asks Slurm, at most once per --refresh.
 
     \b
     nidmap web serve -m shaheen2

@@ -88,7 +88,7 @@ def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str
     Parameters
     ----------
     kind : str
-        ``machine``, ``planner``, ``order`` or ``pattern``.
+        ``machine``, ``planner``, ``order``, ``pattern`` or ``launcher``.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -117,12 +117,12 @@ machine_option = click.option(
     multiple=True,
     metavar="SPEC",
     shell_complete=among("machine"),
-    help="Site, dump file or torus:8x8x8, with figures: ,process=2; repeats. Default: this one.",
+    help="Site, dump file or e.g. torus:8x8x8,process=2; may repeat. Default: this machine.",
 )
 
 
 #: ``--json`` of a command that prints text or JSON; either goes to a file by ``> FILE``.
-json_option = click.option("--json", "as_json", is_flag=True, help="All as JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class AdvancedOption(click.Option):
@@ -178,7 +178,7 @@ class AdvancedCommand(click.Command):
 
 #: What several commands say of a job that gets nodes which are alike.
 kind_option = advanced(
-    "--kind", default="", metavar="K|any", help="Nodes of this kind, as gpus=8; any: mixed."
+    "--kind", default="", metavar="K|any", help="Nodes of this kind, e.g. gpus=8; any: mixed."
 )
 
 
@@ -186,8 +186,8 @@ def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say which of Slurm's nodes count."""
     for option, flags, text in (
         (advanced, ("--reservation",), "Only nodes of this Slurm reservation (--from idle)."),
-        (advanced, ("--constraint", "-C"), "Only nodes with these Slurm features, as gpu&a100."),
-        (click.option, ("--partition", "-p"), "Only what Slurm has there (--from idle)."),
+        (advanced, ("--constraint", "-C"), "Only nodes with these Slurm features, e.g. gpu&a100."),
+        (click.option, ("--partition", "-p"), "Only nodes of this Slurm partition (--from idle)."),
     ):
         command = option(*flags, help=text)(command)
     return command

@@ -21,9 +21,9 @@ from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
-    from placement.dumps.check import Finding
     from placement.load import Sources
     from placement.machine import Machine
+    from placement.records import Finding
 
 __all__ = ["machine"]
 
@@ -55,7 +55,7 @@ def machine() -> None:
 @machine_option
 @json_option
 def show(specs: tuple[str, ...], as_json: bool) -> None:
-    """Say what a machine is: its network, nodes, holes, links and the wiring used.
+    """Describe a machine: its network, nodes, holes, links and wiring.
 
     \b
     nidmap machine show -m shaheen2
@@ -167,7 +167,7 @@ def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
 
 @machine.command()
 @machine_option
-@click.option("--format", "name", metavar="NAME", help="See below; default by suffix of -o.")
+@click.option("--format", "name", metavar="NAME", help="See below; default: by the suffix of -o.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, not to stdout.")
 def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None:
     """Write a machine in a format that other programs read.
@@ -206,7 +206,7 @@ def _machine_text(found: Machine, name: str) -> str | bytes:
 @json_option
 @click.pass_context
 def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
-    """List what is inconsistent in a machine's dumps; exit code 1 where something is.
+    """List the inconsistencies in a machine's dumps; exit code 1 if there are any.
 
     Faults contradict something: HEX that is not the NID, a NID or cname twice,
     a NID that is not its cname's, coordinates outside, links with one end,

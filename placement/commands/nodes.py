@@ -85,8 +85,10 @@ def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
         text = to_json(_document(names)) if as_json else text_of(names, machine, **options)
         write_output(text)
 
-    by_number = click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value.")
-    once = click.option("--unique", is_flag=True, help="Each node once.")
+    by_number = click.option(
+        "--sort", "in_order", is_flag=True, help="Sort, with numbers by value."
+    )
+    once = click.option("--unique", is_flag=True, help="Drop repeated nodes.")
     shared = functools.update_wrapper(write_names, text_of)
     return _lists(machine_option(by_number(once(json_option(shared)))))
 
@@ -250,7 +252,7 @@ def _document(names: NodeList) -> dict[str, Any]:
 @_lists
 @json_option
 def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
-    """Say where nodes sit and what they are.
+    """Show where nodes sit and what they are.
 
     One row a node, in the order given and each once, then how many groups,
     chassis and blades they touch. Without a LIST, standard input is read.

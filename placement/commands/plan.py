@@ -89,8 +89,8 @@ def _segment(text: str) -> int:
 @advanced("--include", metavar="LIST|FILE", help="Always take these nodes.")
 @slurm_options
 @kind_option
-@click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
-@advanced("--per-blade", type=click.IntRange(1, 4), default=4, help="Nodes of each blade; 4.")
+@click.option("--ppn", type=click.IntRange(1), help="Ranks per node, for headers and host files.")
+@advanced("--per-blade", type=click.IntRange(1, 4), default=4, help="Nodes per blade; default 4.")
 @advanced("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
 @advanced("--slack", type=click.IntRange(0), default=0, help="Extra nodes to plan on.")
 @advanced("--seed", type=int, default=0, help="For random and auto; default 0.")
@@ -101,7 +101,7 @@ def _segment(text: str) -> int:
     help="What the job sends: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="Processor seconds for auto; default 10.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 10.")
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
 @click.option(

@@ -33,7 +33,7 @@ def site() -> None:
 @site.command("list")
 @json_option
 def list_sites(as_json: bool) -> None:
-    """List the sites that there are.
+    """List the sites that nidmap knows.
 
     \b
     nidmap site list
@@ -77,7 +77,7 @@ def _list_entry(name: str) -> dict[str, Any] | None:
 def show(name: str, as_json: bool) -> None:
     """Show every figure of a site with its mark and its source.
 
-    NAME is a site's name or a .toml file, one of `nidmap calibrate` too.
+    NAME is a site's name or a .toml file, including one from `nidmap calibrate`.
 
     \b
     nidmap site show edison
@@ -162,7 +162,7 @@ def _value(value: Any) -> str:
 def check(name: str, as_json: bool) -> None:
     """Check a site's file.
 
-    NAME is a .toml file (one of `nidmap calibrate` too) or a site's name. A
+    NAME is a .toml file (including one from `nidmap calibrate`) or a site's name. A
     faulty file is refused with its file, line and key (exit code 3). Whether
     a dump of the machine agrees is what `nidmap machine check` says.
 

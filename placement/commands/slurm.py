@@ -183,7 +183,7 @@ def _install_script(folder: str, name: str, settings: str) -> None:
 @slurm.command()
 @_dir_option
 def remove(folder: str) -> int:
-    """Take the scripts away, and put back those that were there before.
+    """Remove the scripts, and restore those that were there before.
 
     Where none was, CliFilterPlugins=lua has to leave slurm.conf, too: sbatch
     submits nothing while the script that it names is missing.

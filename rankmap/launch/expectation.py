@@ -13,13 +13,14 @@ from rankmap.pattern.graph import SECONDS, Graph
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
+    from rankmap.placement import Placement
     from rankmap.predict import Job, Predictor
-    from rankmap.predict.gain import Gain, Placed
+    from rankmap.predict.gain import Gain
 
 __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
-UNKNOWN = "what it wins is not known"
+UNKNOWN = "its gain is not known"
 
 #: Share of a recorded run below which its communication is said to hardly count.
 LITTLE = 0.1
@@ -94,22 +95,21 @@ def default_order(order: Order, keeps_list: bool) -> Order:
 def _gain(order: Order, job: Job, keeps_list: bool) -> tuple[Gain | None, str]:
     """Return what an order wins, and whether that is little; None where it is the default order."""
     from rankmap.predict import Predictor
-    from rankmap.predict.gain import Gains, Placed
+    from rankmap.predict.gain import Gains
     from rankmap.predict.job_pattern import fit_pattern
 
     on = order.on
     base = default_order(order, keeps_list)
     assert on.machine is not None
-    assert on.rows is not None
     asked = Predictor(on.machine, job.on(on.counts.tolist()))
     fit_pattern(asked.pattern, on)
     if np.array_equal(base.node, order.node):
         return None, ""
-    default = Placed(on.rows, base.slots)
-    return Gains(asked, default).of(Placed(on.rows, order.slots)), _little(asked, default)
+    default = base.placement
+    return Gains(asked, default).of(order.placement), _little(asked, default)
 
 
-def _little(asked: Predictor, default: Placed) -> str:
+def _little(asked: Predictor, default: Placement) -> str:
     """Return that hardly any of a recorded run is communication; '' where more is, or may be.
 
     Nothing of a machine whose links are slowed (a mini-Cray's): its clock is not the model's.

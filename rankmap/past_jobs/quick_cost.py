@@ -30,7 +30,6 @@ from placement.support.arrays import sum_by_pair
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
-from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.cost import cost_by, without_time
@@ -143,8 +142,7 @@ class QuickCost:
 
     def _span(self, rows: Ints) -> Span:
         if self._plain is not None:
-            counts = self.model.slots(rows).counts
-            cost = self._plain.of(Placement(rows, counts))
+            cost = self._plain.of(self.model.place(rows))
             return Span(cost, cost, cost)
         cut = direct = likely = 0.0
         for sent in self._phases(rows):
@@ -166,11 +164,11 @@ class QuickCost:
 
 def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
     """Yield the phases of a pattern with rank r in slot r."""
-    slots = model.slots(rows)
-    pattern = fit_pattern(model.pattern, slots)
-    for phase in model.phases(slots):
+    placement = model.place(rows)
+    pattern = fit_pattern(model.pattern, placement.on)
+    for phase in model.phases(placement):
         traffic = phase.traffic.listed()
-        if _is_complete(pattern) and slots.ppn is not None:
+        if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
             traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
         yield _Sent(*model.node_limits(phase), traffic)

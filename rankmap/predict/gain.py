@@ -35,9 +35,9 @@ import numpy as np
 from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
 from rankmap.collectives import USUAL
-from rankmap.order import Order
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
 from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
@@ -46,7 +46,7 @@ from rankmap.predict.model import Model
 from rankmap.predict.phase import Course, Phase
 from rankmap.progress import step
 
-__all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
+__all__ = ["Gain", "Gains", "Unknown", "time_range"]
 
 GB = 1e9
 
@@ -72,20 +72,6 @@ AHEAD = 0.5
 #: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
 #: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
 EAGER = 65536.0
-
-
-class Placed(NamedTuple):
-    """Nodes and an order of the ranks on them.
-
-    Attributes
-    ----------
-    rows : int64 (n,)
-    order : Order, int64 (ranks,) or None
-        Slot of each rank; None: rank r on slot r.
-    """
-
-    rows: Ints
-    order: Order | Ints | None = None
 
 
 class Unknown(NamedTuple):
@@ -259,7 +245,7 @@ class Gains:
     ----------
     asked : Model
         What the caller and the site state; the rest is unknown.
-    base : Placed
+    base : Placement
 
     Examples
     --------
@@ -268,37 +254,32 @@ class Gains:
     >>> from rankmap.predict.model import Model
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
     >>> asked = Model(m, Job("alltoall", 1, 1e9, "at-once"))
-    >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
+    >>> gains = Gains(asked, asked.place(np.arange(4)))
+    >>> found = gains.of(asked.place(np.array([0, 1, 4, 5])))
     >>> found.range_text, found.unknowns
     ('1.5 x', ())
     """
 
-    def __init__(self, asked: Model, base: Placed) -> None:
+    def __init__(self, asked: Model, base: Placement) -> None:
         self.asked = asked
         self._base = _Times(asked, base)
 
-    def of(self, plan: Placed) -> Gain:
+    def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
-        if _alike(plan, self._base.placed):
+        if _alike(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
         return _range(self.asked, [_Times(self.asked, plan), self._base])
 
 
-def _alike(one: Placed, other: Placed) -> bool:
-    """Return whether the same ranks are on the same nodes, as the caller lists them.
-
-    Examples
-    --------
-    >>> _alike(Placed(np.array([3, 4])), Placed(np.array([3, 4]), np.array([0, 1])))
-    True
-    """
-    every: list[Any] = [getattr(each.order, "slots", each.order) for each in (one, other)]
-    in_turn = np.arange(max(len(slots) for slots in (*every, ()) if slots is not None))
-    a, b = (in_turn if slots is None else slots for slots in every)
-    return np.array_equal(a, b) and np.array_equal(one.rows, other.rows)
+def _alike(one: Placement, other: Placement) -> bool:
+    """Return whether the same ranks are on the same nodes, as the caller lists them."""
+    if one.slots is None and other.slots is None:
+        return np.array_equal(one.rows, other.rows)
+    same = np.array_equal(one.slot_of_rank, other.slot_of_rank)
+    return same and np.array_equal(one.rows, other.rows)
 
 
-def time_range(asked: Model, plan: Placed) -> Gain:
+def time_range(asked: Model, plan: Placement) -> Gain:
     """Return the seconds of a placement as a range over all that is not known.
 
     Returns
@@ -470,14 +451,13 @@ class _Times:
         Whether ranks that are followed have messages that may be sent eagerly.
     """
 
-    def __init__(self, asked: Model, placed: Placed) -> None:
-        self.asked, self.placed = asked, placed
-        self.slots = asked.slots(placed.rows)
-        self.pattern = fit_pattern(asked.pattern, self.slots)
-        self.histogram = asked.histogram(self.slots)
+    def __init__(self, asked: Model, placement: Placement) -> None:
+        self.asked, self.placement = asked, placement
+        self.pattern = fit_pattern(asked.pattern, placement.on)
+        self.histogram = asked.histogram(placement)
         self._phases: dict[tuple[str, bool, float | None], list[_PhaseTimes]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
-        left = asked.left(self.slots)
+        left = asked.left(placement)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
         self.others = self._beside_others()
@@ -492,13 +472,13 @@ class _Times:
     def _beside_others(self) -> Floats | None:
         machine = self.asked.machine
         busy = machine.compute & ~machine.free
-        busy[self.placed.rows] = False
+        busy[self.placement.rows] = False
         if busy.sum() < 2:
             return None
         job = Other(np.flatnonzero(busy))
-        return shared_channels(machine, beside([job], self.placed.rows), self.asked.routing).left(
-            self.wire
-        )
+        return shared_channels(
+            machine, beside([job], self.placement.rows), self.asked.routing
+        ).left(self.wire)
 
     def phases(
         self, algorithm: str, staged: bool = False, bias: float | None = None
@@ -511,7 +491,7 @@ class _Times:
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
-            found = asked.phases(self.slots, self.placed.order, pattern)
+            found = asked.phases(self.placement, pattern)
             self._phases[key] = [self._phase(asked, phase, bias) for phase in found]
         return self._phases[key]
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from placement.machine import Machine
 from placement.network import (
@@ -24,15 +23,15 @@ from placement.network import (
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
-from rankmap.order import Order
 from rankmap.pattern import Pattern
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, beside, shared_channels
 from rankmap.predict.constants import constants
 from rankmap.predict.job import Job
 from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Course, Phase, Seating
+from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -75,8 +74,8 @@ class Model:
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
     >>> one = Model(m, Job("alltoall", 1, 1e9, "at-once"))
-    >>> one.time(np.arange(4)), one.time(np.array([0, 1, 4, 5]))
-    (3.0, 2.0)
+    >>> [one.time(one.place(np.array(rows))) for rows in ([0, 1, 2, 3], [0, 1, 4, 5])]
+    [3.0, 2.0]
     """
 
     def __init__(self, machine: Machine, job: Job) -> None:
@@ -118,23 +117,31 @@ class Model:
             self.machine.names[rows], parse_counts(self.ppn, len(rows)), self.machine, rows
         )
 
-    def time(self, rows: Ints, order: Order | Ints | None = None, below: float = math.inf) -> float:
-        """Return the seconds of a job on these nodes, and nothing else.
+    def place(self, rows: Ints, slots: Ints | None = None) -> Placement:
+        """Return the job's ranks on these rows of the machine, in this order.
 
         Parameters
         ----------
         rows : int64 (n,)
             Its nodes, in the order that numbers the slots.
-        order : Order, int64 (ranks,) or None
+        slots : int64 (ranks,) or None
             Slot of each rank; None: rank r on slot r.
+        """
+        return Placement.on_slots(self.slots(rows), slots)
+
+    def time(self, placement: Placement, below: float = math.inf) -> float:
+        """Return the seconds of a placement, and nothing else.
+
+        Parameters
+        ----------
+        placement : Placement
         below : float
             Seconds that it has to stay below: inf is returned as soon as it certainly does not.
         """
-        slots = self.slots(rows)
-        left = self.left(slots)
-        phases = list(self.phases(slots, order))
+        left = self.left(placement)
+        phases = list(self.phases(placement))
         least = [self._floor(phase) for phase in phases]
-        total = self.histogram(slots)
+        total = self.histogram(placement)
         for done, phase in enumerate(phases):
             rest = total + math.fsum(least[done:])
             if rest >= below:
@@ -167,51 +174,38 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
+    def guess(self, placement: Placement) -> float:
         """Return about the seconds where routers adapt: all bytes at once, hardly divided.
 
         Good enough to say what is worth judging first, and for nothing else.
         """
         from placement.network.adaptive import divide
 
-        slots = self.slots(rows)
-        total, bias = self.histogram(slots), usual_bias(self.machine)
+        total, bias = self.histogram(placement), usual_bias(self.machine)
         wire = self.channels.bandwidth * GB
-        for phase in self.phases(slots, order):
+        for phase in self.phases(placement):
             load = divide(self.machine, phase.total, bias, steps=1).load
             total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
         return total
 
-    def phases(
-        self, slots: Slots, order: Order | Ints | None = None, pattern: Pattern | None = None
-    ) -> Iterator[Phase]:
-        """Yield the phases on these nodes of the model's pattern, or of another one that fits."""
-        assert slots.rows is not None
-        node = slots.node
-        if order is not None:
-            placed = np.asarray(getattr(order, "slots", order), dtype=np.int64)
-            if placed.shape != node.shape:
-                raise UsageError(
-                    f"an order of {placed.size} ranks, but there are {len(node)} slots"
-                )
-            node = node[placed]
-        job = Seating(self.machine, slots.rows, node, slots.counts)
-        steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
+    def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
+        """Yield the phases on a placement of the model's pattern, or of another one that fits."""
+        steps = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
         if pattern is None:
-            pattern = fit_pattern(self.pattern, slots)
-        return phases(pattern, job, self.size, self.algorithm, steps)
+            pattern = fit_pattern(self.pattern, placement.on)
+        return phases(pattern, placement, self.size, self.algorithm, steps)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""
         return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
-    def left(self, slots: Slots) -> Channels | None:
+    def left(self, placement: Placement) -> Channels | None:
         """Return the channels with what is left of them; None where all of the wire is."""
         if not self.background:
             return None if self.constants.payload == 1 else self.channels
-        assert slots.rows is not None
-        if self._busy[slots.rows].any():
-            found = shared_channels(self.machine, beside(self.background, slots.rows), self.routing)
+        rows = placement.rows
+        if self._busy[rows].any():
+            found = shared_channels(self.machine, beside(self.background, rows), self.routing)
         else:
             if self._all is None:
                 self._all = shared_channels(self.machine, self.background, self.routing)
@@ -363,10 +357,9 @@ class Model:
         known = self.constants.process_gbs
         return size / (known * GB) if known else 0.0
 
-    def histogram(self, slots: Slots) -> float:
+    def histogram(self, placement: Placement) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""
         if self.pattern.spec != "sort":
             return 0.0
-        assert slots.rows is not None
-        slowest = float(self.injection[slots.rows].min())
-        return histogram_s(len(slots), len(slots.counts), slowest, self.constants)
+        slowest = float(self.injection[placement.rows].min())
+        return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)

@@ -38,6 +38,9 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+#: A module of ours, or something in it, in a string.
+DOTTED = re.compile(rf"\b(?:{'|'.join(ROOMS)})\.(?:\w+\.?)*")
+
 KNOWN = {name_of(path) for room in ROOMS for path in modules(room)}
 
 
@@ -46,8 +49,14 @@ def parsed(path):
     return ast.parse(path.read_text())
 
 
+@cache
 def imported(tree):
-    """Yield every module name that a file imports at run time."""
+    """Return every module name that a file imports at run time."""
+    return tuple(imports_of(tree))
+
+
+def imports_of(tree):
+    """Yield every module name that a piece of a file imports at run time."""
     skipped = {
         id(inner)
         for node in ast.walk(tree)
@@ -76,16 +85,16 @@ def named(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if id(node) in docstrings:
                 continue
-            for found in re.findall(rf"\b(?:{'|'.join(ROOMS)})\.(?:\w+\.?)*", node.value):
+            for found in DOTTED.findall(node.value):
                 if found.endswith(".") or found in KNOWN or found.rpartition(".")[0] in KNOWN:
                     yield found
 
 
 def under_main(tree):
     """Yield the names that a file imports where it is run as a program."""
-    for node in ast.walk(tree):
+    for node in tree.body:
         if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
-            yield from imported(node)
+            yield from imports_of(node)
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -32,6 +32,13 @@ NEWER = {
 }
 
 
+def module_of(node):
+    """Return the module in ``module.name``, '' for any other expression."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id
+    return ""
+
+
 def newer(tree):
     """Yield what a file takes from the standard library that Python 3.10 lacks."""
     guarded = {
@@ -41,7 +48,7 @@ def newer(tree):
         for inner in ast.walk(node)
     }
     for node in (node for node in ast.walk(tree) if id(node) not in guarded):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
+        if isinstance(node, ast.Call) and module_of(node.func) == "re":
             said = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
             yield from (text for text in said if POSSESSIVE.search(str(text)))
         if isinstance(node, ast.Import):
@@ -49,10 +56,8 @@ def newer(tree):
         elif isinstance(node, ast.ImportFrom) and node.module in NEWER:
             found = {alias.name for alias in node.names} & NEWER[node.module]
             yield from (f"{node.module}.{name}" for name in found)
-        elif isinstance(node, ast.Attribute) and node.attr in NEWER.get(
-            ast.unparse(node.value), ()
-        ):
-            yield ast.unparse(node)
+        elif (module := module_of(node)) and node.attr in NEWER.get(module, ()):
+            yield f"{module}.{node.attr}"
 
 
 def test_python_3_10_reads_everything():

@@ -31,7 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from rankmap.predict.phase import Phase, Seating, Sends
+from rankmap.placement import Placement
+from rankmap.predict.phase import Phase, Sends
 from workloads.minicray.against import HEADER, segment
 from workloads.minicray.net import MTU
 
@@ -220,10 +221,10 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     burst : float
         Bytes that a message is sent in.
     """
-    job = phase.job
+    placement = phase.placement
     every = (*phase.before, phase)
-    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(job.node)
-    if many > MOST_PACKETS * phase.passes or job.machine.router.shape[1] > 1:
+    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node)
+    if many > MOST_PACKETS * phase.passes or placement.machine.router.shape[1] > 1:
         return None
     each = [one.sends() for one in every if one.sends is not None]
     if len(each) < len(every) or not len(each[-1].step):
@@ -244,11 +245,14 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
     sends = sends._replace(size=sends.size + headers)
     packets = _packets(sends, burst)
-    a, b = job.node[sends.source], job.node[sends.target]
-    there, back = _ways(job, a, b, routing, channels), _ways(job, b, a, routing, channels)
+    a, b = placement.node[sends.source], placement.node[sends.target]
+    there, back = (
+        _ways(placement, a, b, routing, channels),
+        _ways(placement, b, a, routing, channels),
+    )
     runs = min(-(-MOST_RUNS // int(again)), MOST_PACKETS // int(packets.sum())) or 1
     passes = phase.passes / again
-    return Course(sends, there, back, packets, head, len(job.node), burst, runs, passes)
+    return Course(sends, there, back, packets, head, len(placement.node), burst, runs, passes)
 
 
 def _packets(sends: Sends, burst: float) -> Ints:
@@ -256,16 +260,16 @@ def _packets(sends: Sends, burst: float) -> Ints:
     return np.ceil(sends.size * A_BURST / burst).astype(np.int64)
 
 
-def _ways(job: Seating, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
+def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
     from placement.network.routes import walk
 
-    pair, place = np.unique(a * len(job.rows) + b, return_inverse=True)
-    one, other = (job.rows[x] for x in np.divmod(pair, len(job.rows)))
-    message, channel = walk(job.machine, one, other, routing)
+    pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
+    one, other = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
+    message, channel = walk(placement.machine, one, other, routing)
     order = np.argsort(message, kind="stable")
     ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
-    ejection = channels + len(job.machine)
+    ejection = channels + len(placement.machine)
     found = [
         [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
         for x, y, i, j in zip(one.tolist(), other.tolist(), ends[:-1], ends[1:], strict=True)

@@ -85,7 +85,7 @@ def test_a_job_is_held_to_nodes_that_it_could_have_got(lumi):
     "line",
     [
         "plan -m lumi -N 300 --strategy blades --json",
-        "compare -m lumi -N 300 --pattern alltoall --strategies blades,spread --json",
+        "compare -m lumi -N 300 --pattern ring --strategies blades,spread --json",
     ],
 )
 def test_the_commands_keep_kinds_apart(lumi, line, capsysbinary):

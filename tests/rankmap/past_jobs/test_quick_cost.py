@@ -94,7 +94,7 @@ def test_no_routing_is_faster_than_the_low_end(spec, pattern):
     for rows in list(combinations(range(0, len(machine), 2), 4))[::23]:
         span = cost.of(np.array(rows))
         assert span.low <= span.likely * (1 + 1e-9) <= span.high * (1 + 1e-9) ** 2
-        assert span.low <= model.time(np.array(rows)) * (1 + 1e-9)
+        assert span.low <= model.time(model.place(np.array(rows))) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("spec", ["torus:4x4,bw=1", "tree:2x2x2,dist=1:2:3"])

@@ -87,7 +87,7 @@ def test_a_sweep_takes_what_its_chain_of_messages_does(dims, pieces, random):
     job = Job(f"sweep:{dims[0]}x{dims[1]},pieces={pieces}", 1, 1e6)
     model = Predictor(machine, job)
     beside = np.array([j + 5 * i for i in range(dims[0]) for j in range(dims[1])])
-    found = model.predict(beside)
+    found = model.predict(model.place(beside))
     _, chain = simulated(dims, 2 * pieces)
     assert found.spent["steps"] == pytest.approx(chain * 1e-3)
     assert found.phases[0].in_turn == chain
@@ -99,7 +99,7 @@ def test_a_sweep_takes_what_its_chain_of_messages_does(dims, pieces, random):
         return float(loads(machine, Demand.of(machine, sent)).seconds().max())
 
     _, least = simulated(dims, 2 * pieces, cost)
-    assert model.predict(rows).spent["steps"] >= least * (1 - 1e-9)
+    assert model.predict(model.place(rows)).spent["steps"] >= least * (1 - 1e-9)
 
 
 def test_more_pieces_fill_the_pipeline_longer_and_cost_less_for_their_bytes():
@@ -116,17 +116,10 @@ def test_all_bytes_of_a_sweep_are_counted():
     _, source, _ = waves((3, 4), pattern.messages)
     edges = sum(float(one.bytes.sum()) for one in pattern.edges())
     assert len(source) == 2 * edges  # as much goes back
-    phase = next(iter(Predictor(
-        nidmap.load_machine("torus:4x4"), Job("sweep:3x4,pieces=5", 1, 8.0)
-    ).phases(nidmap_slots(12))))  # fmt: skip
+    model = Predictor(nidmap.load_machine("torus:4x4"), Job("sweep:3x4,pieces=5", 1, 8.0))
+    (phase,) = model.phases(model.place(np.arange(12)))
     assert phase.traffic.bytes.sum() == 8 * len(source)
     assert sum(t * s.bytes.sum() for s, t in phase.steps()) == 8 * len(source)
-
-
-def nidmap_slots(count):
-    from rankmap.slots import slots_of
-
-    return slots_of(nidmap.load_machine("torus:4x4"), f"0-{count - 1}", 1)
 
 
 @pytest.mark.parametrize(
