@@ -237,6 +237,7 @@ class _PhaseTimes:
     steps: tuple[_SentAtOnce, ...]
     inside: float
     fixed: float
+    dependent: bool
     course: Course | None
 
 
@@ -467,7 +468,7 @@ class _Times:
         self.least = replace(asked.channels, bandwidth=np.minimum(usable, least))
         every = self.phases(asked.algorithm)
         self.inside = any(one.inside for one in every)
-        self.stepwise = any(one.steps for one in every)
+        self.stepwise = any(one.steps and not one.dependent for one in every)
         self.eager = any(one.course is not None and one.course.smallest <= EAGER for one in every)
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
@@ -508,6 +509,7 @@ class _Times:
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
             phase.inside,
             sum(fixed),
+            phase.dependent,
             asked.course(phase),
         )
 
@@ -544,6 +546,8 @@ class _Times:
                 least = phase.whole.message / (values.process * GB) if values.process else 0.0
         if not phase.steps:
             return max(whole, least)
+        if phase.dependent:
+            return max(steps, least)
         won = AHEAD * max(0.0, steps - whole)
         return max(steps - overlap * (won if overlap > 0 else max(won, *each)), least)
 

@@ -99,6 +99,8 @@ class Phase:
         known.
     passes : float
         How often ranks go through them, pass after pass.
+    dependent : bool
+        Whether a step's messages wait for those of the step before, so that no rank runs ahead.
     before : tuple of Phase
         Phases that ranks come from without a barrier.
     total : Demand
@@ -119,6 +121,7 @@ class Phase:
     shown: int = 0
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
+    dependent: bool = False
     before: tuple[Phase, ...] = ()
     total: Demand = field(init=False)
     a_node: float = field(init=False)
