@@ -69,7 +69,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
-	$(PIP) --editable '.[dev,all]'
+	$(PIP) --editable '.[dev]'
 	@touch $@ $(VENV)/.core
 
 # Two MPIs cannot share an environment: both bring their own mpiexec.

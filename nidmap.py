@@ -84,7 +84,10 @@ _COMMANDS = {
     "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
     "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
-    "jobs": ("rankmap.commands.jobs:jobs", "Show how jobs sat, and what they could have gained."),
+    "jobs": (
+        "rankmap.commands.jobs:jobs",
+        "Show how past jobs were placed, and what they lost.",
+    ),
     "record": ("rankmap.commands.record:record", "Record a program's communication matrix."),
     "ab": ("workloads.ab.command:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
@@ -95,12 +98,14 @@ _COMMANDS = {
 }
 
 #: What else a later room brings to an earlier one, which may not import it.
-_NODES = {"sort": ("rankmap.commands.sort:sort", "Put nodes in the order of their switches.")}
+_NODES = {"sort": ("rankmap.commands.sort:sort", "Sort nodes by their switches.")}
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
+    "ranks followed": "workloads.minicray.following:course",
     "job here": "rankmap.launch.allocation:job_here",
+    "names of launcher": "rankmap.launch:names",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
     "slurm launch": "rankmap.commands.order:step_options",

@@ -32,7 +32,7 @@ import numpy as np
 from nidmap import load_machine
 from placement.nodelist import NodeList
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 from workloads.ab.statistics import FEWEST, interval
 
 #: What is compared with ``default``.
@@ -80,19 +80,19 @@ def prepare_arms(asked):
 def predict_gains(asked, found):
     """Return (low, likely, high) of each arm against the default."""
     machine = load_machine(*os.environ["NIDMAP_MACHINE"].split())
+    size = float(asked.bytes) if asked.bytes else None
+    model = Predictor(machine, Job(asked.pattern, 1, size, algorithm=""))
     place = {name: row for row, name in enumerate(machine.names.tolist())}
 
     def placement_of(nodes, path=None):
         if path is None:
-            return Placed(np.array([place[name] for name in sorted(NodeList.parse(nodes, "-w"))]))
+            listed = sorted(NodeList.parse(nodes, "-w"))
+            return model.place(np.array([place[name] for name in listed]))
         order = json.loads(Path(path).read_text())
         rows, slots = np.array([place[name] for name in order["nodes"]]), order["slots"]
-        return Placed(rows, None if slots is None else np.array(slots))
+        return model.place(rows, None if slots is None else np.array(slots))
 
-    size = float(asked.bytes) if asked.bytes else None
-    gains = Gains(
-        Predictor(machine, Job(asked.pattern, 1, size, algorithm="")), placement_of(found["given"])
-    )
+    gains = Gains(model, placement_of(found["given"]))
     where = {name: placement_of("", path) for name, path in found["orders"].items()}
     where["nodes"] = placement_of(found["plan"])
     return {name: gains.of(where[name])[:3] for name in ARMS}

@@ -33,7 +33,7 @@ from benchmarks.timing import table
 from nidmap import load_machine, plan
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 from workloads.minicray import client
 from workloads.minicray.against import factor
 from workloads.minicray.blueprint import build_minicray
@@ -109,10 +109,11 @@ def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
             Job(pattern, 1, one.size, algorithm=one.algorithm),
         )
         placed = placements(machine, one, pattern, count, free, seed, routing)
-        gains = Gains(asked, Placed(*placed["slurm"]))
+        gains = Gains(asked, asked.place(*placed["slurm"]))
         for name, (rows, slots) in placed.items():
-            found = gains.of(Placed(rows, slots))
-            took = asked.time(rows, slots) * scale * factor(mtu)
+            placement = asked.place(rows, slots)
+            found = gains.of(placement)
+            took = asked.time(placement) * scale * factor(mtu)
             nodes = machine.names[np.asarray(rows)[slots]].tolist()
             cases.append(Case(one.name, name, took, *found[:3], found.most_unsure, nodes))
             arms.append((k, name, nodes))

@@ -130,8 +130,22 @@ class AllToAlls:
         """
         used = np.bincount(self.line[chosen], minlength=len(self)) > 0
         line = (np.cumsum(used) - 1)[self.line[chosen]]
-        side = line, place[self.end[chosen]], self.weight[chosen]
-        return product_over_lines(side, side, self.scale[used], size, size)
+        left = AllToAlls(line, self.end[chosen], self.weight[chosen], self.scale[used])
+        return left.table(place, size)
+
+    def table(self, place: Ints, size: int) -> Floats:
+        """Return the bytes between all places 0 … size-1, where end e is at place[e].
+
+        Returns
+        -------
+        float64 (size, size)
+            A place's bytes to itself are in it.
+        """
+        if len(self) == 1:  # most often, and nothing has to be sorted for it
+            ranks = np.bincount(place[self.end], self.weight, minlength=size)
+            return self.scale * ranks * ranks[:, None]
+        side = self.line, place[self.end], self.weight
+        return product_over_lines(side, side, self.scale, size, size)
 
     def own(self, ends: int) -> Floats:
         """Return what each end would send to itself, float64 (ends,)."""

@@ -37,9 +37,6 @@ __all__ = ["WORD", "without_links"]
 #: How the word begins.
 WORD = "links-down:"
 
-#: Formats that list links.
-_LISTS = ("rtr-aries", "rtr-gemini", "ibnetdiscover", "ibnetdiscover-ports")
-
 
 def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     """Return the machine without the links that files say are down.
@@ -61,11 +58,12 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     cables = _RemainingCables(machine)
     for source in sources:
         text = load(source)
-        form = resembling(text[:4096])
+        name = resembling(text[:4096])
+        form = find(name) if name else None
         cables.sources.append(source)
         cables.touched[:] = False  # each source counts its cables anew
-        if form in _LISTS:
-            cables.compare(find(form).read(text, source).links)
+        if form and form.kind in ("links", "cables"):
+            cables.compare(form.read(text, source).links)
         else:
             for line, ends, gbs in _lines(text, source):
                 cables.take(line, ends, gbs)

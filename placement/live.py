@@ -21,7 +21,7 @@ import numpy as np
 from placement.errors import LaunchError, ParseError, UsageError
 from placement.readers import read_text, sinfo
 from placement.site import load_site, site_names
-from placement.slurm.command import NoSlurm, ask, configuration
+from placement.slurm.command import NoSlurm, ask, configuration, version_numbers
 from placement.support.child import Deadline, run_child
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ def _topology_of(
     names: Sequence[str], settings: dict[str, str], deadline: Deadline
 ) -> Sequence[str]:
     """Return the topology that a partition names, where Slurm may have several."""
-    version = re.match(r"(\d+)\.(\d+)", settings.get("SLURM_VERSION", ""))
-    if not version or (int(version[1]), int(version[2])) < _BY_PARTITION:
+    if version_numbers(settings.get("SLURM_VERSION", "")) < _BY_PARTITION:
         return []
     shown = ask(["scontrol", "-o", "show", "partition", *names], deadline=deadline).output
     topology = re.search(r"\sTopology=(\S+)", shown)
@@ -167,9 +166,9 @@ def _read(text: str, source: str) -> Dump:
     """Read what a command printed: what is wrong with that is no fault of the user's."""
     try:
         dump = read_text(text, source)
-        wrong = next((fault for fault in dump.faults if fault.fatal), None)
+        wrong = next((fault for fault in dump.findings if fault.fault), None)
         if wrong is not None:
-            raise wrong.error(source)
+            raise wrong.error()
         if source == "sinfo" and dump.nodes is None:
             raise ParseError(source, 0, "no node", "does Slurm hide them (PrivateData)?")
     except ParseError as error:

@@ -7,48 +7,66 @@ line it stood on, so that whoever finds a contradiction later can point at it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from placement.errors import ParseError
+from placement.errors import ParseError, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
+    from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
-__all__ = ["Dump", "Fault", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
+__all__ = ["Dump", "Finding", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One inconsistency in a dump.
+class Finding:
+    """What is wrong where: in a dump, between dumps, or in the machine that they make.
 
     Attributes
     ----------
     line : int
-        Line of the dump, from 1; 0 where no single line is to blame.
+        From 1; 0 where no single line is to blame.
     kind : str
-        A short stable word for it: ``hex``, ``duplicate-nid``,
-        ``duplicate-cname``, ``coordinates``, ``one-ended-link``, ``hole`` …
+        A short stable word for it: ``hex``, ``duplicate-nid``, ``coordinates``,
+        ``one-ended-link``, ``contradiction``, ``hole``, ``note`` …
     text : str
         What is wrong, in one line.
     hint : str
         What can be done about it.
-    fatal : bool
-        True where no machine can be built from the dump (``plan`` refuses it,
-        ``machine check`` lists it); False for a remark (a hole is normal).
+    fault : bool
+        True where no machine can be made (``plan`` refuses it, ``machine check`` lists it);
+        False for a remark: worth knowing and normal, as a hole is.
+    source : str
+        File, site or spec; a reader leaves it to its `Dump`.
+
+    Examples
+    --------
+    >>> print(Finding(7, "hex", "HEX 0x8 is not NID 7", source="a.txt"))
+    a.txt:7: fault: HEX 0x8 is not NID 7
     """
 
     line: int
     kind: str
     text: str
     hint: str = ""
-    fatal: bool = True
+    fault: bool = True
+    source: str = ""
 
-    def error(self, source: str) -> ParseError:
-        """Return this fault as the error that refuses the dump `source`."""
-        return ParseError(source, self.line, self.text, self.hint)
+    def __str__(self) -> str:
+        hint = f" ({self.hint})" if self.hint else ""
+        word = "fault" if self.fault else "remark"
+        return f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
+
+    def error(self) -> ParseError:
+        """Return the error that refuses the source for this."""
+        return ParseError(self.source, self.line, self.text, self.hint)
+
+    @classmethod
+    def of(cls, error: ParseError, kind: str) -> Finding:
+        """Return what an error says."""
+        return cls(error.line, kind, error.text, error.hint, source=error.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +154,10 @@ class LinkRecords:
     a, b : str (m,)
         Names of the routers or hosts at the two ends (``c0-0c0s0a0``, a
         Gemini ``c0-0c0s0g0``, an InfiniBand switch's name).
-    a_port, b_port : int32 (m,)
-        Port or tile number (a tile's octal digits as a number: l57 is 47).
+    a_port, b_port : int32 or str (m,)
+        Port or tile (a tile's octal digits as a number: l57 is 47).
     kind : str (m,)
-        ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``.
+        ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``, ``cable``.
     coords_a, coords_b : int32 (m, 3) or None
         Router coordinates where the dump prints them: (group, chassis, slot)
         on Aries, (x, y, z) on Gemini.
@@ -154,8 +172,8 @@ class LinkRecords:
     line: Ints32
     a: Strs
     b: Strs
-    a_port: Ints32
-    b_port: Ints32
+    a_port: Array
+    b_port: Array
     kind: Strs
     coords_a: Ints32 | None = None
     coords_b: Ints32 | None = None
@@ -215,8 +233,8 @@ class Dump:
         where it does not.
     parameters : mapping
         What else the format states (block sizes, torus extents).
-    faults : tuple of Fault
-        Inconsistencies that the reader itself can see.
+    findings : tuple of Finding
+        What the reader itself can see to be wrong, or worth a remark.
     """
 
     format: str
@@ -228,7 +246,11 @@ class Dump:
     routers: Strs | None = None
     fabric: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
-    faults: tuple[Fault, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __post_init__(self) -> None:
+        findings = tuple(replace(finding, source=self.source) for finding in self.findings)
+        object.__setattr__(self, "findings", findings)
 
     @property
     def lists_jobs(self) -> bool:

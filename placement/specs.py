@@ -36,10 +36,10 @@ a direction:
     Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
     QDR, that one computer can hold; options as of the kind.
 
-Where ``injection`` is not given it is assumed (`INJECTION`, fat trees: ``bw``); ``inf`` makes any
-link unlimited. All kinds take ``burst``: the bytes that an interface sends of a message before it
-turns to another one (`rankmap.predict.bursts`), and the figures of any machine: ``latency``,
-``routing`` … (`placement.options`).
+Where ``injection`` is not given it is assumed (`placement.fabrics`; fat trees: ``bw``); ``inf``
+makes any link unlimited. All kinds take ``burst``: the bytes that an interface sends of a
+message before it turns to another one (`workloads.minicray.following`), and the figures of any
+machine: ``latency``, ``routing`` … (`placement.options`).
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
+from placement.fabrics import TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
 from placement.options import FIGURES, Options, lay_figures, split_figures
 from placement.support.array_types import Ints32
@@ -78,15 +79,6 @@ TORUS = 4.6875
 
 #: A DragonFly+ link where the spec states none: 200 Gb/s InfiniBand.
 DRAGONFLY_PLUS = 25.0
-
-#: GB/s between a node and its router where the spec states none, by fabric or kind, and as on what:
-#: a PCIe 3 x16 host interface, Gemini's, an interface of 200 Gb/s.
-INJECTION = {
-    "dragonfly": (10.0, "Aries"),
-    "torus": (10.4, "Gemini"),
-    "slingshot": (25.0, "Slingshot"),
-    "infiniband": (25.0, "InfiniBand of 200 Gb/s"),
-}
 
 #: A fat tree link where the spec states none: 100 Gb/s InfiniBand.
 FATTREE = 12.5
@@ -305,9 +297,10 @@ def _distances(options: Options, height: int) -> tuple[float, ...]:
 
 def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
     """Return a topology whose nodes' own links have a bandwidth, and what was assumed of them."""
-    figure, like = INJECTION.get(topology.fabric or topology.kind, (0.0, ""))
-    if not figure or "injection" in topology.bandwidth:
+    carried = topology.fabric or topology.kind in TAKEN_FOR
+    if not carried or "injection" in topology.bandwidth:
         return topology, ()
+    figure, like = fabric_of(topology).injection, fabric_of(topology).interface
     note = f"nodes inject {figure:g} GB/s as on {like}: assumed (injection= states it, inf none)"
     return replace(topology, bandwidth={"injection": figure, **topology.bandwidth}), (note,)
 
@@ -371,7 +364,8 @@ def _minicray(options: Options) -> Machine:
     whole = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
     whole.text = options.text
     whole.given |= options.given
-    return KINDS[name](whole)
+    machine = KINDS[name](whole)
+    return lay_figures(machine, {"latency": 0.0})  # links are slowed, and latencies are not
 
 
 #: Kinds whose first option is their sizes alone, or a name.

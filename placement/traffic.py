@@ -190,6 +190,16 @@ class Traffic:
         source, target = np.divmod(pair, max(ends, 1))
         return Traffic(source, target, size, messages, self.all_to_alls)
 
+    def at(self, place: Ints) -> Traffic:
+        """Return the same with end e at place[e], no two at the same."""
+        lines = self.all_to_alls
+        return replace(
+            self,
+            source=place[self.source],
+            target=place[self.target],
+            all_to_alls=replace(lines, end=place[lines.end]) if len(lines) else lines,
+        )
+
     def by_node(self, node: Ints, nodes: int) -> Traffic:
         """Return what goes from node to node: each ordered pair of nodes once.
 
@@ -208,23 +218,6 @@ class Traffic:
         lines = self.all_to_alls.moved(node, nodes) if len(self.all_to_alls) else NO_ALL_TO_ALLS
         moved = replace(self, source=node[self.source], target=node[self.target], all_to_alls=lines)
         return moved.by_pair(nodes)
-
-    def by_size(self, ends: int) -> Traffic:
-        """Return each ordered pair once for each size of its messages.
-
-        Examples
-        --------
-        >>> a = np.array
-        >>> sizes = Traffic.of(a([0, 0, 0]), a([1, 1, 1]), a([2.0, 5.0, 2.0])).by_size(2)
-        >>> sizes.source.tolist(), sizes.messages.tolist(), sizes.bytes.tolist()
-        ([0, 0], [2.0, 1.0], [4.0, 5.0])
-        """
-        size, kind = np.unique(self.bytes / self.messages, return_inverse=True)
-        kinds = max(1, len(size))
-        key, messages = sum_by_key((self.source * ends + self.target) * kinds + kind, self.messages)
-        pair, kind = np.divmod(key, kinds)
-        source, target = np.divmod(pair, max(ends, 1))
-        return Traffic(source, target, messages * size[kind], messages, self.all_to_alls)
 
     def largest_pair(self, ends: int) -> float:
         """Return bytes that no end exceeds to any single other one."""

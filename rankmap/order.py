@@ -14,6 +14,7 @@ import numpy as np
 from placement.errors import PlanError
 from placement.support.array_types import Ints, Strs
 from rankmap.permutation import broken, inverse
+from rankmap.placement import Placement
 from rankmap.slots import Slots
 
 __all__ = ["Order"]
@@ -112,6 +113,11 @@ class Order:
     def hosts(self) -> Strs:
         """Host name of each rank, str (n,)."""
         return self.on.names[self.node]
+
+    @property
+    def placement(self) -> Placement:
+        """Where its ranks are on the machine that its slots belong to."""
+        return Placement.on_slots(self.on, self.slots)
 
     def onto(self, positions: Ints) -> Order:
         """Return the same placement with its nodes, and so its slots, numbered anew.

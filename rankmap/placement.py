@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from placement.errors import PlanError
+from placement.errors import UsageError
+from placement.machine import Machine
+from placement.network.demand import Demand
 from placement.support.array_types import Ints
+from placement.traffic import Traffic
+from rankmap.slots import Slots
 
 __all__ = ["Placement"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Placement:
     """Nodes in the order that numbers the slots, the ranks of each, and the slot of every rank.
 
     Attributes
     ----------
+    machine : Machine
     rows : int64 (n,)
         Rows of the machine, each once.
     counts : int64 (n,)
@@ -27,11 +33,14 @@ class Placement:
 
     Examples
     --------
-    >>> two = Placement(np.array([7, 8]), np.array([2, 1]), np.array([2, 0, 1]))
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4")
+    >>> two = Placement(m, np.array([7, 8]), np.array([2, 1]), np.array([2, 0, 1]))
     >>> two.ranks, two.ppn, two.node.tolist(), two.rows[two.node].tolist()
     (3, None, [1, 0, 0], [8, 7, 7])
     """
 
+    machine: Machine
     rows: Ints
     counts: Ints
     slots: Ints | None = None
@@ -41,13 +50,14 @@ class Placement:
 
         Raises
         ------
-        PlanError
+        UsageError
             Counts for another number of nodes, or slots for another number of ranks.
         """
         if len(self.rows) != len(self.counts):
-            raise PlanError(f"{len(self.counts)} counts of ranks for {len(self.rows)} nodes")
+            raise UsageError(f"{len(self.counts)} counts of ranks for {len(self.rows)} nodes")
         if self.slots is not None and len(self.slots) != self.ranks:
-            raise PlanError(f"{len(self.slots)} ranks for {self.ranks} slots")
+            given = len(self.slots)
+            raise UsageError(f"an order of {given} ranks, but there are {self.ranks} slots")
 
     @property
     def ranks(self) -> int:
@@ -59,7 +69,25 @@ class Placement:
         """Ranks of a node where all nodes have as many, else None."""
         return int(self.counts[0]) if (self.counts == self.counts[0]).all() else None
 
+    @classmethod
+    def on_slots(cls, slots: Slots, order: Ints | None = None) -> Placement:
+        """Return ranks on slots of a machine, each in its slot by `order`.
+
+        Raises
+        ------
+        UsageError
+            Slots that are known by their nodes' names alone.
+        """
+        if slots.machine is None or slots.rows is None:
+            raise UsageError("these nodes belong to no machine that is known")
+        return cls(slots.machine, slots.rows, slots.counts, order)
+
     @property
+    def on(self) -> Slots:
+        """The slots that the ranks have."""
+        return Slots(self.machine.names[self.rows], self.counts, self.machine, self.rows)
+
+    @cached_property
     def node(self) -> Ints:
         """Node of each rank as an index of `rows`, int64 (ranks,)."""
         by_slot = np.repeat(np.arange(len(self.counts)), self.counts)
@@ -76,6 +104,10 @@ class Placement:
         order = b"" if self.slots is None else self.slots.tobytes()
         return self.rows.tobytes() + b"|" + order
 
+    def demand(self, traffic: Traffic) -> Demand:
+        """Return what traffic between these nodes, by their places, asks of the network."""
+        return Demand.of(self.machine, traffic.at(self.rows))
+
     def on_nodes(self, rows: Ints) -> Placement:
         """Return the same order of the ranks on other nodes, place by place."""
         return replace(self, rows=rows)
@@ -90,7 +122,9 @@ class Placement:
 
         Examples
         --------
-        >>> one = Placement(np.array([7, 8]), np.array([1, 1]))
+        >>> import nidmap
+        >>> m = nidmap.load_machine("torus:4x4")
+        >>> one = Placement(m, np.array([7, 8]), np.array([1, 1]))
         >>> one.listed_as(np.array([8, 7])).slots.tolist()
         [1, 0]
         """
@@ -101,7 +135,7 @@ class Placement:
         counts = self.counts[old]
         first, before = np.cumsum(counts) - counts, np.cumsum(self.counts) - self.counts
         node, slots = self.node, self.slot_of_rank
-        return Placement(rows, counts, first[new[node]] + slots - before[node])
+        return Placement(self.machine, rows, counts, first[new[node]] + slots - before[node])
 
     def canonical(self) -> Placement:
         """Return the same placement with its nodes listed by their lowest rank.
@@ -112,7 +146,10 @@ class Placement:
 
         Examples
         --------
-        >>> plain = Placement(np.array([7, 8]), np.array([1, 1]), np.array([1, 0])).canonical()
+        >>> import nidmap
+        >>> m = nidmap.load_machine("torus:4x4")
+        >>> ones = np.ones(2, dtype=np.int64)
+        >>> plain = Placement(m, np.array([7, 8]), ones, np.array([1, 0])).canonical()
         >>> plain.rows.tolist(), plain.slots
         ([8, 7], None)
         """
@@ -128,4 +165,4 @@ class Placement:
         slots = np.empty_like(ranks)
         slots[ranks] = np.arange(len(ranks))
         plain = bool((slots == np.arange(len(slots))).all())
-        return Placement(self.rows[order], self.counts, None if plain else slots)
+        return Placement(self.machine, self.rows[order], self.counts, None if plain else slots)

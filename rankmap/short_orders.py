@@ -281,12 +281,12 @@ def _clock(order: Order, job: Job) -> Callable[[Order], float] | None:
     from rankmap.search.cost import without_time
 
     on = order.on
-    if on.machine is None or on.rows is None or without_time(on):
+    if on.machine is None or without_time(on):
         return None
-    rows, counts = on.rows, on.counts.tolist()
+    counts = on.counts.tolist()
     known = job.on(counts) if job.pattern else replace(job, pattern=order.pattern, ppn=counts)
     asked = Predictor(on.machine, known)
-    return lambda one: asked.time(rows, one.slots)
+    return lambda one: asked.time(one.placement)
 
 
 def renumber_nodes(order: Order, blocks: Ints) -> Order:

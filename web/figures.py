@@ -15,7 +15,8 @@ import numpy as np
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.support.quantities import time_text
-from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.placement import Placement
+from rankmap.predict.gain import Gain, Gains
 from web import requests
 from web.columns import FILE_PATTERNS, folded_rows
 from web.workers import report
@@ -80,12 +81,12 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
     said["sentence"] = _count_sentence(machine, said)
     try:
         model = _predictor(machine, wanted, len(rows))
-        slots = model.slots(rows)
-        order = _wanted_order(model, slots, wanted)
-        found = model.ranged(slots, order)
+        order = _wanted_order(model, model.slots(rows), wanted)
+        placement = model.place(rows, None if order is None else order.slots)
+        found = model.ranged(placement, "" if order is None else order.strategy)
         said["prediction"] = link_loads.document(found, wanted.links)
         said["notes"] = list(found.notes)
-        said["default"] = _default(model, offer.free, Placed(rows, order), found.time_s)
+        said["default"] = _default(model, offer.free, placement, found.time_s)
         said["sentence"] = sentence(machine, said, link_loads.busiest(found))
     except NidmapError as error:
         said["reason"] = str(error)
@@ -110,14 +111,16 @@ def _new_order(slots: Slots, job: Job, strategy: str) -> Order:
     return order_by_strategy(slots, job, _order_name(strategy))
 
 
-def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
+def _default(
+    model: Predictor, free: Mask, placement: Placement, time: float
+) -> dict[str, Any] | None:
     """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
     from placement.plan import plan as choose
     from placement.plan import spans
     from placement.scheduler.baseline import baseline_of
     from placement.scheduler.kinds import ANY, offered
 
-    rows, baseline = placed.rows, baseline_of(model.machine)
+    rows, baseline = placement.rows, baseline_of(model.machine)
     usable = offered(model.machine, free, rows)
     try:
         chosen = choose(
@@ -125,11 +128,12 @@ def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[
         )
     except PlanError:
         return None
-    other = model.time(chosen.rows)
+    usual = model.place(chosen.rows)
+    other = model.time(usual)
     return {
         "strategy": baseline.strategy,
         "words": baseline.words,
-        "gain": Gains(model, Placed(chosen.rows)).of(placed).document(),
+        "gain": Gains(model, usual).of(placement).document(),
         "time_s": other,
         "ratio": other / time if time else 1.0,
         "touches": spans(model.machine, chosen.rows),

@@ -230,10 +230,11 @@ def _figures(
         by_phase[entry["phase"]][entry["arm"]] = entry
     times = {t["arm"]: t["median"] for t in found["arms"] if t["phase"] == "communication"}
     counts = json.loads(Path(f"{stem}.links.json").read_text())
-    base, itself = predictor.time(arms[0].rows, arms[0].slots), dict.fromkeys(_RATIO, 1.0)
+    base = predictor.time(predictor.place(arms[0].rows, arms[0].slots))
+    itself = dict.fromkeys(_RATIO, 1.0)
     rows = []
     for arm in arms:
-        time_s = predictor.time(arm.rows, arm.slots)
+        time_s = predictor.time(predictor.place(arm.rows, arm.slots))
         ratio = by_phase["communication"].get(arm.name, {**itself, "shown": False})
         rows.append({
             "arm": arm.name,
@@ -261,7 +262,7 @@ def _links(
     predictor: Predictor, arm: Arm, cluster: Cluster, counts: dict[str, Any]
 ) -> dict[str, Any]:
     """Return predicted bytes with headers, and counted bytes, of one run, link by link."""
-    demand = total_demand(predictor.predict(arm.rows, arm.slots))
+    demand = total_demand(predictor.predict(predictor.place(arm.rows, arm.slots)))
     names, payload, wire = expected_bytes(predictor.machine, demand, "single", cluster.mtu)
     counted = np.array([counts["links"][name] for name in names.tolist()]) / counts["runs"]
     side = CountedLinks(names, payload, wire, counted)

@@ -89,12 +89,14 @@ def _exchange(
 ) -> Puts:
     """Return one exchange in the launcher's order, or in that of a strategy."""
     asked = predictor(machine, f"stencil:{GRID}", DASH.PPN, "", setting, others)
-    places = asked.slots(rows)
     order = None
     if strategy is not None:
         order = arrange(slots(machine, rows, DASH.PPN), parse_pattern(f"stencil:{GRID}"), strategy)
     (line,) = lines(asked, rows, order)
-    leaving = sum(phase.a_node for phase in asked.phases(places, order))
+    leaving = sum(
+        phase.a_node
+        for phase in asked.phases(asked.place(rows, None if order is None else order.slots))
+    )
     known = constants(with_figures(machine, process=setting.process))
     message = Line(known.mpi_us / 1e6, 1e-9 / (setting.process or np.inf))
     return Puts(line, leaving / DASH.PPN, message)

@@ -48,9 +48,9 @@ def whole(machine: Machine, payload: float, routing: str = "minimal") -> float:
         with_figures(machine, routing=routing, latency=0, payload=payload),
         Job("alltoall", 1, 1.0, algorithm=""),
     )
-    slots = asked.slots(rows)
-    (phase,) = asked.phases(slots)
-    loads = asked.loads(phase.total, asked.left(slots))
+    placement = asked.place(rows)
+    (phase,) = asked.phases(placement)
+    loads = asked.loads(phase.total, asked.left(placement))
     return (len(rows) - 1) / loads.by_class()["blue"] / 1e9
 
 

@@ -85,8 +85,7 @@ def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:
     [1.98, 1.59]
     """
     asked = Predictor(with_figures(machine, latency=0), Job("alltoall", 1, 1.0, algorithm=""))
-    slots = asked.slots(rows)
-    (phase,) = asked.phases(slots)
+    (phase,) = asked.phases(asked.place(rows))
     loads = asked.loads(phase.total, None)
     axis = int(loads.channels.kind[int(np.argmax(loads.seconds()))])
     place = router_coords(machine)[:, axis].astype(np.int64)

@@ -140,7 +140,7 @@ def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
 def _off_node(machine: Machine, rows: Ints, text: str, order: Order | None) -> float:
     """Return the bytes that leave their node in both transposes of a square process grid."""
     asked = predictor(machine, text, PPN, "at-once")
-    found = asked.phases(slots(machine, rows), order)
+    found = asked.phases(asked.place(rows) if order is None else order.placement)
     return float(sum(phase.total.total for phase in found))
 
 

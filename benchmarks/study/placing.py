@@ -17,7 +17,7 @@ from benchmarks.study.verdict import inside, near, over
 from placement.plan import plan
 from rankmap.predict import Job, Predictor
 from rankmap.predict.background import shared_channels
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -178,7 +178,7 @@ def ranges(machine: Machine) -> dict[int, Gain]:
         asked = Predictor(machine, Job(f"fft:{nodes // BLADES}x{BLADES}", algorithm="library"))
         base = plan(machine, nodes, strategy="slurm-none").rows
         chosen = direct(machine, nodes // BLADES)
-        found[nodes] = Gains(asked, Placed(base)).of(Placed(chosen))
+        found[nodes] = Gains(asked, asked.place(base)).of(asked.place(chosen))
     return found
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
-from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,10 +79,10 @@ def predictor(
 
 def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line]:
     """Return a line for each phase of a pattern of 1 byte a message."""
-    slots = asked.slots(rows)
-    left = asked.left(slots)
+    placement = asked.place(rows) if order is None else order.placement
+    left = asked.left(placement)
     found = []
-    for phase in asked.phases(slots, order):
+    for phase in asked.phases(placement):
         bandwidth, memory, *fixed = asked.parts(phase, asked.loads(phase.total, left), left)
         found.append(Line(sum(fixed), (bandwidth + memory) / asked.size))
     return found
@@ -218,27 +217,19 @@ class Stepped:
     """
 
     def __init__(self, asked: Predictor, rows: Ints) -> None:
-        slots = asked.slots(rows)
         self.asked = asked
         self.injection = float(asked.injection[rows].min())
         self.fixed = 0.0
         self.phases: list[list[_Step]] = []
-        for phase in asked.phases(slots):
+        for phase in asked.phases(asked.place(rows)):
             whole = asked.loads(phase.total, None)
             self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
                 continue
-            ranks = len(phase.job.node)
+            steps = ((*phase.step(step), times) for step, times in phase.steps())
             self.phases.append(
-                [
-                    _step(
-                        asked.loads(phase.job.demand(step), None),
-                        times,
-                        message_of(step, ranks),
-                    )
-                    for step, times in phase.steps()
-                ]
+                [_step(asked.loads(demand, None), times, size) for demand, size, times in steps]
             )
 
     def seconds(

@@ -13,6 +13,8 @@ from placement.accounting.record import JobRecord
 from placement.errors import ParseError, printable
 from placement.lists.pasted import exec_host
 from placement.nodelist import NodeList
+from placement.readers.plain import split_lines
+from placement.support.reading import LIMIT
 
 __all__ = ["RECORD", "read_log"]
 
@@ -45,7 +47,7 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
     >>> job.id, job.user, job.nodes.fold(), job.end - job.start
     ('7.pbs', 'ada', 'n[1-2]', 10.0)
     """
-    for line, row in enumerate(text.split("\n"), 1):
+    for line, row in enumerate(split_lines(text, source, LIMIT), 1):
         if not row.strip():
             continue
         begin = RECORD.match(row)

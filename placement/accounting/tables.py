@@ -15,6 +15,8 @@ from placement.accounting.moments import parse_duration, parse_moment
 from placement.accounting.record import JobRecord
 from placement.errors import NidmapError, ParseError, printable
 from placement.nodelist import NodeList
+from placement.readers.plain import split_lines
+from placement.support.reading import LIMIT
 
 __all__ = ["COLUMNS", "head_of", "read_table"]
 
@@ -95,7 +97,7 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     >>> [(job.id, job.nodes.fold(), job.start, job.end) for job in read_table(text, "x")]
     [('7', 'n[1-2]', 10.0, inf)]
     """
-    lines = text.split("\n")
+    lines = split_lines(text, source, LIMIT) or [""]
     first = next((k for k, line in enumerate(lines) if line.strip()), 0)
     head = head_of(lines[first], delimiter)
     if head is None:

@@ -88,7 +88,7 @@ def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str
     Parameters
     ----------
     kind : str
-        ``machine``, ``planner``, ``order`` or ``pattern``.
+        ``machine``, ``planner``, ``order``, ``pattern`` or ``launcher``.
     """
 
     def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:

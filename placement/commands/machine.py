@@ -21,9 +21,9 @@ from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
-    from placement.dumps.check import Finding
     from placement.load import Sources
     from placement.machine import Machine
+    from placement.records import Finding
 
 __all__ = ["machine"]
 

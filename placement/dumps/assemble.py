@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
-from placement.dumps.contradictions import absent_cabinets, contradictions, settle_dumps
+from placement.dumps.contradictions import absent_cabinets, contradictions
 from placement.dumps.tables import Table, fill, join
 from placement.errors import place
 from placement.geometry import Geometry, locate
 from placement.machine import Machine, Switches
+from placement.readers import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,18 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["assemble"]
 
-#: Formats that list links and no nodes.
-LISTS = ("rtr-aries", "rtr-gemini")
-
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
 _SAID_OF_PLANS = ("two-leaves", "unnamed-host")
-
-_TOPOLOGIES = ("topology-conf", "topology-yaml", "scontrol-topology")
-#: What runs the jobs of a machine, by the formats that it prints.
-_SCHEDULER = {
-    **dict.fromkeys((*_TOPOLOGIES, "sinfo", "scontrol-nodes", "slurm-json"), "slurm"),
-    "pbsnodes": "pbs",
-}
 
 
 def assemble(
@@ -89,24 +80,25 @@ def assemble(
     ('torus', ['nid00002', 'nid00003'], [[0, 0, 1, 0], [0, 0, 1, 1]])
     """
     for dump in dumps:
-        for fault in dump.faults:
-            if fault.fatal:
-                raise fault.error(dump.source)
-    found = contradictions(dumps, site)
-    if found and prefer != "last":
-        raise found[0].error(len(found) - 1)
-    dumps = settle_dumps(dumps, found)
+        for fault in dump.findings:
+            if fault.fault:
+                raise fault.error()
+    apart = contradictions(dumps, site)
+    if apart.findings and prefer != "last":
+        raise apart.error()
+    dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
         from placement.geometry.listed import with_nodes
 
         dumps = [with_nodes(d) for d in dumps]  # a lone link list implies its nodes
     table = _in_order(_table(dumps, site, as_given=prefer == "last"))
-    if found:
-        table.notes.append(f"of {len(found)} contradictions the last dump counts: {found[0].text}")
+    if apart.findings:
+        first = apart.findings[0].text
+        table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
     places = None if site is None else _places_of(site, dumps)
     network = locate(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
-    printed = next((_SCHEDULER[d.format] for d in dumps if d.format in _SCHEDULER), "")
+    printed = next(filter(None, (find(d.format).scheduler for d in dumps)), "")
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
     named += [d.source for d in dumps if d.format != "site"]
@@ -124,9 +116,9 @@ def assemble(
 
 def _remarks(dump: Dump) -> list[str]:
     """Return what the user of a machine should know of what its dump leaves out."""
-    told = [fault for fault in dump.faults if fault.kind in _SAID_OF_PLANS]
+    told = [fault for fault in dump.findings if fault.kind in _SAID_OF_PLANS]
     more = [f"{len(told) - 2} more like these in {place(dump.source)}"] if len(told) > 3 else []
-    return [str(fault.error(dump.source)) for fault in told[: 2 if more else 3]] + more
+    return [str(fault.error()) for fault in told[: 2 if more else 3]] + more
 
 
 def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:
@@ -145,7 +137,7 @@ def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Tab
     """Join the nodes, a site's own where no dump says where its nodes are."""
     if site is None or any(d.format == "site" for d in dumps):
         table = join(dumps, as_given=as_given)
-        if all(d.format in LISTS for d in dumps):
+        if {find(d.format).kind for d in dumps} == {"links"}:
             table.notes.append("a link list tells no service nodes: all count as compute nodes")
         return table
     if not any(_places(d) for d in dumps):
@@ -159,7 +151,7 @@ def _places(dump: Dump) -> bool:
     """Return True where a dump says where its nodes are, without a site's help."""
     if dump.nodes is None:
         return False
-    if dump.fabric == "infiniband" or dump.nodes.coords is not None:
+    if find(dump.format).kind == "cables" or dump.nodes.coords is not None:
         return True
     cname = dump.nodes.cname
     return cname is not None and bool(np.char.startswith(cname, "c").any())
@@ -228,7 +220,7 @@ def _names(table: Table, nid: Ints) -> Strs:
 def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
-        if dump.format in _TOPOLOGIES and (dump.switches or dump.fabric == "flat"):
+        if find(dump.format).kind == "topology" and (dump.switches or dump.fabric == "flat"):
             from placement.geometry.slurm_tree import switches_of
 
             return switches_of(dump, names)

@@ -6,14 +6,15 @@ worth knowing and normal: a hole, an absent cabinet, an assumption.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.dumps.contradictions import contradictions
-from placement.errors import NidmapError, ParseError, place
-from placement.records import Dump, Fault
+from placement.errors import NidmapError, ParseError
+from placement.fabrics import fabric_of
+from placement.records import Finding
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -21,43 +22,12 @@ if TYPE_CHECKING:
 
     from placement.load import Sources
     from placement.machine import Machine
+    from placement.records import Dump
 
-__all__ = ["Finding", "check", "check_sources"]
+__all__ = ["check", "check_sources"]
 
 #: Findings of one kind that are listed; more are counted.
 MOST = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is inconsistent, or worth a remark.
-
-    Attributes
-    ----------
-    source : str
-        File, site or spec.
-    line : int
-        0 where no single line is to blame.
-    kind : str
-        Short stable word: ``hex``, ``nid``, ``duplicate-nid``,
-        ``coordinates``, ``one-ended-link``, ``hole``, ``note`` …
-    text : str
-    hint : str
-    fault : bool
-        False for a remark.
-    """
-
-    source: str
-    line: int
-    kind: str
-    text: str
-    hint: str = ""
-    fault: bool = True
-
-    def __str__(self) -> str:
-        hint = f" ({self.hint})" if self.hint else ""
-        word = "fault" if self.fault else "remark"
-        return f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
 
 
 def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
@@ -76,28 +46,23 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     """
     from placement.load import build
 
-    found = [_finding(d.source, f) for d in sources.dumps for f in d.faults]
+    found = [finding for dump in sources.dumps for finding in dump.findings]
     lines = {x.line for x in found if x.fault and x.line}
     found += [x for d in sources.dumps for x in _numbering(d) if x.line not in lines]
     if not sources.prefer and not any(x.fault for x in found):
-        apart = contradictions(sources.dumps, sources.site)
-        found += [Finding(c.source, c.line, "contradiction", c.text) for c in apart]
+        found += contradictions(sources.dumps, sources.site).findings
     machine = None
     if not any(x.fault for x in found):
         try:
             machine = build(sources)
         except ParseError as error:
-            where = (error.source, error.line)
-            found.append(Finding(*where, "contradiction", error.text, error.hint))
+            found.append(Finding.of(error, "contradiction"))
         except NidmapError as error:
-            found.append(Finding("machine", 0, "contradiction", error.message, error.hint))
+            what = (error.message, error.hint)
+            found.append(Finding(0, "contradiction", *what, source="machine"))
     if machine is not None:
         found += check(machine, sources.dumps)
     return machine, sorted(found, key=lambda x: not x.fault)
-
-
-def _finding(source: str, fault: Fault) -> Finding:
-    return Finding(source, fault.line, fault.kind, fault.text, fault.hint, fault.fatal)
 
 
 def _numbering(dump: Dump) -> list[Finding]:
@@ -120,7 +85,7 @@ def _numbering(dump: Dump) -> list[Finding]:
     rows = first_wrong(table, parts, rule)
     rows = rows[(parts[rows] >= 0).all(axis=1)]
     faults = list_faults(rows, nodes.line, "nid", lambda k: wrong_nid(table, parts, rule, k))
-    return [_finding(dump.source, fault) for fault in faults]
+    return [replace(fault, source=dump.source) for fault in faults]
 
 
 def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
@@ -144,33 +109,33 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     """
     source = dumps[0].source if dumps else machine.name
     checks = (_places, _names, _global_ports, _group_pairs, _holes, _switches, _find_unlinked)
-    found = [_finding(source, fault) for one in checks for fault in one(machine)]
-    told = {str(f.error(dump.source)) for dump in dumps for f in dump.faults}
-    notes = [note for note in machine.notes if note not in told]
-    return found + [Finding(source, 0, "note", note, fault=False) for note in notes]
+    found = [finding for search in checks for finding in search(machine)]
+    told = {str(finding.error()) for dump in dumps for finding in dump.findings}
+    found += [_remark("note", note) for note in machine.notes if note not in told]
+    return [replace(finding, source=source) for finding in found]
 
 
-def _remark(kind: str, text: str, hint: str = "") -> Fault:
-    return Fault(0, kind, text, hint, fatal=False)
+def _remark(kind: str, text: str, hint: str = "") -> Finding:
+    return Finding(0, kind, text, hint, fault=False)
 
 
-def _places(machine: Machine) -> Iterator[Fault]:
+def _places(machine: Machine) -> Iterator[Finding]:
     """Find nodes outside the extents, and two nodes in one place."""
     limits = np.array(machine.topology.extents)
     size = "x".join(map(str, limits.tolist()))
     outside = np.flatnonzero(((machine.coords < 0) | (machine.coords >= limits)).any(axis=1))
     for row in outside[:MOST].tolist():
         at = tuple(machine.coords[row].tolist())
-        yield Fault(0, "coordinates", f"{machine.names[row]} is at {at}, outside {size}")
+        yield Finding(0, "coordinates", f"{machine.names[row]} is at {at}, outside {size}")
     order = np.lexsort(machine.coords.T[::-1])
     coords, names = machine.coords[order], machine.names[order]
     same = np.flatnonzero((coords[1:] == coords[:-1]).all(axis=1))
     for i in same[:MOST].tolist():
         at = tuple(coords[i].tolist())
-        yield Fault(0, "duplicate-place", f"{names[i]} and {names[i + 1]} are both at {at}")
+        yield Finding(0, "duplicate-place", f"{names[i]} and {names[i + 1]} are both at {at}")
 
 
-def _names(machine: Machine) -> Iterator[Fault]:
+def _names(machine: Machine) -> Iterator[Finding]:
     """Find nodes whose cname says another place or NID than they have."""
     from placement.geometry.numbering import numbering_of
     from placement.names.columns import parse_cnames
@@ -185,23 +150,22 @@ def _names(machine: Machine) -> Iterator[Fault]:
     for row in np.flatnonzero(known & (coords != machine.coords).any(axis=1))[:MOST].tolist():
         at, said = tuple(machine.coords[row].tolist()), tuple(coords[row].tolist())
         text = f"{machine.names[row]} is at {at}, its cname {machine.cname[row]} says {said}"
-        yield Fault(0, "coordinates", text)
+        yield Finding(0, "coordinates", text)
     nid = rule.nid(parts)
     wrong = known & (machine.nid >= 0) & (nid != machine.nid)
     for row in np.flatnonzero(wrong)[:MOST].tolist():
         text = f"{machine.cname[row]} has NID {machine.nid[row]}, by its place it is {nid[row]}"
-        yield Fault(0, "nid", text)
+        yield Finding(0, "nid", text)
 
 
-def _global_ports(machine: Machine) -> Iterator[Fault]:
+def _global_ports(machine: Machine) -> Iterator[Finding]:
     """Find routers with more links to other groups than a router has ports."""
-    if machine.topology.kind != "dragonfly" or machine.topology.fabric == "infiniband":
+    most = fabric_of(machine.topology).ports
+    if machine.topology.kind != "dragonfly" or not most:
         return
     from placement.topologies import links, router_names
-    from placement.topologies.wiring import PORTS
 
     found = links(machine)
-    most = PORTS["slingshot" if machine.topology.router_levels == 2 else "aries"]
     mine = found.kind == len(found.kinds) - 1
     ends = np.concatenate([found.a[mine], found.b[mine]])
     count = np.bincount(ends, np.tile(found.count[mine], 2))
@@ -212,10 +176,10 @@ def _global_ports(machine: Machine) -> Iterator[Fault]:
         f"{int((count > most).sum())} routers have more than {most} {found.kinds[-1]} links, "
         f"{router_names(machine)[worst]} has {int(count[worst])}"
     )
-    yield Fault(0, "ports", text, "more than a router has ports", fatal=machine.links is not None)
+    yield Finding(0, "ports", text, "more than a router has ports", fault=machine.links is not None)
 
 
-def _group_pairs(machine: Machine) -> Iterator[Fault]:
+def _group_pairs(machine: Machine) -> Iterator[Finding]:
     """Find groups that no link joins, and pairs with fewer links than others."""
     if not machine.topology.kind.startswith("dragonfly"):
         return
@@ -238,7 +202,7 @@ def _group_pairs(machine: Machine) -> Iterator[Fault]:
         yield _remark("uneven-pairs", text, "routers that are absent take theirs along")
 
 
-def _holes(machine: Machine) -> Iterator[Fault]:
+def _holes(machine: Machine) -> Iterator[Finding]:
     """Say what is missing in the box that the machine fills."""
     from placement.views.summary import holes
 
@@ -272,7 +236,7 @@ def _place(machine: Machine, level: str) -> str:
     return name if len(at) == len(levels) else name[: name.rindex("n")]
 
 
-def _switches(machine: Machine) -> Iterator[Fault]:
+def _switches(machine: Machine) -> Iterator[Finding]:
     """Find compute nodes that Slurm's topology does not name."""
     if machine.switches is None or machine.switches.kind == "flat":
         return
@@ -282,7 +246,7 @@ def _switches(machine: Machine) -> Iterator[Fault]:
         yield _remark("no-switch", text, "Slurm's topology plugin will not use them together")
 
 
-def _find_unlinked(machine: Machine) -> Iterator[Fault]:
+def _find_unlinked(machine: Machine) -> Iterator[Finding]:
     """Find routers with nodes and without a link, where others have links."""
     from placement.topologies import links, router_names
 

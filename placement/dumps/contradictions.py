@@ -7,13 +7,16 @@ machine is built of them only where it was said which one counts.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.dumps.tables import INVENTORY, STATES_ONLY, Table, match_rows, refuse_other_nodes
+from placement.dumps.tables import Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place, printable
+from placement.readers import find
+from placement.records import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +25,11 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
-__all__ = ["WHOLE", "Contradiction", "absent_cabinets", "contradictions", "settle_dumps"]
+__all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]
+
+_KIND = "contradiction"
+
+_HINT = "nidmap machine check names them all; -m prefer:last takes what the last dump says"
 
 #: A dump of fewer than this share of a site's nodes is an extract, and two dumps with fewer than
 #: this share of the shorter one in common are parts of one list: neither says what there is not.
@@ -31,33 +38,33 @@ WHOLE = 0.5
 _ALWAYS = ("role", "coords", "sockets", "cores", "memory_mb", "gpus")
 
 
-class Contradiction(NamedTuple):
-    """One thing that two sources say differently.
+class Contradictions(NamedTuple):
+    """What some dumps say differently.
 
     Attributes
     ----------
-    source : str
-        The later dump of the two.
-    line : int
-        0 where none is to blame.
-    text : str
-    formats : tuple of str
-        Of the earlier and the later dump; ``site`` for a site.
+    findings : list of Finding
+        Each blames the later dump of the two.
+    formats : set of str
+        Formats of which two dumps contradict one another.
     """
 
-    source: str
-    line: int
-    text: str
-    formats: tuple[str, str]
+    findings: list[Finding]
+    formats: set[str]
 
-    def error(self, others: int = 0) -> ParseError:
-        """Return the error that refuses the dumps, counting the `others` with it."""
-        more = f", and {others} more" if others else ""
-        hint = "nidmap machine check names them all; -m prefer:last takes what the last dump says"
-        return ParseError(self.source, self.line, self.text + more, hint)
+    def error(self) -> ParseError:
+        """Return the error that refuses the dumps: the first contradiction, the others counted."""
+        others = len(self.findings) - 1
+        text = self.findings[0].text + (f", and {others} more" if others else "")
+        return replace(self.findings[0], text=text, hint=_HINT).error()
+
+    def settle(self, dumps: Sequence[Dump]) -> list[Dump]:
+        """Return the dumps of which the last of each format that contradicts itself is left."""
+        last = {dump.format: dump for dump in dumps}
+        return [d for d in dumps if d.format not in self.formats or last[d.format] is d]
 
 
-def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> list[Contradiction]:
+def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contradictions:
     """Return all that some dumps say differently, pair by pair.
 
     Compared are the role of a node, its coordinates and what is in it, its
@@ -75,27 +82,25 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> list[Co
     --------
     >>> from placement.readers import read_text
     >>> rows = ("1 0x1 c0-0c0s0n1 compute up batch", "1 0x1 c0-0c0s0n1 service up batch")
-    >>> [found] = contradictions([read_text(row, f"{i}.txt") for i, row in enumerate(rows)])
-    >>> found.source, found.line, found.text
-    ('1.txt', 1, 'c0-0c0s0n1 is service, but compute in 0.txt:1')
+    >>> apart = contradictions([read_text(row, f"{i}.txt") for i, row in enumerate(rows)])
+    >>> print(apart.findings[0])
+    1.txt:1: fault: c0-0c0s0n1 is service, but compute in 0.txt:1
     """
     listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.format != "site"]
-    pairs = [c for one, other in combinations(listing, 2) for c in _between(one, other)]
+    apart = Contradictions([], set())
+    for earlier, later in combinations(listing, 2):
+        differences = list(_between(earlier, later))
+        apart.findings.extend(differences)
+        if differences and earlier.format == later.format:
+            apart.formats.add(later.format)
     for dump in listing:
         gone = absent_cabinets(site, dump)
         if site is not None and gone:
             some = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
             word = "cabinets" if len(gone) > 1 else "cabinet"
             text = f"{word} {some} of site {printable(site.name)} not in it"
-            pairs.append(Contradiction(dump.source, 0, text, ("site", dump.format)))
-    return pairs
-
-
-def settle_dumps(dumps: Sequence[Dump], found: Sequence[Contradiction]) -> list[Dump]:
-    """Return the dumps of which the last of each format that contradicts itself is left."""
-    twice = {c.formats[1] for c in found if c.formats[0] == c.formats[1]}
-    last = {dump.format: dump for dump in dumps}
-    return [dump for dump in dumps if dump.format not in twice or last[dump.format] is dump]
+            apart.findings.append(Finding(0, _KIND, text, source=dump.source))
+    return apart
 
 
 def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
@@ -119,11 +124,10 @@ def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     return [f"c{column}-{row}" for column, row in sorted(floors[0] - floors[1])]
 
 
-def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
+def _between(one: Dump, other: Dump) -> Iterator[Finding]:
     """Yield what the later dump says differently."""
     if one.lists_jobs or other.lists_jobs:
         return
-    formats = (one.format, other.format)
     mine, theirs = Table.of(one), Table.of(other)
     try:
         key, at = match_rows(mine, theirs)
@@ -131,7 +135,8 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)
-    alike = any({*formats} <= {*kind} for kind in (INVENTORY, STATES_ONLY))  # states of one kind
+    kinds = {find(one.format).kind, find(other.format).kind}
+    alike = kinds in ({"inventory"}, {"states"})  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():
             now, before = (
@@ -140,15 +145,15 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
             )
             where = place(*mine.where(int(at[row])))
             text = f"{theirs.called(row)} is {now}, but {before} in {where}"
-            yield Contradiction(*theirs.where(row), text, formats)
+            yield theirs.finding(row, _KIND, text)
     parts = len(rows) < WHOLE * min(len(mine), len(theirs))
-    if one.format == other.format and one.format not in STATES_ONLY and not parts:
+    if one.format == other.format and kinds != {"states"} and not parts:
         for row in np.flatnonzero(at < 0).tolist():
             text = f"{theirs.called(row)} is not in {place(one.source)}"
-            yield Contradiction(*theirs.where(row), text, formats)
+            yield theirs.finding(row, _KIND, text)
         for row in np.setdiff1d(np.arange(len(mine)), at[rows]).tolist():
             text = f"{mine.called(row)} of {place(*mine.where(row))} is not in it"
-            yield Contradiction(other.source, 0, text, formats)
+            yield Finding(0, _KIND, text, source=other.source)
 
 
 def _differing(mine: Table, theirs: Table, name: str, rows: Ints, at: Ints) -> Ints:

@@ -15,6 +15,8 @@ import numpy as np
 
 from placement.errors import ParseError, place, printable
 from placement.lookup import find_rows
+from placement.readers import find
+from placement.records import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Array, Ints, Mask
 
 __all__ = [
-    "INVENTORY",
-    "STATES_ONLY",
     "UNLISTED",
     "Table",
     "fill",
@@ -36,13 +36,8 @@ __all__ = [
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"
 
-#: Formats that only say what state nodes are in: they bring no nodes of their own.
-STATES_ONLY = ("sinfo", "scontrol-nodes", "slurm-json", "pbsnodes", "flux-resources", "job-list")
-
-#: Formats that list a machine's nodes, their roles and states.
-INVENTORY = ("xtprocadmin", "xtdb2proc", "sls")
-
-_TOPOLOGY = ("topology-conf", "topology-yaml", "scontrol-topology")
+#: What lists nodes is joined before what adds to them; of other kinds the order given counts.
+_RANKS = {"site": 0, "inventory": 2, "topology": 3, "states": 4}
 
 #: Columns that every table has, and what stands in them where nothing is known.
 _COLUMNS: dict[str, Any] = {
@@ -109,9 +104,14 @@ class Table:
         """Return the source and line that a row comes from."""
         return self.sources[self.source[row]], int(self.line[row])
 
+    def finding(self, row: int, kind: str, text: str, hint: str = "") -> Finding:
+        """Return what is wrong with one row."""
+        source, line = self.where(row)
+        return Finding(line, kind, text, hint, source=source)
+
     def error(self, row: int, text: str, hint: str = "") -> ParseError:
         """Return the error that blames one row."""
-        return ParseError(*self.where(row), text, hint)
+        return self.finding(row, "", text, hint).error()
 
     def called(self, row: int) -> str:
         """Return the best name of a row for a message."""
@@ -192,10 +192,7 @@ def fill(table: Table, site: Dump) -> None:
 
 def _rank(dump: Dump) -> int:
     """Return where a dump stands among those joined: what lists nodes before what adds to them."""
-    if dump.format in STATES_ONLY:
-        return 4 + dump.lists_jobs
-    kinds = ((dump.format,) if dump.format == "site" else (), (), INVENTORY, _TOPOLOGY)
-    return next((rank for rank, formats in enumerate(kinds) if dump.format in formats), 1)
+    return _RANKS.get(find(dump.format).kind, 1) + dump.lists_jobs
 
 
 def _is_known(name: str, column: Array) -> Mask:
@@ -233,7 +230,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
     key, at = match_rows(table, new)
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
-        if dump.format in STATES_ONLY or _rank(dump) == 3 or "position" in table.columns:
+        if find(dump.format).kind in ("states", "topology") or "position" in table.columns:
             rows = np.flatnonzero(at < 0).tolist()
             some = ", ".join(new.called(row) for row in rows[:3])
             more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
@@ -244,7 +241,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             table, at = _add_rows(table, new, at)
     found = at >= 0
     _overwrite(table, {name: c[found] for name, c in new.columns.items()}, at[found])
-    if dump.format in STATES_ONLY and not dump.lists_jobs:
+    if find(dump.format).kind == "states" and not dump.lists_jobs:
         _mark_unlisted(table, at[found])
     return table
 

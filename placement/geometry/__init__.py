@@ -1,6 +1,6 @@
 """Where each node sits: one module a kind of machine, chosen by the evidence.
 
-A site's own positions count first, then cables that were found (InfiniBand),
+A site's own positions count first, then cables that a dump lists,
 then cnames (an XC, an XE or XK, or an EX, told apart by how the NIDs and
 coordinates fit), then a torus or tree that Slurm describes.
 Where nothing says anything, all nodes count as equally near.
@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.errors import printable
 from placement.geometry.network import Geometry, refuse
+from placement.readers import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,11 +67,11 @@ def locate(
     given = None if site is None else site.topology()
     if given is not None and table.known("position").all():
         return _network_as_given(table, dumps, given)
-    cabled = [d for d in dumps if d.fabric == "infiniband" and d.links is not None]
-    if cabled:
-        from placement.geometry import infiniband
+    lists = [d for d in dumps if find(d.format).kind == "cables" and d.links is not None]
+    if lists:
+        from placement.geometry import cabled
 
-        return infiniband.locate(table, cabled, given)
+        return cabled.locate(table, lists, given)
     if not table.has("cname"):
         return _by_slurm(table, dumps)
     from placement.names.columns import parse_cnames

@@ -151,7 +151,7 @@ def split_records(text: str, begin: re.Pattern[str]) -> Iterator[tuple[re.Match[
     """Yield the beginning of each record of a text, its line and the whole record."""
     begins = list(begin.finditer(text))
     ends = [match.start() for match in begins[1:]] + [len(text)]
-    for (match, line), end in zip(with_lines(begins, text), ends, strict=True):
+    for (match, line), end in zip(with_lines(begins, text), ends[: len(begins)], strict=True):
         yield match, line, text[match.start() : end]
 
 

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
+from placement.fabrics import FABRICS
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.model import Channels, Loads, Worst
@@ -66,7 +67,7 @@ ROUTINGS = {
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
 
 #: Fabrics whose routers are known to send packets around full links.
-ADAPTIVE_FABRICS = ("aries", "slingshot")
+ADAPTIVE_FABRICS = tuple(name for name, fabric in FABRICS.items() if fabric.adapts)
 
 #: How many times as full as detours routers let minimal ways become, likely and at most. On Aries
 #: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that

@@ -111,12 +111,8 @@ class Demand:
             both = traffic.all_to_alls.sent(nodes)
             out, into = out + both, into + both
         _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
-        size = traffic.bytes
-        listed = [
-            (s, t, size[kept] * share)
-            for s, t, kept, share in _ends(machine, *ends)
-            if len(traffic)
-        ]
+        parts = _ends(machine, *ends) if len(traffic) else []
+        listed = [(s, t, traffic.bytes[kept] * share) for s, t, kept, share in parts]
         within, twice = _on_routers(machine, traffic.all_to_alls)
         between = _between_routers(router_count(machine), [*listed, *twice])
         nodewise = traffic if machine.topology.kind in BY_NODE else NO_TRAFFIC

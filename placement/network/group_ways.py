@@ -188,18 +188,6 @@ class GroupWays:
         found: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
         return found
 
-    def detoured(self, sent: Floats) -> Floats:
-        """Return what goes between positions where all bytes go over another router of the group.
-
-        Parameters
-        ----------
-        sent : float64 (machine's groups, positions, positions)
-        """
-        each = sent * self.detour
-        out: Floats = each.sum(axis=2)[:, :, None] + each.sum(axis=1)[:, None, :] - 2 * each
-        out *= self.detour > 0
-        return out
-
     @cached_property
     def apart(self) -> Ints:
         """Pairs of positions of a group that no path inside joins, flat in a table of all."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.fabrics import FABRICS
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints, Strs
 
@@ -110,7 +111,8 @@ def from_links(machine: Machine) -> Channels:
 
     found = links(machine)
     gbs: Floats = found.bandwidth
-    if found.cable is not None and machine.topology.fabric == "infiniband":
+    fabric = FABRICS.get(machine.topology.fabric)
+    if found.cable is not None and fabric and fabric.by_cable:
         first = np.cumsum(found.count) - found.count
         gbs = np.fmin.reduceat(found.cable, first) * found.count
     gbs = np.where(np.isnan(gbs), np.inf, gbs)

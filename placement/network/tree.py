@@ -275,7 +275,7 @@ def joined_above(machine: Machine) -> bool:
     """Return whether several trees are taken as joined: Slurm's files may leave the top out."""
     forest = forest_of(machine)
     apart = forest is not None and bool((forest.ancestor[0] != forest.ancestor[0][:1]).any())
-    return apart and machine.topology.fabric != "infiniband"
+    return apart and not machine.topology.fabric  # a fabric's own list has every cable
 
 
 def _refuse_ends(machine: Machine, forest: Forest, source: Ints, target: Ints) -> None:

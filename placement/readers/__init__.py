@@ -1,51 +1,107 @@
 """Readers: the text of a dump in, its records out; one file a format.
 
-The format is recognised by content, not by name. Each bundled reader is a
-module with ``sniff(head) -> bool`` (is this, the beginning of a text or one
-line of it, of my format?) and ``read(text, source) -> Dump``; it is imported
-when its turn comes. Recognition goes by the first line that says anything,
-and reading goes on to the last: a line of another format is an error that
-names both.
+The format is recognised by content, not by name. Each reader is a module whose
+``read(text, source) -> Dump`` the decorator `dump_format` registers, with all that
+the house knows of the format (`Format`); the module is imported when its turn comes.
+The first line of its docstring says what prints such dumps and what they tell: the guide has it.
+Recognition goes by the first line that says anything, and reading goes on to the last:
+a line of another format is an error that names both.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple
 
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import ParseError, printable
 from placement.records import Dump
+from placement.support.registry import Registry
 
-__all__ = ["BUNDLED", "find", "read", "read_text", "recognise", "resembling"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-#: Every format, in the order in which they are tried; its module has ``_`` for ``-``.
+__all__ = [
+    "BUNDLED", "FORMATS", "Format", "dump_format", "find", "read", "read_text", "recognise",
+    "resembling",
+]  # fmt: skip
+
+#: Every format of ours, in the order in which they are tried: the commonest first, what could be
+#: anything last. Its module has ``_`` for ``-``.
 BUNDLED = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
     *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
     *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
-    *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
+    *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources", "lldp"),
     *("job-list", "sinfo"),
 )
-
-#: Formats whose single lines could be anything: no line of another dump is taken for theirs.
-_VAGUE = ("sinfo", "job-list")
 
 #: How much of a text its format is recognised by.
 HEAD = 64 * 1024
 
 
-class ReaderModule(Protocol):
-    """What the module of a format offers."""
+class Format(NamedTuple):
+    """What the house knows of a format of dumps.
 
-    def sniff(self, head: str) -> bool:
-        """Tell whether the beginning of a text, or one line, is of this format."""
+    Attributes
+    ----------
+    name : str
+    kind : str
+        What such dumps are to a machine that several make together: ``site`` (what a site
+        states), ``places`` (where nodes are), ``links`` (of routers, without nodes), ``cables``
+        (hosts, switches and what joins them), ``inventory`` (which nodes there are, their roles
+        and states), ``topology`` (a scheduler's switches over nodes), ``states`` (of nodes that
+        another dump has brought).
+    sniff : callable
+        Tells whether the beginning of a text, or one line, is of this format.
+    read : callable
+        Makes records of a text and the name of its source, or raises ParseError.
+    scheduler : str
+        Whose output it is: ``slurm``, ``pbs``; '' no scheduler's.
+    vague : bool
+        True where a single line could be anything: no line of another dump is taken for its.
+    """
 
-    def read(self, text: str, source: str) -> Dump:
-        """Return the records of a text, or raise ParseError."""
+    name: str
+    kind: str
+    sniff: Callable[[str], bool]
+    read: Callable[[str, str], Dump]
+    scheduler: str = ""
+    vague: bool = False
 
 
-def find(name: str) -> ReaderModule:
-    """Return the reader of a format.
+#: All formats by name; other distributions add theirs under the entry point group.
+FORMATS: Registry[Format] = Registry(
+    "format", "nidmap.formats", __name__, {name: name.replace("-", "_") for name in BUNDLED}
+)
+
+
+def dump_format(
+    name: str,
+    kind: str,
+    sniff: Callable[[str], bool],
+    scheduler: str = "",
+    vague: bool = False,
+) -> Callable[[Callable[[str, str], Dump]], Callable[[str, str], Dump]]:
+    """Register the decorated function as the reader of a format; the parameters are `Format`'s."""
+
+    def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
+        record = Format(name, kind, sniff, reader, scheduler, vague)
+        FORMATS.register(name)(record)
+        return reader
+
+    return decorate
+
+
+def _read_no_file(text: str, source: str) -> Dump:
+    raise ParseError(source, 0, "is made by nidmap itself, no file has it")
+
+
+# What is made here of a site and of nodes' names goes the way of dumps that were read.
+for _name, _kind in {"site": "site", "names": "places"}.items():
+    dump_format(_name, _kind, lambda _: False)(_read_no_file)
+
+
+def find(name: str) -> Format:
+    """Return what is known of a format.
 
     Raises
     ------
@@ -57,10 +113,7 @@ def find(name: str) -> ReaderModule:
     >>> find("xtprocadmin").sniff("17 0x11 c0-0c0s4n1 compute up batch")
     True
     """
-    if name not in BUNDLED:
-        known = ", ".join(sorted(BUNDLED))
-        raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
-    return cast("ReaderModule", import_module(f"placement.readers.{name.replace('-', '_')}"))
+    return FORMATS.find(name)
 
 
 def read(source: str) -> Dump:
@@ -147,9 +200,8 @@ def recognise(text: str, source: str) -> str:
         found = resembling(part)
         if found:
             return found
-    known = ", ".join(sorted(BUNDLED))
     what = f"'{printable(words, 40)}' is of no format that nidmap reads"
-    raise ParseError(source, line, what, f"it reads {known}")
+    raise ParseError(source, line, what, f"it reads {', '.join(FORMATS.names())}")
 
 
 def resembling(part: str, but: str = "") -> str:
@@ -171,5 +223,8 @@ def resembling(part: str, but: str = "") -> str:
     >>> resembling(" 2305  c0-1c0s0n1    compute    68   6  0  0")
     'meshcoords'
     """
-    out = (but, *_VAGUE) if but else ()
-    return next((name for name in BUNDLED if name not in out and find(name).sniff(part)), "")
+    for name in FORMATS.in_order():
+        form = find(name)
+        if name != but and not (but and form.vague) and form.sniff(part):
+            return name
+    return ""

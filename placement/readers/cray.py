@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.names.columns import write_names
 from placement.readers.rows import PARTS, Rows
-from placement.records import Dump, Fault, NodeRecords
+from placement.records import Dump, Finding, NodeRecords
 from placement.support.array_types import Ints, Ints32, Mask, Strs
 
 #: The highest column, row, cage, slot and node that a cname can name.
@@ -35,7 +35,7 @@ def cray_dump(
     *,
     fabric: str = "",
     router: Strs | None = None,
-    faults: Sequence[Fault] = (),
+    faults: Sequence[Finding] = (),
 ) -> Dump:
     """Return the dump that rows of Cray nodes make.
 
@@ -50,7 +50,7 @@ def cray_dump(
         '' to tell it from the coordinates.
     router : str (n,) or None
         Name of the router of each node.
-    faults : sequence of Fault
+    faults : sequence of Finding
         What the reader has found itself.
 
     Returns
@@ -75,7 +75,7 @@ def cray_dump(
     nodes = NodeRecords(
         line=rows.line, nid=nid, cname=names, coords=xyz, router=router, cores=cores, **words
     )
-    return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, faults=in_order(found))
+    return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, findings=in_order(found))
 
 
 def node_key(parts: Ints32) -> Ints:
@@ -92,7 +92,7 @@ def node_key(parts: Ints32) -> Ints:
     return key
 
 
-def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Fault]:
+def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Finding]:
     """Return what is wrong with the NIDs and cnames of a list of nodes."""
     fine = _possible(parts)
     some = names[fine]
@@ -115,7 +115,7 @@ def _possible(parts: Ints32) -> Mask:
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
 
-def hex_faults(line: Ints32, nid: Ints32, printed: Ints) -> list[Fault]:
+def hex_faults(line: Ints32, nid: Ints32, printed: Ints) -> list[Finding]:
     """Return the rows whose NID in hexadecimal is another one.
 
     Parameters
@@ -178,7 +178,7 @@ def _fabric(parts: Ints32, xyz: Ints32) -> str:
 
 def _coordinate_faults(
     line: Ints32, parts: Ints32, xyz: Ints32, names: Strs, fabric: str
-) -> list[Fault]:
+) -> list[Finding]:
     """Return the coordinates that cannot be, or that contradict a cname.
 
     On an XC the cname says what they must be; on a torus the nodes of a
@@ -213,8 +213,8 @@ def list_faults(
     text: Callable[[int], str],
     *,
     hint: str = "",
-    fatal: bool = True,
-) -> list[Fault]:
+    fault: bool = True,
+) -> list[Finding]:
     """Return one fault a row, at most `MOST`, and one that counts the rest.
 
     Parameters
@@ -227,7 +227,7 @@ def list_faults(
     text : callable
         Says of a row what is wrong with it.
     hint : str
-    fatal : bool
+    fault : bool
 
     Examples
     --------
@@ -239,10 +239,10 @@ def list_faults(
     said = [(row, text(row)) for row in rows[:MOST].tolist()]
     if len(rows) > MOST:
         said.append((rows[MOST], f"{len(rows) - MOST} more of kind {kind}"))
-    return [Fault(int(line[row]), kind, words, hint, fatal) for row, words in said]
+    return [Finding(int(line[row]), kind, words, hint, fault) for row, words in said]
 
 
-def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Fault]:
+def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Finding]:
     """Return a fault for every row whose key stood on an earlier line.
 
     Parameters
@@ -279,6 +279,6 @@ def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) 
     )
 
 
-def in_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """Return the faults by line, fatal ones first where they share one."""
-    return tuple(sorted(faults, key=lambda fault: (fault.line, not fault.fatal)))
+def in_order(faults: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings by line, faults first where they share one."""
+    return tuple(sorted(faults, key=lambda fault: (fault.line, not fault.fault)))

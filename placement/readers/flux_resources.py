@@ -1,4 +1,4 @@
-"""The output of ``flux resource list``: which nodes are free, allocated or down.
+"""``flux resource list``: which nodes are free, allocated or down.
 
 A node with some cores free and some taken stands in both rows: it counts as
 allocated.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.slurm_switches import expand
@@ -32,6 +33,7 @@ def sniff(head: str) -> bool:
     return bool(_HEADER.fullmatch(first))
 
 
+@dump_format("flux-resources", "states", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``flux resource list``.
 

@@ -1,4 +1,4 @@
-"""``ibnetdiscover``: the whole fabric, a paragraph for each switch and adapter.
+"""``ibnetdiscover``: hosts, switches and cables, a paragraph for each switch and adapter.
 
 A paragraph has identifiers (``switchguid=0x…``), a line for the thing itself
 (``Switch⇥36 "S-ec0d9a03001c7a20"⇥⇥# "leaf1" base port 0 lid 48 lmc 0``) and
@@ -7,24 +7,22 @@ one for each port with a cable (``[1]⇥"H-506b4b0300cc02a6"[1](506b4b0300cc02a6
 information (``-f``) are read too. Read from the source of infiniband-diags.
 
 An end is known by its GUID: descriptions repeat (two switches fresh from the
-factory are called the same) and one host has several adapters. A `Fabric`
-collects the ends as printed and makes hosts, switches and links of them; the
-judgement is the same for ``ibnetdiscover --ports``.
+factory are called the same) and one host has several adapters. A `Fabric` names
+them, for ``ibnetdiscover --ports`` too; what is wrong with cables `Cables` finds.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
+from placement.readers.cables import Cables
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
-from placement.records import Dump, Fault, LineCounts, LinkRecords, NodeRecords
+from placement.records import Dump, Finding
 
 __all__ = ["RATES", "WIDTHS", "Fabric", "bandwidth", "fabric_lines", "host_name", "read", "sniff"]
 
@@ -64,6 +62,7 @@ _REST = re.compile(
 sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M)
 
 
+@dump_format("ibnetdiscover", "cables", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ibnetdiscover.
 
@@ -76,7 +75,8 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        See `Fabric.dump`. Lines for switches, adapters and ports
+        See `Cables.dump`; where no adapter names a host, each is one,
+        called ``H-`` and its GUID. Lines for switches, adapters and ports
         are rows, identifiers are headers.
 
     Raises
@@ -161,217 +161,35 @@ def host_name(description: str) -> str:
     return words[0] if len(words) == 1 or _ADAPTER.fullmatch(words[1]) else ""
 
 
-class Fabric:
-    """Collects the ends and the ports of one dump; `dump` judges them.
-
-    Ends are numbered in the order in which they appear; ports are kept in
-    columns, since a large fabric has hundreds of thousands.
-    """
+class Fabric(Cables):
+    """The adapters and switches of InfiniBand, known by their GUIDs."""
 
     def __init__(self) -> None:
-        self.index: dict[str, int] = {}
-        self.kinds: list[str] = []
-        self.descriptions: list[str] = []
-        self.ports = [array("q") for _ in ("line", "a", "a_port", "b", "b_port")]
-        self.gbs = array("d")
+        super().__init__("infiniband", "was ibnetdiscover run as root, and all of it kept?")
 
     def end(self, guid: str, kind: str, description: str) -> int:
-        """Return the number of the switch or adapter with this GUID.
+        """Return the number of the switch or adapter with this GUID, hexadecimal as printed."""
+        return super().end(f"0x{guid.lower().zfill(16)}", kind, description)
 
-        Parameters
-        ----------
-        guid : str
-            Hexadecimal digits, as printed.
-        kind : str
-            ``switch``, ``host`` (an adapter) or ``other`` (router, gateway).
-        description : str
-        """
-        guid = guid.lower().zfill(16)
-        number = self.index.setdefault(guid, len(self.kinds))
-        if number == len(self.kinds):
-            self.kinds.append(kind)
-            self.descriptions.append(description.strip())
-        elif not self.descriptions[number]:
-            self.descriptions[number] = description.strip()
-        return number
-
-    def port(
-        self, line: int, a: int, a_port: int, b: int = -1, b_port: int = -1, gbs: float = math.nan
-    ) -> None:
-        """Take a port as printed: its own end, the other one (-1: no cable), the rate."""
-        for column, value in zip(self.ports, (line, a, a_port, b, b_port), strict=True):
-            column.append(value)
-        self.gbs.append(gbs)
+    def host(self, description: str) -> str:
+        """Return the host that an adapter's description names (`host_name`)."""
+        return host_name(description)
 
     def names(self) -> list[str]:
-        """Return the name of each end: of a switch its own, of an adapter its host's or ''.
-
-        Where no adapter names a host, each is a host called by its GUID.
-        """
-        ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
-        shared = Counter(text for _, kind, text in ends if kind == "switch")
-        names = [_name(guid, kind, text, shared[text]) for guid, kind, text in ends]
-        if any(name for name, kind in zip(names, self.kinds, strict=True) if kind == "host"):
+        """Return the name of each end; where no adapter names a host, each is one by its GUID."""
+        names = super().names()
+        ends = list(zip(self.index, self.kinds, self.descriptions, names, strict=True))
+        if any(name for _, kind, _, name in ends if kind == "host"):
             return names
         return [
-            f"H-{guid}" if kind == "host" and not text.startswith(_SHARP) else name
-            for name, (guid, kind, text) in zip(names, ends, strict=True)
+            f"H-{key[2:]}" if kind == "host" and not text.startswith(_SHARP) else name
+            for key, kind, text, name in ends
         ]
 
-    def dump(self, format: str, source: str, counts: LineCounts) -> Dump:  # noqa: A002  # Dump's field
-        """Return hosts, switches and links.
-
-        Parameters
-        ----------
-        format, source : str
-        counts : LineCounts
-
-        Returns
-        -------
-        Dump
-            `nodes` are the hosts that have a cable to a switch, ``router``
-            the switch of the first and ``nics`` their number (a port of a
-            switch has one cable, whatever hangs on it); `links` has
-            every printed end between switches, and between hosts and
-            switches; `routers` all switches. ``parameters["other_adapters"]``
-            counts adapters that are not hosts. Where no adapter names a host,
-            each is one, called ``H-`` and its GUID.
-        """
-        view = _PortTable(self)
-        named = list(zip(view.names, self.kinds, strict=True))
-        switches = [name for name, kind in named if kind == "switch"]
-        nodes = view.hosts()
-        faults = [*view.double_ports(), *view.odd_links(), *view.one_ended(), *view.unnamed()]
-        if nodes is None:
-            hint = "was ibnetdiscover run as root, and all of it kept?"
-            text = "no host with a cable to a switch in it"
-            faults.insert(0, Fault(0, "no-nodes", text, hint))
-        return Dump(
-            format,
-            source,
-            counts,
-            nodes=nodes,
-            links=view.links(),
-            routers=np.array(switches) if switches else None,
-            fabric="infiniband",
-            parameters={"other_adapters": sum(k != "switch" and not n for n, k in named)},
-            faults=tuple(sorted(faults, key=lambda f: f.line)),
-        )
-
-
-def _name(guid: str, kind: str, description: str, shared: int) -> str:
-    if kind == "host":
-        return host_name(description)
-    if kind != "switch":
-        return ""
-    return description if description and shared == 1 else f"{description} 0x{guid}".strip()
-
-
-class _PortTable:
-    """The ports of a fabric as numpy columns."""
-
-    def __init__(self, fabric: Fabric) -> None:
-        self.fabric = fabric
-        self.names = fabric.names()
-        self.name, kinds = np.array(self.names or [""]), np.array(fabric.kinds or [""])
-        self.line, self.a, self.a_port, self.b, self.b_port = (
-            np.array(column, dtype=np.int64) for column in fabric.ports
-        )
-        self.host, self.cabled = kinds == "host", self.b >= 0
-        far, named = np.where(self.cabled, self.b, 0), self.name != ""
-        one_switch = (kinds[self.a] == "switch") | (kinds[far] == "switch")
-        self.counts = self.cabled & one_switch & named[self.a] & named[far] & (self.a != self.b)
-        self.kept = np.flatnonzero(self.counts)
-        # one number for each end of each port: a GUID and a port number
-        ends = (self.a << 32) + self.a_port, np.where(self.cabled, (self.b << 32) + self.b_port, -1)
-        _, number = np.unique(np.concatenate(ends), return_inverse=True)
-        self.here, self.there = number.reshape(2, -1)
-
-    def links(self) -> LinkRecords | None:
-        """Return every printed end of a link that counts."""
-        rows = self.kept
-        if not len(rows):
-            return None
-        a, b = self.a[rows], self.b[rows]
-        return LinkRecords(
-            line=self.line[rows].astype(np.int32),
-            a=self.name[a],
-            b=self.name[b],
-            a_port=self.a_port[rows].astype(np.int32),
-            b_port=self.b_port[rows].astype(np.int32),
-            kind=np.full(len(rows), "ib"),
-            host_a=self.host[a],
-            host_b=self.host[b],
-            bandwidth=np.array(self.fabric.gbs)[rows],
-        )
-
-    def hosts(self) -> NodeRecords | None:
-        """Return the hosts that a link reaches, in the order of the lines."""
-        found = [self.kept[self.host[end[self.kept]]] for end in (self.a, self.b)]
-        rows = np.concatenate(found)
-        if not len(rows):
-            return None
-        order = np.argsort(rows, kind="stable")
-        far, rows = np.repeat([False, True], [*map(len, found)])[order], rows[order]
-        a, b = self.a[rows], self.b[rows]
-        end, switch = np.where(far, b, a), np.where(far, a, b)
-        port, line = np.where(far, self.a_port[rows], self.b_port[rows]), self.line[rows]
-        names, first, host = np.unique(self.name[end], return_index=True, return_inverse=True)
-        attached = np.unique(np.stack([host.ravel(), switch, port]), axis=1)[0]
-        by_line = np.argsort(first)
-        first = first[by_line]
-        return NodeRecords(
-            line=line[first].astype(np.int32),
-            name=names[by_line],
-            router=self.name[switch[first]],
-            nics=np.bincount(attached, minlength=len(names))[by_line].astype(np.int32),
-        )
-
-    def double_ports(self) -> Iterator[Fault]:
-        """Find ports that are printed twice: a port has one cable."""
-        _, first, again = np.unique(self.here, return_index=True, return_inverse=True)
-        first_of = first[again.ravel()]
-        for row in np.flatnonzero(first_of != np.arange(len(first_of))).tolist():
-            one = first_of[row]
-            same = bool(self.there[one] == self.there[row])
-            text = f"{self._port(row)} stands on line {self.line[one]} already"
-            hint = "the same again" if same else "with another cable: a port has one"
-            yield Fault(int(self.line[row]), "duplicate-port", text, hint, fatal=not same)
-
-    def odd_links(self) -> Iterator[Fault]:
-        """Find cables from host to host, and from a thing to itself."""
-        to_itself = self.cabled & (self.a == self.b)
-        no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
-        for row in np.flatnonzero(to_itself | no_switch).tolist():
-            what = "itself" if to_itself[row] else f"{self._thing(self.b[row])}, a host too"
-            text = f"{self._port(row)} is cabled to {what}"
-            yield Fault(int(self.line[row]), "odd-link", text, "it is left out", fatal=False)
-
-    def one_ended(self) -> Iterator[Fault]:
-        """Find links of which the other side prints nothing, or another link.
-
-        Where the link counts, a contradiction is fatal; what hangs on an
-        adapter that is not a host is left out anyway.
-        """
-        here, there, cabled = self.here, self.there, self.cabled
-        span = int(max(here.max(), there.max())) + 1 if len(here) else 1
-        seen_back = np.isin(here * span + there, (there * span + here)[cabled])
-        elsewhere = np.isin(there, here[cabled]) & self.counts
-        for row in np.flatnonzero(cabled & ~seen_back).tolist():
-            other = bool(elsewhere[row])
-            peer = f"port {self.b_port[row]} of {self._thing(self.b[row])}"
-            sees = "sees another port" if other else "does not see it"
-            text = f"{self._port(row)} sees {peer}, which {sees}"
-            kind = "contradicting-link" if other else "one-ended-link"
-            hint = "a cable has two ends" if other else "is this an excerpt?"
-            yield Fault(int(self.line[row]), kind, text, hint, fatal=other)
-
-    def unnamed(self) -> Iterator[Fault]:
+    def remarks(self) -> Iterator[Finding]:
         """Count the adapters whose description names no host, by what it says instead."""
         words, called = [], False
-        for text, kind, name in zip(
-            self.fabric.descriptions, self.fabric.kinds, self.names, strict=True
-        ):
+        for text, kind, name in zip(self.descriptions, self.kinds, self.names(), strict=True):
             if kind == "host" and not host_name(text) and not text.startswith(_SHARP):
                 words.append(" ".join(text.split()[:2]))
                 called |= name != ""
@@ -381,14 +199,7 @@ class _PortTable:
             then = "hosts are called by the GUIDs of their adapters" if called else "left out"
             text = f"{len(words)} {what} ({some}): {then}"
             hint = "the driver of the host writes its name; ibnetdiscover --node-name-map gives one"
-            yield Fault(0, "unnamed-host", text, hint, fatal=False)
-
-    def _port(self, row: int) -> str:
-        return f"port {self.a_port[row]} of {self._thing(self.a[row])}"
-
-    def _thing(self, end: int) -> str:
-        name = self.names[end] or self.fabric.descriptions[end]
-        return printable(name or f"0x{list(self.fabric.index)[end]}")
+            yield Finding(0, "unnamed-host", text, hint, fault=False)
 
 
 def fabric_lines(lines: Iterable[str], source: str) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""``ibnetdiscover --ports``: one line a port of the whole fabric.
+"""``ibnetdiscover --ports``: hosts, switches and cables, a line a port.
 
 A port with a cable prints both ends, ``CA 134 1 0x7cfe9003003b4bde 4x EDR -
 SW 1719 10 0x7cfe9003009ce5b0 ( 'o0001 HCA-1' - 'ib-i1l1s01' )``; one without
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from placement.readers import dump_format
 from placement.readers.ibnetdiscover import Fabric, bandwidth, fabric_lines
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
@@ -26,6 +27,7 @@ sniff = sniffing(
 )
 
 
+@dump_format("ibnetdiscover-ports", "cables", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``ibnetdiscover --ports``.
 
@@ -38,7 +40,7 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        See `placement.readers.ibnetdiscover.Fabric.dump`. A link that only one side prints is a
+        See `placement.readers.cables.Cables.dump`. A link that only one side prints is a
         remark: the output may be an excerpt.
 
     Raises

@@ -1,4 +1,4 @@
-"""Lists of jobs: ``squeue``, ``sacct``, ``scontrol show job``, ``qstat -f``.
+"""``squeue``, ``sacct``, ``scontrol show job``, ``qstat -f``: which nodes jobs have.
 
 They say which nodes are taken, not which are free: a node that no job has may
 be down. So a job list adds to what a machine or a dump says of states.
@@ -10,6 +10,7 @@ import re
 
 from placement.lists.expanding import expand
 from placement.lists.pasted import pieces
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines
 from placement.records import Dump
@@ -41,6 +42,7 @@ def sniff(head: str) -> bool:
     return False
 
 
+@dump_format("job-list", "states", sniff, vague=True)
 def read(text: str, source: str) -> Dump:
     r"""Read a list of jobs.
 

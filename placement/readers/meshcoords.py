@@ -1,4 +1,4 @@
-"""``meshcoords``: nodes with their cores and coordinates.
+"""``meshcoords``: NIDs, cnames, roles, cores and coordinates.
 
 Header ``NID NODENAME TYPE CORES X Y Z``, rows like
 ``2305 c0-1c0s0n1 compute 68 6 0 0``; rows without the header are taken too.
@@ -7,6 +7,8 @@ The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
 
 from __future__ import annotations
 
+from placement.errors import NidmapError
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.readers.plain import sniffing
@@ -21,6 +23,7 @@ _HEADER = ["nid", "nodename", "type", "cores", "x", "y", "z"]
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
 
 
+@dump_format("meshcoords", "places", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``meshcoords``.
 
@@ -55,6 +58,6 @@ def _line(line: str) -> r.Row | None:
     words = line.lower().split()
     if words[0] == "nid":
         if words != _HEADER:
-            raise r.Refused("the header is not NID NODENAME TYPE CORES X Y Z")
+            raise NidmapError("the header is not NID NODENAME TYPE CORES X Y Z")
         return None
     return r.columns(line, _COLUMNS)

@@ -17,7 +17,7 @@ import numpy as np
 
 from placement.errors import ParseError, printable
 from placement.readers.plain import MOST_NODES
-from placement.records import Dump, Fault, LineCounts, NodeRecords
+from placement.records import Dump, Finding, LineCounts, NodeRecords
 
 __all__ = ["FIGURES", "StatedNode", "is_known", "node_state", "slurm_state", "states_dump", "worst"]
 
@@ -142,8 +142,8 @@ def states_dump(
             raise ParseError(source, node.line, f"more than {MOST_NODES:,} nodes")
     parameters = {"jobs": True} if jobs else {}
     if not found:
-        fault = Fault(0, "no-nodes", empty, "is this the right cluster?", fatal=not jobs)
-        return Dump(name, source, counts, parameters=parameters, faults=(fault,))
+        fault = Finding(0, "no-nodes", empty, "is this the right cluster?", fault=not jobs)
+        return Dump(name, source, counts, parameters=parameters, findings=(fault,))
     nodes = list(found.values())
     free = ("idle", "planned")
     figures = {

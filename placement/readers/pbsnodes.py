@@ -1,4 +1,4 @@
-"""The output of ``pbsnodes -a``, as text (PBS and Torque) or with ``-F json``.
+"""``pbsnodes -a`` (PBS, Torque; also ``-F json``): states of nodes.
 
 A node is whole or not: one that is ``free`` with jobs on it has free cores,
 and is ``mixed`` here as Slurm calls it. Resources that are words (a site's
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, states_dump, worst
 from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.trees import count_json_lines, load_json
@@ -56,6 +57,7 @@ def sniff(head: str) -> bool:
     return bool(_TEXT.search(head))
 
 
+@dump_format("pbsnodes", "states", sniff, scheduler="pbs")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of pbsnodes.
 

@@ -27,7 +27,7 @@ def sniffing(pattern: str, flags: int = re.I | re.M | re.A) -> Callable[[str], b
     return lambda head: compiled.search(head) is not None
 
 
-def split_lines(text: str, source: str = "") -> list[str]:
+def split_lines(text: str, source: str = "", most: int = MAX_LINES) -> list[str]:
     r"""Return the lines of `text` as an editor numbers them, without their ends.
 
     Only ``\n`` ends a line (and ``\r\n``): `str.splitlines` also cuts at form
@@ -38,19 +38,21 @@ def split_lines(text: str, source: str = "") -> list[str]:
     text : str
     source : str
         File name, for errors.
+    most : int
+        Lines that are allowed: a dump has at most `MAX_LINES`.
 
     Raises
     ------
     ParseError
-        Where there are more than `MAX_LINES`.
+        Where there are more.
 
     Examples
     --------
     >>> split_lines("a\r\n\nb")
     ['a', '', 'b']
     """
-    if text.count("\n") > MAX_LINES:
-        raise ParseError(source, 0, f"more than {MAX_LINES:,} lines", "no machine has as many")
+    if text.count("\n") > most:
+        raise ParseError(source, 0, f"more than {most:,} lines", "no machine has as many")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import ParseError, printable
+from placement.errors import NidmapError, ParseError, printable
 from placement.readers import resembling
 from placement.readers.plain import MOST_NODES, two_formats
 from placement.records import LineCounts
@@ -195,14 +195,6 @@ _CUT_LOOKS_LIKE = {("meshcoords", "torus-coordinates")}
 _ROW, _HEADER, _COMMENT, _BLANK = range(4)
 
 
-class Refused(Exception):  # noqa: N818 - it never leaves the readers: `Rows` turns it into a ParseError
-    """Why a line is not what its format says."""
-
-    def __init__(self, text: str, hint: str = "") -> None:
-        super().__init__(text)
-        self.text, self.hint = text, hint
-
-
 class Row(NamedTuple):
     """How one shape of row is to be read.
 
@@ -218,7 +210,7 @@ class Row(NamedTuple):
     words: Mapping[str, str] = {}
 
 
-#: Interprets one line (or shape): a `Row`, or None for a header. Raises `Refused`.
+#: Interprets one line (or shape): a `Row`, or None for a header. Raises `NidmapError`.
 Parser = Callable[[str], Row | None]
 
 
@@ -268,7 +260,7 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
 
     Raises
     ------
-    Refused
+    NidmapError
         At the first word that does not look as its column does, or where
         there are too few or too many.
 
@@ -276,10 +268,10 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
     --------
     >>> columns("17 compute", (NID, ROLE))
     Row(at={'nid': 0}, words={'role': 'compute'})
-    >>> columns("17", (NID, ROLE))
+    >>> columns("17", (NID, ROLE))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    placement.readers.rows.Refused: 1 of 2 fields (TYPE (service or compute) is missing)
+    placement.errors.NidmapError: 1 of 2 fields (TYPE (service or compute) is missing); was ...
     """
     words = line.split()
     at: dict[str, int] = {}
@@ -287,15 +279,15 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
     passed = 0
     for word, want in zip(words, expected, strict=False):
         if not re.fullmatch(want.pattern, word, re.I | re.A):
-            raise Refused(f"'{printable(word, 40)}' is not a {want.what}", want.hint)
+            raise NidmapError(f"'{printable(word, 40)}' is not a {want.what}", want.hint)
         at |= {name: passed + i for i, name in enumerate(want.numbers)}
         kept |= {want.name: word.lower()} if want.keep else {}
         passed += numbers_in(word)
     if len(words) < len(expected):
         missing = expected[len(words)].what
-        raise Refused(f"{len(words)} of {len(expected)} fields ({missing} is missing)", _CUT)
+        raise NidmapError(f"{len(words)} of {len(expected)} fields ({missing} is missing)", _CUT)
     if len(words) > len(expected):
-        raise Refused(f"{len(words)} fields where {len(expected)} are expected")
+        raise NidmapError(f"{len(words)} fields where {len(expected)} are expected")
     return Row(at, kept)
 
 
@@ -419,7 +411,7 @@ class _Reading:
         if bare and bare[0] != "#":
             try:
                 row = self.parser(shape)
-            except Refused as refusal:
+            except NidmapError as refusal:
                 raise self._error(refusal, self.shapes.index(shape) + 1) from None
             self.sorts.append(_HEADER if row is None else _ROW)
             self.judged += 1
@@ -433,7 +425,7 @@ class _Reading:
         hint = "no dump of a machine has as many"
         return ParseError(self.source, 0, f"{self.name}: more than {most} {what}", hint)
 
-    def _error(self, refusal: Refused, line: int) -> ParseError:
+    def _error(self, refusal: NidmapError, line: int) -> ParseError:
         """Return the error for a line that was refused, in its own words."""
         itself, last = self._line(line)
         other = resembling(itself, but=self.name)
@@ -442,9 +434,9 @@ class _Reading:
             return two_formats(self.source, line, other, others)
         try:
             self.parser(itself)
-        except Refused as own:
-            refusal = own
-        return ParseError(self.source, line, f"{self.name}: {refusal.text}", refusal.hint)
+        except NidmapError as of_whole_line:
+            refusal = of_whole_line
+        return ParseError(self.source, line, f"{self.name}: {refusal.message}", refusal.hint)
 
     def _refuse_big(self, kind: Ints32) -> None:
         """Raise ParseError at the first number of a row that is too big."""

@@ -15,7 +15,7 @@ from placement.errors import ParseError
 from placement.names.columns import write_names
 from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, duplicates, in_order, list_faults, node_key
-from placement.records import Dump, Fault, LinkRecords
+from placement.records import Dump, Finding, LinkRecords
 from placement.support.array_types import Array, Ints, Ints32, Strs
 
 __all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
@@ -109,7 +109,7 @@ class Tiles:
         both = np.flatnonzero((self.back >= 0) & (self.peers[self.back] == self.ports))
         return np.asarray(both[here[both] != there[self.back[both]]])
 
-    def kind_faults(self, kind: Strs, text: Callable[[int], str]) -> list[Fault]:
+    def kind_faults(self, kind: Strs, text: Callable[[int], str]) -> list[Finding]:
         """Return the links that are of different kinds at their two ends."""
 
         def words(i: int) -> str:
@@ -120,7 +120,7 @@ class Tiles:
 
         return list_faults(self.disagreeing(kind, kind), self.line, "link-kind", words)
 
-    def faults(self) -> list[Fault]:
+    def faults(self) -> list[Finding]:
         """Find the coordinates, and return what is wrong with them and with the ends of links."""
         ports = self.ports
         twice = duplicates(
@@ -128,7 +128,7 @@ class Tiles:
         )
         return [*self._lay_out(), *twice, *self._one_ended()]
 
-    def _one_ended(self) -> list[Fault]:
+    def _one_ended(self) -> list[Finding]:
         """Return the links that are not listed from their other end."""
         back = self.back
         seen = np.where(back >= 0, self.peers[back], -1)
@@ -143,7 +143,7 @@ class Tiles:
 
         return list_faults(wrong, self.line, "one-ended-link", text, hint="was the list cut short?")
 
-    def _lay_out(self) -> list[Fault]:
+    def _lay_out(self) -> list[Finding]:
         """Set `coords`, and return where a router is printed with two different ones."""
         router = np.concatenate((self.a, self.b))
         xyz = np.concatenate((self.xyz_a, self.xyz_b))
@@ -161,7 +161,7 @@ class Tiles:
         return list_faults(wrong, line, "coordinates", text)
 
     def dump(
-        self, fabric: str, parameters: Mapping[str, object], faults: list[Fault], **columns: Array
+        self, fabric: str, parameters: Mapping[str, object], faults: list[Finding], **columns: Array
     ) -> Dump:
         """Return the dump of the routers, and of the links as they are printed.
 
@@ -193,7 +193,7 @@ class Tiles:
             routers=self.names,
             fabric=fabric,
             parameters=parameters,
-            faults=in_order(faults),
+            findings=in_order(faults),
         )
 
 

@@ -1,4 +1,4 @@
-"""``rtr --interconnect`` of an XC: every tile of every Aries router and what it sees.
+"""``rtr --interconnect`` (Aries): every tile of every router and what it sees.
 
 48 lines a router: ``c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)``,
 tiles in octal l00 to l57, coordinates (group:chassis:slot); a tile that sees
@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.errors import NidmapError
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import expected_coords, list_faults, positions_of
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
-from placement.records import Dump, Fault
+from placement.records import Dump, Finding
 from placement.support.array_types import Ints32
 
 __all__ = ["TILES", "read", "sniff"]
@@ -35,6 +37,7 @@ _TO_TILE = (*_FROM, _END._replace(numbers=END_B + XYZ_B))
 _TO_NONE = (*_FROM, r.Column("to", "tile, unused or processor", "unused|processor"))
 
 
+@dump_format("rtr-aries", "links", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XC.
 
@@ -63,7 +66,7 @@ def read(text: str, source: str) -> Dump:
     --------
     >>> dump = read("c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)\\n"
     ...             "c0-0c0s6a0l10(0:0:6) green -> c0-0c0s0a0l00(0:0:0)\\n", "edison")
-    >>> dump.routers.tolist(), dump.links.b_port.tolist(), [f.kind for f in dump.faults]
+    >>> dump.routers.tolist(), dump.links.b_port.tolist(), [f.kind for f in dump.findings]
     (['c0-0c0s0a0', 'c0-0c0s6a0'], [8, 0], ['missing-tiles', 'missing-tiles'])
     """
     tiles = Tiles(text, source, "rtr-aries", _line)
@@ -82,11 +85,11 @@ def _line(line: str) -> r.Row:
         return r.columns(line, _TO_NONE)
     row = r.columns(line, _TO_TILE)
     if row.words["kind"] == "ptile":
-        raise r.Refused("a ptile leads to a processor, not to a tile")
+        raise NidmapError("a ptile leads to a processor, not to a tile")
     return row
 
 
-def _missing(tiles: Tiles) -> list[Fault]:
+def _missing(tiles: Tiles) -> list[Finding]:
     """Return the routers that are listed with fewer than their 48 tiles."""
     there = np.zeros((len(tiles.names), 64), dtype=np.bool_)
     there[tiles.a, tiles.a_tile] = True
@@ -104,7 +107,7 @@ def _missing(tiles: Tiles) -> list[Fault]:
     return list_faults(order, last, "missing-tiles", text, hint="was the list cut short?")
 
 
-def _find_misplaced(tiles: Tiles) -> list[Fault]:
+def _find_misplaced(tiles: Tiles) -> list[Finding]:
     """Return the routers whose coordinates contradict their names."""
     xyz = tiles.coords
     expected = expected_coords(tiles.place, xyz)

@@ -1,4 +1,4 @@
-"""``rtr --interconnect`` of an XE or XK: every link of every Gemini router.
+"""``rtr --interconnect`` (Gemini): every link of every router.
 
 ``c0-0c0s0g0l00[(0,0,0)] Z+ -> c0-0c0s1g0l32[(0,0,1)] LinkType: backplane`` a
 tile, tiles in octal; the coordinates and the link type may be missing. A
@@ -15,11 +15,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from placement.errors import NidmapError
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
-from placement.records import Dump, Fault
+from placement.records import Dump, Finding
 from placement.support.array_types import Ints, Ints32, Strs
 
 __all__ = ["MEDIA", "read", "sniff"]
@@ -44,6 +46,7 @@ _TYPE = (
 _WAYS = {f"{a}{s}": n * k for n, a in enumerate("xyz", 1) for s, k in (("+", 1), ("-", -1))}
 
 
+@dump_format("rtr-gemini", "links", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --interconnect`` of an XE or XK.
 
@@ -97,7 +100,7 @@ def _line(line: str) -> r.Row:
     start = (_tile(words[0], END_A, XYZ_A), _KIND, _ARROW)
     row = r.columns(line, (*start, end, *(_TYPE if len(words) > 4 else ())))
     if not unlinked and row.words["kind"] in ("ptile", "host"):
-        raise r.Refused(f"a {row.words['kind']} tile leads to a processor, not to a tile")
+        raise NidmapError(f"a {row.words['kind']} tile leads to a processor, not to a tile")
     if "cable" in row.words.get("medium", ""):  # cable11x …
         return r.Row(row.at, {**row.words, "medium": "cable"})
     return row
@@ -108,14 +111,14 @@ def _tile(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column
     return _END._replace(numbers=numbers + xyz if "(" in word else numbers)
 
 
-def _direction_faults(tiles: Tiles, kind: Strs, extents: Ints32) -> list[Fault]:
+def _direction_faults(tiles: Tiles, kind: Strs, extents: Ints32) -> list[Finding]:
     """Return remarks on links that do not go where their direction says."""
 
-    def remark(rows: Ints, words: Callable[[int], str]) -> list[Fault]:
+    def remark(rows: Ints, words: Callable[[int], str]) -> list[Finding]:
         def text(i: int) -> str:
             return f"{tiles.name(tiles.ports[i])}: {kind[i]} {words(i)}"
 
-        return list_faults(rows, tiles.line, "direction", text, fatal=False)
+        return list_faults(rows, tiles.line, "direction", text, fault=False)
 
     printed, of = np.unique(kind, return_inverse=True)
     way = np.array([_WAYS.get(word, 0) for word in printed.tolist()])[of]

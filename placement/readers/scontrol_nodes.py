@@ -1,4 +1,4 @@
-"""The output of ``scontrol show node``, a paragraph or (``--oneliner``) a line a node.
+"""``scontrol show node`` (also ``--oneliner``): states, features, cores, memory, weights.
 
 Checked on the outputs of a real slurmctld 22.05. A node's paragraph begins
 with ``NodeName=`` and says its state as words joined by ``+``.
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from placement.errors import ParseError, printable
 from placement.lists.pasted import split_records
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.sinfo import gpus_of
@@ -38,6 +39,7 @@ _GRES = re.compile(r"\sGres=(\S+)")
 _PARTITIONS = re.compile(r"\sPartitions=\S")
 
 
+@dump_format("scontrol-nodes", "states", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of ``scontrol show node``.
 

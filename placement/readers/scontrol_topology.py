@@ -1,4 +1,4 @@
-"""The output of ``scontrol show topology``: tree, block and ring.
+"""``scontrol show topology``: Slurm's switches, blocks or rings.
 
 Every line is one switch or block. A tree prints every switch with all nodes
 below it; block prints its base blocks and then, from Slurm 24.11 on, the
@@ -13,10 +13,11 @@ import re
 from collections.abc import Sequence
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.topology_conf import Statement, statements
-from placement.records import Dump, Fault, LineCounts, SwitchRecord
+from placement.records import Dump, Finding, LineCounts, SwitchRecord
 
 __all__ = ["read", "sniff"]
 
@@ -37,6 +38,7 @@ sniff = sniffing(
 _CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
 
 
+@dump_format("scontrol-topology", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     """Read the output of ``scontrol show topology``.
 
@@ -82,7 +84,7 @@ def read(text: str, source: str) -> Dump:
         faults += _sizes(found, parameters)
     elif kind == "torus3d":
         text = f"torus {printable(base[0].value)}: scontrol does not say where in it a node is"
-        faults.append(Fault(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
+        faults.append(Finding(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
     return w.switch_dump("scontrol-topology", source, counts, kind, switches, faults, parameters)
 
 
@@ -134,7 +136,7 @@ def _declare_switch(statement: Statement) -> w.Declared:
     return w.Declared(statement.value, "" if level else nodes, children, statement.line, level)
 
 
-def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Fault]:
+def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Finding]:
     """Compare each top switch's own list of nodes with what its leaves hold."""
     nodes = {s.name: s for s in switches}
     below = {child for s in switches for child in s.children}
@@ -148,7 +150,7 @@ def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) 
         held = _count_below(top, nodes)
         if held != wanted:
             text = f"switch {printable(top.name)} has {wanted} nodes, the leaves below it {held}"
-            faults.append(Fault(statement.line, "missing-nodes", text, _CUT))
+            faults.append(Finding(statement.line, "missing-nodes", text, _CUT))
     return faults
 
 
@@ -162,12 +164,12 @@ def _count_below(top: SwitchRecord, nodes: dict[str, SwitchRecord]) -> int:
     return len({node for switch in todo for node in switch.nodes})
 
 
-def _sizes(found: Sequence[Statement], parameters: dict[str, object]) -> list[Fault]:
+def _sizes(found: Sequence[Statement], parameters: dict[str, object]) -> list[Finding]:
     """Note the block sizes that the lines show; a remark where they make no sense."""
     stated = {_number(s, "blocksize") for s in found if "blocksize" in s.rest}
     sizes = tuple(sorted(stated - {0}))
     if list(w.block_size_faults(sizes, 0, ())):
         text = f"block sizes {', '.join(map(str, sizes))} are not powers of two of the least"
-        return [Fault(found[0].line, "block-size", text, "they are left out", fatal=False)]
+        return [Finding(found[0].line, "block-size", text, "they are left out", fault=False)]
     parameters |= {"block_sizes": sizes} if sizes else {}
     return []

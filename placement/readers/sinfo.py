@@ -1,4 +1,4 @@
-"""The output of ``sinfo``, by its header or, without one, by its usual shapes.
+"""``sinfo`` (plain, ``-N``, ``-N -l``, ``-o '%N %t'``): states, features, cores, memory, weights.
 
 Read are plain ``sinfo``, ``-l``, ``-N``, ``-N -l`` (whose first line is a
 date), any ``-o`` format that prints a header, and without a header (``-h``)
@@ -19,10 +19,11 @@ from dataclasses import replace
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
 from placement.readers.slurm_switches import expand
-from placement.records import Dump, Fault, LineCounts
+from placement.records import Dump, Finding, LineCounts
 
 __all__ = ["QUERY", "gpus_of", "read", "sniff"]
 
@@ -85,6 +86,7 @@ def sniff(head: str) -> bool:
     return bool(_header(lines[0])) or all(_shape(line) for line in whole)
 
 
+@dump_format("sinfo", "states", sniff, scheduler="slurm", vague=True)
 def read(text: str, source: str) -> Dump:
     r"""Read the output of sinfo.
 
@@ -124,7 +126,7 @@ def read(text: str, source: str) -> Dump:
     dump = states_dump("sinfo", source, counts, table.nodes(), empty="no partition has a node")
     if dump.nodes is None:
         return dump
-    return replace(dump, parameters=table.parameters(), faults=tuple(table.remarks()))
+    return replace(dump, parameters=table.parameters(), findings=tuple(table.remarks()))
 
 
 class _SinfoOutput:
@@ -214,19 +216,19 @@ class _SinfoOutput:
             parameters["default_partition"] = starred.pop()[:-1]
         return parameters
 
-    def remarks(self) -> Iterator[Fault]:
+    def remarks(self) -> Iterator[Finding]:
         """Yield the remarks on what sinfo has merged or cut."""
         merged = self.merged()
         if merged:
             text = f"sinfo has merged nodes of different {', '.join(merged)}: the least is taken"
             text += ", weights are left out" if "weight" in merged else ""
             hint = _HINT.replace("-N", "-e")
-            yield Fault(self.start, "merged-nodes", text, hint, fatal=False)
+            yield Finding(self.start, "merged-nodes", text, hint, fault=False)
         cut = self.cells.get("cut_features", ())
         if "features" not in self.cells and any(map(_is_cut, cut)):
             text = f"sinfo cuts features at {_CUT_WIDTH} characters here"
             text += "; what may be cut is left out"
-            yield Fault(self.start, "cut-features", text, _HINT, fatal=False)
+            yield Finding(self.start, "cut-features", text, _HINT, fault=False)
 
 
 def _layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:

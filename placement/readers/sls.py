@@ -1,4 +1,4 @@
-"""HPE CSM's System Layout Service: the JSON that lists all hardware of a machine.
+"""SLS (HPE CSM): xnames, NIDs, roles and switches, as JSON.
 
 ``cray sls dumpstate list`` prints ``{"Hardware": {xname: {...}}, "Networks":
 {...}}``, ``cray sls hardware list`` the hardware alone as a list; both are
@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
-from placement.records import Dump, Fault, NodeRecords
+from placement.records import Dump, Finding, NodeRecords
 from placement.support.regex import with_lines
 
 __all__ = ["normalise_xname", "read", "sniff"]
@@ -61,6 +62,7 @@ def normalise_xname(text: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())
 
 
+@dump_format("sls", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read a file of SLS.
 
@@ -108,7 +110,7 @@ def read(text: str, source: str) -> Dump:
         nodes=reader.records(),
         routers=np.array(list(reader.switches)) if reader.switches else None,
         fabric="slingshot" if slingshot else "",
-        faults=tuple(sorted(reader.judged(), key=lambda f: f.line)),
+        findings=tuple(sorted(reader.judged(), key=lambda f: f.line)),
     )
 
 
@@ -129,7 +131,7 @@ class _SlsReader:
         self.doubles: list[str] = []
         self.places: dict[str, tuple[int, int]] = {}
         self.root = load_json(text, source, self._object)
-        self.faults: list[Fault] = []
+        self.findings: list[Finding] = []
         self.mountain = False
         self.switches: dict[str, None] = {}
         self.nodes: list[_SlsNode] = []
@@ -157,17 +159,17 @@ class _SlsReader:
             if match:
                 self.switches[match[1]] = None
             else:
-                self.fault(key, "cname", "{} is not the xname of a switch")
+                self.note(key, "cname", "{} is not the xname of a switch")
 
     def node(self, key: str, entry: dict[str, Any]) -> None:
         """Take one node."""
         xname = normalise_xname(key)
         if not _NODE_XNAME.fullmatch(xname):
-            self.fault(key, "cname", "{} is not the xname of a node")
+            self.note(key, "cname", "{} is not the xname of a node")
         said = entry.get("Xname", key)
         if not isinstance(said, str) or normalise_xname(said) != xname:
             hint = "key and Xname must be the same"
-            self.fault(key, "cname", f"{{}} calls itself {printable(str(said))}", hint)
+            self.note(key, "cname", f"{{}} calls itself {printable(str(said))}", hint)
         extra = entry.get("ExtraProperties") or {}
         if not isinstance(extra, dict):
             text = f"{printable(key)}: ExtraProperties is not an object"
@@ -175,7 +177,7 @@ class _SlsReader:
         name = self.name(key, extra.get("Aliases") or [""]) or xname
         role = _word(extra.get("Role"))
         if not role:
-            self.fault(key, "no-role", "{} has no role", "taken as a service node", fatal=False)
+            self.note(key, "no-role", "{} has no role", "taken as a service node", fault=False)
         nid = self.nid(key, extra.get("NID"), role)
         role = "compute" if role == "compute" else "service"
         self.nodes.append(_SlsNode(key, xname, name, role, nid))
@@ -185,7 +187,7 @@ class _SlsReader:
         first = aliases[0] if isinstance(aliases, list) else aliases
         odd = not isinstance(first, str) or not first.isprintable() or len(first) > 255
         if odd or set(first) & set(" ,[]\"'"):
-            self.fault(key, "name", f"{{}}: alias {printable(str(first))!r} is not a host name")
+            self.note(key, "name", f"{{}}: alias {printable(str(first))!r} is not a host name")
             return ""
         return str(first)
 
@@ -194,20 +196,20 @@ class _SlsReader:
         if nid is None:
             if role == "compute":
                 hint = "SLS gives it one when it is discovered"
-                self.fault(key, "no-nid", "compute node {} has no NID", hint, fatal=False)
+                self.note(key, "no-nid", "compute node {} has no NID", hint, fault=False)
             return -1
         if isinstance(nid, str) and nid.isascii() and nid.isdigit() and len(nid) < 12:
             nid = int(nid)
         if isinstance(nid, bool) or not isinstance(nid, int) or not 0 <= nid <= MAX_NID:
             hint = f"NIDs run from 0 to {MAX_NID}"
-            self.fault(key, "nid", f"{{}}: {printable(str(nid))} is not a NID", hint)
+            self.note(key, "nid", f"{{}}: {printable(str(nid))} is not a NID", hint)
             return -1
         return nid
 
-    def fault(self, key: str, kind: str, text: str, hint: str = "", *, fatal: bool = True) -> None:
-        """Note one fault at the line of its key, which stands at ``{}`` in the text."""
+    def note(self, key: str, kind: str, text: str, hint: str = "", *, fault: bool = True) -> None:
+        """Note what is wrong at the line of its key, which stands at ``{}`` in the text."""
         text = text.replace("{}", printable(key), 1)
-        self.faults.append(Fault(self.line(key), kind, text, hint, fatal))
+        self.findings.append(Finding(self.line(key), kind, text, hint, fault))
 
     def line(self, key: str, last: bool = False) -> int:
         """Return the line of the first (or last) place where an object has this name."""
@@ -227,28 +229,30 @@ class _SlsReader:
             role=np.array(roles),
         )
 
-    def judged(self) -> Iterator[Fault]:
+    def judged(self) -> Iterator[Finding]:
         """Return all faults: those noted, and what two nodes share."""
-        yield from self.faults
+        yield from self.findings
         yield from self.twice("duplicate-cname", "xname", ((n.key, n.xname) for n in self.nodes))
         yield from self.twice("duplicate-name", "name", ((n.key, n.name) for n in self.nodes))
         known = {n.key: n.nid for n in self.nodes if n.nid >= 0}
         yield from self.twice("duplicate-nid", "NID", known.items())
         for key in self.doubles:
             text = f"{printable(key)} is listed twice"
-            yield Fault(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
+            yield Finding(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
         if not self.nodes:
             hint = "a file with a Hardware part is needed"
-            yield Fault(0, "no-nodes", "no node in it: SLS describes networks only", hint)
+            yield Finding(0, "no-nodes", "no node in it: SLS describes networks only", hint)
 
-    def twice(self, kind: str, what: str, values: Iterable[tuple[str, object]]) -> Iterator[Fault]:
+    def twice(
+        self, kind: str, what: str, values: Iterable[tuple[str, object]]
+    ) -> Iterator[Finding]:
         """Yield a fault for each value that an earlier node has already."""
         first: dict[object, str] = {}
         for key, value in values:
             other = first.setdefault(value, key)
             if other is not key:
                 text = f"{printable(key)} has the {what} {value} of {printable(other)}"
-                yield Fault(self.line(key), kind, text)
+                yield Finding(self.line(key), kind, text)
 
 
 def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Slurm's JSON: ``sinfo --json``, ``scontrol show nodes --json`` and ``squeue --json``.
+"""``sinfo --json``, ``scontrol show nodes --json``, ``squeue --json``: states, or nodes of jobs.
 
 Slurm 22.05 and ``scontrol`` list ``nodes``, later versions of ``sinfo`` rows
 of nodes alike under ``sinfo``; a state is a word with flags beside it
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.job_list import BUSY
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.sinfo import gpus_of
@@ -40,6 +41,7 @@ def sniff(head: str) -> bool:
     return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
 
 
+@dump_format("slurm-json", "states", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     """Read the JSON of sinfo, scontrol or squeue.
 

@@ -4,7 +4,7 @@
 same thing differently. Each reader turns its words into `Declared` rows; here
 the folded lists are expanded and the result is judged by Slurm's own rules
 (read in the sources of its tree, block and ring plugins, 22.05 to 26.05):
-what makes slurmctld stop is a fatal `Fault`, what it only warns of is a
+what makes slurmctld stop is a fault, a `Finding`, what it only warns of is a
 remark. A node under two leaves of a tree, of which Slurm warns, has its place
 below the first one here; Slurm counts it below both (22.05: its address is
 ``top.a,b.node``). A switch with two parents, of which Slurm takes the last
@@ -25,7 +25,7 @@ from placement.errors import ParseError, printable
 from placement.lists import expanding
 from placement.lists.piece import TextPiece
 from placement.readers.plain import MOST_NODES
-from placement.records import Dump, Fault, LineCounts, NodeRecords, SwitchRecord
+from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
 #: Slurm counts switches and blocks in sixteen bits.
 MAX_SWITCHES = 65_534
@@ -106,7 +106,7 @@ def first_repeat(names: Iterable[str]) -> str:
 
 def resolve(
     kind: str, declared: Sequence[Declared], source: str, *, both: bool = False
-) -> tuple[tuple[SwitchRecord, ...], list[Fault]]:
+) -> tuple[tuple[SwitchRecord, ...], list[Finding]]:
     """Expand the lists of all switches and judge them by Slurm's rules.
 
     Parameters
@@ -124,14 +124,14 @@ def resolve(
     -------
     switches : tuple of SwitchRecord
         In the order given, each with its level.
-    faults : list of Fault
+    faults : list of Finding
 
     Raises
     ------
     ParseError
         Where a list cannot be read or the whole names too many nodes.
     """
-    faults: list[Fault] = []
+    faults: list[Finding] = []
     switches: list[SwitchRecord] = []
     total = 0
     for row in declared:
@@ -144,7 +144,7 @@ def resolve(
         for s in switches:
             if not s.nodes and not s.children:
                 text = f"switch {printable(s.name)} has neither nodes nor switches"
-                faults.append(Fault(s.line, "empty-switch", text, _OLD, fatal=False))
+                faults.append(Finding(s.line, "empty-switch", text, _OLD, fault=False))
     faults += _name_faults({"tree": "switch", "torus3d": "torus"}.get(kind, kind), switches)
     if kind == "tree":
         return _as_tree(_below_one_leaf(switches, faults), declared, faults), faults
@@ -152,17 +152,17 @@ def resolve(
     for s in switches:
         if kind == "ring" and len(s.nodes) > MAX_RING:
             has = f"ring {printable(s.name)} has {len(s.nodes)} nodes"
-            faults.append(Fault(s.line, "ring-size", f"{has}; Slurm takes at most {MAX_RING}"))
+            faults.append(Finding(s.line, "ring-size", f"{has}; Slurm takes at most {MAX_RING}"))
     return tuple(switches), faults
 
 
-def _expand_switch(row: Declared, source: str, both: bool, faults: list[Fault]) -> SwitchRecord:
+def _expand_switch(row: Declared, source: str, both: bool, faults: list[Finding]) -> SwitchRecord:
     """Return one switch with its lists expanded, repeats within a list dropped."""
     children = row.children
     if row.nodes and row.children:
         text = f"switch {printable(row.name)} has both nodes and switches"
         hint = "Slurm ignores the switches" if both else "only a leaf switch has nodes"
-        faults.append(Fault(row.line, "both-nodes-and-switches", text, hint, fatal=not both))
+        faults.append(Finding(row.line, "both-nodes-and-switches", text, hint, fault=not both))
         children = ""
     below = []
     for folded, key, what in ((row.nodes, "Nodes", "node"), (children, "Switches", "switch")):
@@ -170,37 +170,37 @@ def _expand_switch(row: Declared, source: str, both: bool, faults: list[Fault]) 
         twice = first_repeat(names)
         if twice:
             text = f"{what} {printable(twice)} is listed twice below {printable(row.name)}"
-            fault = Fault(row.line, f"repeated-{what}", text, "taken as one", fatal=False)
+            fault = Finding(row.line, f"repeated-{what}", text, "taken as one", fault=False)
             faults.append(fault)
         below.append(tuple(dict.fromkeys(names)))
     return SwitchRecord(row.name, below[0], below[1], row.line, row.level if below[1] else 0)
 
 
-def _first_faults(faults: Iterator[Fault]) -> list[Fault]:
+def _first_faults(faults: Iterator[Finding]) -> list[Finding]:
     """Return some of the faults, the last one telling that there are more."""
     found = list(islice(faults, MAX_FAULTS))
     rest = next(faults, None)
     return [*found, replace(rest, text="and more of them", hint="")] if rest else found
 
 
-def _name_faults(word: str, switches: Iterable[SwitchRecord]) -> Iterator[Fault]:
+def _name_faults(word: str, switches: Iterable[SwitchRecord]) -> Iterator[Finding]:
     """Find names used twice and names that Slurm would not take."""
     first: dict[str, int] = {}
     for switch in switches:
         name = printable(switch.name)
         if switch.name in first:
             text = f"{word} {name} is already defined on line {first[switch.name]}"
-            yield Fault(switch.line, "duplicate-switch", text, "give it another name")
+            yield Finding(switch.line, "duplicate-switch", text, "give it another name")
         first.setdefault(switch.name, switch.line)
         if len(switch.name) > MAX_NAME:
             text = f"{word} name {name} is longer than {MAX_NAME} characters"
-            yield Fault(switch.line, "switch-name", text)
+            yield Finding(switch.line, "switch-name", text)
         elif not switch.name.isprintable() or set(switch.name) & set(' ,[]"'):
             text = f"{word} name {name!r} is not one plain name"
-            yield Fault(switch.line, "switch-name", text, "one line for each of them")
+            yield Finding(switch.line, "switch-name", text, "one line for each of them")
 
 
-def _below_one_leaf(switches: list[SwitchRecord], faults: list[Fault]) -> list[SwitchRecord]:
+def _below_one_leaf(switches: list[SwitchRecord], faults: list[Finding]) -> list[SwitchRecord]:
     """Leave each node of a tree below the first of its leaves, with a remark on the others."""
     first: dict[str, SwitchRecord] = {}
     kept = []
@@ -216,13 +216,13 @@ def _below_one_leaf(switches: list[SwitchRecord], faults: list[Fault]) -> list[S
     return kept
 
 
-def _two_leaves(nodes: list[str], one: SwitchRecord, other: SwitchRecord) -> Fault:
+def _two_leaves(nodes: list[str], one: SwitchRecord, other: SwitchRecord) -> Finding:
     """Return the remark on nodes of the leaf `other` that are below `one` already."""
     more = f" and {len(nodes) - 1} more are" if len(nodes) > 1 else " is"
     before = printable(one.name)
     text = _below_both(f"node {printable(nodes[0])}{more}", other, one)
     hint = f"{before}, the first, counts; Slurm warns, and counts them below both"
-    return Fault(other.line, "two-leaves", text, hint, fatal=False)
+    return Finding(other.line, "two-leaves", text, hint, fault=False)
 
 
 def _below_both(what: str, here: SwitchRecord, other: SwitchRecord) -> str:
@@ -230,7 +230,7 @@ def _below_both(what: str, here: SwitchRecord, other: SwitchRecord) -> str:
     return f"{what} below {printable(here.name)} and, {there}"
 
 
-def _nodes_below_two(switches: Sequence[SwitchRecord]) -> Iterator[Fault]:
+def _nodes_below_two(switches: Sequence[SwitchRecord]) -> Iterator[Finding]:
     """Find nodes in two blocks or rings."""
     where: dict[str, SwitchRecord] = {}
     for switch in switches:
@@ -238,11 +238,11 @@ def _nodes_below_two(switches: Sequence[SwitchRecord]) -> Iterator[Fault]:
             other = where.setdefault(node, switch)
             if other is not switch:
                 text = _below_both(f"node {printable(node)} is", switch, other)
-                yield Fault(switch.line, "duplicate-name", text)
+                yield Finding(switch.line, "duplicate-name", text)
 
 
 def _as_tree(
-    switches: Sequence[SwitchRecord], declared: Sequence[Declared], faults: list[Fault]
+    switches: Sequence[SwitchRecord], declared: Sequence[Declared], faults: list[Finding]
 ) -> tuple[SwitchRecord, ...]:
     """Give each switch of a tree its level and find what keeps it from being one."""
     index: dict[str, int] = {}
@@ -257,16 +257,18 @@ def _as_tree(
         text = (
             f"switch {printable(switches[deep].name)} stands {level[deep]} levels above its leaves"
         )
-        faults.append(Fault(switches[deep].line, "depth", text, f"Slurm takes {MAX_LEVELS} levels"))
+        faults.append(
+            Finding(switches[deep].line, "depth", text, f"Slurm takes {MAX_LEVELS} levels")
+        )
     for row, lv in zip(declared, level, strict=True):
         if row.level >= 0 and lv >= 0 and row.level != lv:
             says = f"switch {printable(row.name)} says level {row.level}"
             hint = "print the topology again, whole"
-            faults.append(Fault(row.line, "level", f"{says}, its switches make it {lv}", hint))
+            faults.append(Finding(row.line, "level", f"{says}, its switches make it {lv}", hint))
     return tuple(replace(s, level=lv) for s, lv in zip(switches, level, strict=True))
 
 
-def _child_faults(switches: Sequence[SwitchRecord], index: dict[str, int]) -> Iterator[Fault]:
+def _child_faults(switches: Sequence[SwitchRecord], index: dict[str, int]) -> Iterator[Finding]:
     """Find children that are not defined and children of two parents."""
     parent: dict[str, SwitchRecord] = {}
     undefined = 0
@@ -280,12 +282,12 @@ def _child_faults(switches: Sequence[SwitchRecord], index: dict[str, int]) -> It
                 hint = "each switch needs a line of its own"
                 hint = f"is {printable(near[0])} meant?" if near else hint
                 has = f"switch {printable(switch.name)} has a child {printable(child)}"
-                yield Fault(switch.line, "undefined-switch", f"{has} that is not defined", hint)
+                yield Finding(switch.line, "undefined-switch", f"{has} that is not defined", hint)
             other = parent.setdefault(child, switch)
             if other is not switch:
                 text = _below_both(f"switch {printable(child)} is", switch, other)
                 hint = "Slurm takes the last one; a tree has one parent a switch"
-                yield Fault(switch.line, "two-parents", text, hint)
+                yield Finding(switch.line, "two-parents", text, hint)
 
 
 def _levels(below: Sequence[Sequence[int]]) -> list[int]:
@@ -308,7 +310,7 @@ def _levels(below: Sequence[Sequence[int]]) -> list[int]:
 
 def _loop_faults(
     switches: Sequence[SwitchRecord], below: Sequence[Sequence[int]], level: Sequence[int]
-) -> Iterator[Fault]:
+) -> Iterator[Finding]:
     """Find the loops: one fault for each, at its first line.
 
     A switch without a level has a child without one: who walks down from it
@@ -327,12 +329,12 @@ def _loop_faults(
             names = " > ".join(printable(switches[i].name) for i in [*loop[:8], here])
             line = min(switches[i].line for i in loop)
             text = f"the switches are not a tree: {names}"
-            yield Fault(line, "loop", text, "a switch cannot be below itself")
+            yield Finding(line, "loop", text, "a switch cannot be below itself")
 
 
 def block_size_faults(
     sizes: Sequence[int], line: int, blocks: Sequence[SwitchRecord]
-) -> Iterator[Fault]:
+) -> Iterator[Finding]:
     """Judge BlockSizes by Slurm's rule: the first times a power of two, up to 2^15.
 
     Examples
@@ -346,12 +348,12 @@ def block_size_faults(
     for size in sizes:
         if size < 1 or size not in {base << k for k in range(16)}:
             text = f"block size {size} is not the base size {base} times a power of two"
-            yield Fault(line, "block-size", text)
+            yield Finding(line, "block-size", text)
     for b in blocks:
         if len(b.nodes) < base:
             has = f"block {printable(b.name)} has {len(b.nodes)} nodes"
             text = f"{has}, fewer than the base size {base}"
-            yield Fault(b.line, "short-block", text, _OLD, fatal=False)
+            yield Finding(b.line, "short-block", text, _OLD, fault=False)
 
 
 def switch_dump(
@@ -360,7 +362,7 @@ def switch_dump(
     counts: LineCounts,
     kind: str,
     switches: tuple[SwitchRecord, ...],
-    faults: Sequence[Fault],
+    faults: Sequence[Finding],
     parameters: Mapping[str, object],
     nodes: NodeRecords | None = None,
 ) -> Dump:
@@ -381,5 +383,5 @@ def switch_dump(
         switches=switches,
         fabric=kind,
         parameters=parameters,
-        faults=tuple(sorted(faults, key=lambda f: f.line)),
+        findings=tuple(sorted(faults, key=lambda f: f.line)),
     )

@@ -1,4 +1,4 @@
-"""``rtr --system-map``: nodes, their Geminis and torus coordinates.
+"""``rtr --system-map`` (Gemini): NIDs, cnames, Geminis and coordinates.
 
 Two header lines, then ``nid hex node_cname gemini_cname x y z`` a row, as
 read by public converters of Cray XE maps; the text of the headers is not
@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from placement.names.columns import write_names
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.readers.plain import sniffing
-from placement.records import Dump, Fault
+from placement.records import Dump, Finding
 
 __all__ = ["read", "sniff"]
 
@@ -33,6 +34,7 @@ _COLUMNS = (
 _BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
 
 
+@dump_format("system-map", "places", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``rtr --system-map``.
 
@@ -74,7 +76,7 @@ def read(text: str, source: str) -> Dump:
     return cray_dump(rows, "system-map", fabric="gemini", router=router, faults=faults)
 
 
-def _hex_faults(rows: r.Rows, text: str) -> list[Fault]:
+def _hex_faults(rows: r.Rows, text: str) -> list[Finding]:
     printed = rows.number("hex").astype(np.int64)
     bare = np.flatnonzero(~rows.having("hex"))
     if bare.size:  # digits without 0x: no number in bulk, so each by itself

@@ -1,4 +1,4 @@
-"""Slurm's ``topology.conf``: the tree, block and ring plugins.
+"""``topology.conf``: Slurm's switches, blocks or rings.
 
 The file is read as Slurm reads it (its parse_config.c): keywords in any case,
 blanks around ``=`` and quoted values allowed, ``#`` comments unless escaped, a
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
 from placement.records import Dump, LineCounts
@@ -82,6 +83,7 @@ def sniff(head: str) -> bool:
     return bool(_OPENS.search(head)) and not _SCONTROL.search(head)
 
 
+@dump_format("topology-conf", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     r"""Read a ``topology.conf``.
 
@@ -101,7 +103,7 @@ def read(text: str, source: str) -> Dump:
     ------
     ParseError
         Where a line is not a statement that Slurm knows, or a list is
-        malformed. What slurmctld would refuse otherwise is a fatal fault.
+        malformed. What slurmctld would refuse otherwise is a fault.
 
     Examples
     --------

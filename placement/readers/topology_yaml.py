@@ -1,4 +1,4 @@
-"""Slurm's ``topology.yaml``: tree, block, ring, torus3d and flat topologies.
+"""``topology.yaml``: Slurm's switches, blocks, rings or torus.
 
 The file is a list of topologies, each with exactly one kind. The machine is
 made from the one that Slurm takes for the whole cluster: the first with
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.readers import dump_format
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.slurm_switches import (
     Declared,
@@ -28,7 +29,7 @@ from placement.readers.slurm_switches import (
 )
 from placement.readers.topology_conf import sizes_of
 from placement.readers.trees import Tree, line_of, parse_yaml
-from placement.records import Dump, Fault, NodeRecords, SwitchRecord
+from placement.records import Dump, Finding, NodeRecords, SwitchRecord
 from placement.support.array_types import Ints32, Strs
 
 __all__ = ["cell_coords", "read", "sniff"]
@@ -47,11 +48,12 @@ class Found(NamedTuple):
     default: bool
     kind: str
     switches: tuple[SwitchRecord, ...] = ()
-    faults: Sequence[Fault] = ()
+    faults: Sequence[Finding] = ()
     parameters: Mapping[str, object] | None = None
     nodes: NodeRecords | None = None
 
 
+@dump_format("topology-yaml", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     """Read a ``topology.yaml``.
 
@@ -74,7 +76,7 @@ def read(text: str, source: str) -> Dump:
     ------
     ParseError
         Where it is not YAML or not of this form. What slurmctld would refuse
-        otherwise is a fatal fault.
+        otherwise is a fault.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def read(text: str, source: str) -> Dump:
         default = f"{printable(chosen.name)} is the default"
         text = f"topology {printable(other.name)} is left out: {default}"
         hint = "Slurm uses it for the partitions that name it"
-        faults.append(Fault(other.line, "other-topology", text, hint, fatal=False))
+        faults.append(Finding(other.line, "other-topology", text, hint, fault=False))
     parameters = {"topology": chosen.name, **(chosen.parameters or {})}
     kind, switches, nodes = chosen.kind, chosen.switches, chosen.nodes
     return switch_dump("topology-yaml", source, counts, kind, switches, faults, parameters, nodes)
@@ -219,7 +221,7 @@ def _torus(found: Found, value: Any, file: _YamlFile) -> Found:
     switch, nodes, faults = read_torus(tori[0], file.source)
     for other in tori[1:]:
         text = f"torus {printable(other.name)}: a machine is one torus, and this is one more"
-        faults.append(Fault(other.line, "second-torus", text, "keep one of them in a copy"))
+        faults.append(Finding(other.line, "second-torus", text, "keep one of them in a copy"))
     parameters = {"extents": tori[0].dims, "placements": tori[0].placements}
     return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
@@ -322,7 +324,7 @@ def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
 
 def read_torus(
     torus: DeclaredTorus, source: str
-) -> tuple[SwitchRecord, NodeRecords | None, list[Fault]]:
+) -> tuple[SwitchRecord, NodeRecords | None, list[Finding]]:
     """Place the nodes of a torus.
 
     Returns
@@ -331,7 +333,7 @@ def read_torus(
         The torus by name, nodes in cell order.
     nodes : NodeRecords or None
         With x, y, z; None where no node is given.
-    faults : list of Fault
+    faults : list of Finding
 
     Raises
     ------
@@ -346,7 +348,7 @@ def read_torus(
     twice = first_repeat(names.tolist())
     if twice:
         text = f"torus {printable(torus.name)}: node {printable(twice)} stands in two cells"
-        faults.append(Fault(torus.line, "duplicate-name", text))
+        faults.append(Finding(torus.line, "duplicate-name", text))
     nodes = None
     if len(names):
         coords = np.concatenate([box for _, box, _ in boxes])
@@ -359,7 +361,7 @@ def read_torus(
 
 
 def _boxes(
-    torus: DeclaredTorus, source: str, faults: list[Fault]
+    torus: DeclaredTorus, source: str, faults: list[Finding]
 ) -> list[tuple[int, Ints32, tuple[str, ...]]]:
     """Return line, coordinates and names of each part that fills its cells."""
     whole = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
@@ -371,39 +373,39 @@ def _boxes(
             boxes.append((line, cell_coords(dims, anchor), names))
         else:
             text = f"{len(names)} nodes for the {cells} cells of {'x'.join(map(str, dims))}"
-            faults.append(Fault(line, "cells", text, "each cell needs one node"))
+            faults.append(Finding(line, "cells", text, "each cell needs one node"))
     return boxes
 
 
-def _shape_faults(torus: DeclaredTorus) -> Iterator[Fault]:
+def _shape_faults(torus: DeclaredTorus) -> Iterator[Finding]:
     """Find what Slurm refuses in the numbers alone."""
     name = printable(torus.name)
     if not all(torus.dims):
-        yield Fault(torus.line, "extent", f"torus {name} needs x, y and z above 0")
+        yield Finding(torus.line, "extent", f"torus {name} needs x, y and z above 0")
         return
     if torus.nodes and torus.regions:
         text = f"torus {name} has both nodes and regions"
-        yield Fault(torus.line, "both-nodes-and-regions", text, "Slurm takes one of them")
+        yield Finding(torus.line, "both-nodes-and-regions", text, "Slurm takes one of them")
         return
     for region in torus.regions:
         ends = (a + d for a, d in zip(region.anchor, region.dims, strict=True))
         if not all(region.dims):
-            yield Fault(region.line, "extent", "a region needs x, y and z above 0")
+            yield Finding(region.line, "extent", "a region needs x, y and z above 0")
         elif any(e > t for e, t in zip(ends, torus.dims, strict=True)):
-            yield Fault(region.line, "coordinates", "a region reaches out of the torus")
+            yield Finding(region.line, "coordinates", "a region reaches out of the torus")
         elif not region.nodes:
-            yield Fault(region.line, "cells", "a region without nodes")
+            yield Finding(region.line, "cells", "a region without nodes")
     keys = ("dims", "anchor_spacing", "anchor_seed")
     for placement in torus.placements:
         for size, step, seed, most in zip(*(placement[k] for k in keys), torus.dims, strict=True):
             if not (0 < size <= most and 0 < step <= most and seed < most):
                 shape = "x".join(map(str, placement["dims"]))
                 text = f"torus {name}: placement {shape} does not fit into it"
-                yield Fault(torus.line, "placement", text)
+                yield Finding(torus.line, "placement", text)
                 break
 
 
-def _overlaps(torus: DeclaredTorus, coords: Ints32, names: Strs) -> Iterator[Fault]:
+def _overlaps(torus: DeclaredTorus, coords: Ints32, names: Strs) -> Iterator[Finding]:
     """Find a cell that two regions fill."""
     _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
     second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))
@@ -412,4 +414,4 @@ def _overlaps(torus: DeclaredTorus, coords: Ints32, names: Strs) -> Iterator[Fau
         where = tuple(coords[at].tolist())
         text = f"cell {where} of torus {printable(torus.name)} has two nodes"
         text += f", {names[at]} the second"
-        yield Fault(torus.line, "coordinates", text, "regions must not overlap")
+        yield Finding(torus.line, "coordinates", text, "regions must not overlap")

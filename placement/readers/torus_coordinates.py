@@ -1,4 +1,4 @@
-"""Torus coordinate files: ``nid cname type x y z`` a line, without header.
+"""Torus coordinate files: NIDs, cnames, roles and coordinates, without a header.
 
 As kept for Cray XE and XK systems (``2 c0-0c0s1n0 compute 0 0 1``); the
 rules were checked on Titan's file (19,200 nodes, no exception).
@@ -6,6 +6,7 @@ rules were checked on Titan's file (19,200 nodes, no exception).
 
 from __future__ import annotations
 
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.readers.plain import sniffing
@@ -17,6 +18,7 @@ sniff = sniffing(rf"^[ \t]*[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{3}}
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, *r.XYZ)
 
 
+@dump_format("torus-coordinates", "places", sniff)
 def read(text: str, source: str) -> Dump:
     """Read a torus coordinate file.
 

@@ -1,4 +1,4 @@
-"""``xtdb2proc -f -``: the processor table of a Cray's system database.
+"""``xtdb2proc``: NIDs, cnames, roles, states and coordinates, of the system database.
 
 ``#`` comments, then one record a node of ``field=value`` pairs. The cname is
 made of ``cab_position`` (column), ``cab_row``, ``cage``, ``slot`` and ``cpu``
@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 
-from placement.errors import printable
+from placement.errors import NidmapError, printable
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.readers.plain import sniffing
@@ -41,6 +42,7 @@ _WORDS = {"processor_type": "role", "processor_status": "state", "alloc_mode": "
 _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processor_type"]
 
 
+@dump_format("xtdb2proc", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtdb2proc``.
 
@@ -84,7 +86,7 @@ class _Records:
         self._same_fields(values.keys())
         for name in (name for name in _NUMBERS if name in values):
             if not (values[name].isascii() and values[name].isdigit()):
-                raise r.Refused(f"{name}={printable(values[name], 40)} is not a number")
+                raise NidmapError(f"{name}={printable(values[name], 40)} is not a number")
         return r.Row(
             {short: at[name] for name, short in _NUMBERS.items() if name in values},
             {short: _word(values, name) for name, short in _WORDS.items() if name in values},
@@ -93,14 +95,14 @@ class _Records:
     def _same_fields(self, found: AbstractSet[str]) -> None:
         missing = [name for name in _NEEDED if name not in found]
         if missing:
-            raise r.Refused(f"the record lacks {missing[0]}", "was the dump cut short?")
+            raise NidmapError(f"the record lacks {missing[0]}", "was the dump cut short?")
         self.fields = self.fields or found
         other = sorted(found ^ self.fields)
         if other:
             name = printable(other[0], 40)
             if other[0] in self.fields:
-                raise r.Refused(f"the record lacks {name}, which all above have")
-            raise r.Refused(f"the record has {name}, which none above has")
+                raise NidmapError(f"the record lacks {name}, which all above have")
+            raise NidmapError(f"the record has {name}, which none above has")
 
 
 def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
@@ -111,13 +113,13 @@ def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
     while end < len(line):
         found = _PAIR.match(line, end)
         if found is None:
-            raise r.Refused(f"'{printable(line[end:].split(',')[0], 40)}' is not field=value")
+            raise NidmapError(f"'{printable(line[end:].split(',')[0], 40)}' is not field=value")
         if not _VALUE.fullmatch(found[2]):
             shown = printable(found[0].rstrip(","), 40)
-            raise r.Refused(f"{shown} is not a number, null or a quoted word")
+            raise NidmapError(f"{shown} is not a number, null or a quoted word")
         name = found[1].lower()
         if name in values:
-            raise r.Refused(f"the record has {name} twice")
+            raise NidmapError(f"the record has {name} twice")
         passed += numbers_in(found[1])
         values[name], at[name] = found[2], passed
         passed += numbers_in(found[2])
@@ -129,7 +131,7 @@ def _word(values: dict[str, str], name: str) -> str:
     word = values[name].strip("'").lower()
     word = "" if word == "null" else word
     if name == "processor_type" and word not in ("service", "compute"):
-        raise r.Refused(f"processor_type={printable(values[name], 40)} is not service or compute")
+        raise NidmapError(f"processor_type={printable(values[name], 40)} is not service or compute")
     if not re.fullmatch(r"[a-z_-]*", word, re.A):
-        raise r.Refused(f"{name}={printable(values[name], 40)} is not a word")
+        raise NidmapError(f"{name}={printable(values[name], 40)} is not a word")
     return word

@@ -1,4 +1,4 @@
-"""``xtprocadmin``: the nodes of a Cray with their types, states and modes.
+"""``xtprocadmin`` (XC and XT-era headers): NIDs, cnames, roles, states and modes.
 
 The columns follow the header (XC: ``NID (HEX) NODENAME TYPE STATUS MODE``;
 XT: ``… TYPE ARCH OS CORES`` or ``… OS CPUS``; columns that we do not know
@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.errors import printable
+from placement.errors import NidmapError, printable
+from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.records import Dump
@@ -64,6 +65,7 @@ def _is_header(line: str) -> bool:
     return "nodename" in line and "hex" in line and {"nid", "nodename"} <= set(line.split())
 
 
+@dump_format("xtprocadmin", "inventory", sniff)
 def read(text: str, source: str) -> Dump:
     """Read the output of ``xtprocadmin``.
 
@@ -96,7 +98,7 @@ def read(text: str, source: str) -> Dump:
     rows = r.Rows.read(text, source, "xtprocadmin", _StatusLines())
     x2 = rows.having("x2")
     faults = list_faults(
-        np.flatnonzero(x2), rows.line, "x2-node", lambda _: "an X2 node, left out", fatal=False
+        np.flatnonzero(x2), rows.line, "x2-node", lambda _: "an X2 node, left out", fault=False
     )
     if x2.any():
         rows = rows.chosen(~x2)
@@ -131,11 +133,11 @@ class _StatusLines:
         if words == self.header:
             return
         if self.header:
-            raise r.Refused("another header than above", "give each dump its own file")
+            raise NidmapError("another header than above", "give each dump its own file")
         missing = [name for name in _NEEDED if name not in words]
         if missing or len(set(words)) != len(words):
             what = f"lacks {missing[0].upper()}" if missing else "names a column twice"
-            raise r.Refused(f"the header {what}: '{printable(' '.join(words), 60)}'")
+            raise NidmapError(f"the header {what}: '{printable(' '.join(words), 60)}'")
         self.header = words
         self.expected = tuple(
             _KNOWN.get(name) or r.Column(f"?{name}", name.upper(), r"\S+") for name in words

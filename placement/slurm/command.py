@@ -8,6 +8,7 @@ without the variables by which a user's habits would change the answer
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ __all__ = [
     "clean_environment",
     "configuration",
     "slurm_deadline",
+    "version_numbers",
 ]
 
 #: Seconds that Slurm has to answer a question, however many commands it takes.
@@ -140,3 +142,20 @@ def configuration(deadline: Deadline | None = None) -> dict[str, str]:
     answer = ask(["scontrol", "show", "config"], deadline=deadline)
     pairs = (line.partition("=") for line in answer.output.splitlines())
     return {name.strip(): value.strip() for name, mark, value in pairs if mark}
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers of the version that Slurm prints of itself; () where it prints none.
+
+    Parameters
+    ----------
+    text : str
+        What ``slurmctld -V`` prints, or the setting ``SLURM_VERSION``.
+
+    Examples
+    --------
+    >>> version_numbers("slurm-wlm 22.05.8"), version_numbers("25.05"), version_numbers("")
+    ((22, 5, 8), (25, 5), ())
+    """
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(part) for part in match.groups() if part) if match else ()

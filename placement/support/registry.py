@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -70,12 +70,18 @@ class Registry(Generic[Thing]):
 
         return registering
 
-    def names(self) -> list[str]:
-        """Return all names, those of other distributions included."""
+    def in_order(self) -> Iterator[str]:
+        """Yield all names: ours in their order, then those of other distributions."""
+        yield from self.bundled
+        yield from self.elsewhere
         from importlib.metadata import entry_points
 
-        others = {entry.name for entry in entry_points(group=self.group)}
-        return sorted({*self.bundled, *self.elsewhere, *others})
+        ours = {*self.bundled, *self.elsewhere}
+        yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours)
+
+    def names(self) -> list[str]:
+        """Return all names, sorted, those of other distributions included."""
+        return sorted(self.in_order())
 
     def find(self, name: str) -> Thing:
         """Return the thing called `name`.

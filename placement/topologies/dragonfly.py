@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.fabrics import fabric_of
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
 from placement.topologies import grid, wiring
@@ -103,8 +104,7 @@ def global_links(topology: Topology, groups: int) -> int:
     rule = _rule(topology)
     count = topology.parameters.get("global")
     if count is None:
-        ports = wiring.PORTS["slingshot" if topology.router_levels == 2 else "aries"]
-        count = wiring.default_links(rule, _shape(topology, groups, 0), ports)
+        count = wiring.default_links(rule, _shape(topology, groups, 0), fabric_of(topology).ports)
     if int(count) != count:
         raise UsageError(f"{count} links a group pair: a whole number is needed")
     wiring.check(rule, _shape(topology, groups, int(count)))

@@ -21,9 +21,6 @@ __all__ = ["DEFAULT", "RULES", "Cables", "DragonflyShape", "cables", "check", "d
 #: The rule of a synthetic dragonfly where its spec names none.
 DEFAULT = "consecutive"
 
-#: Ports to other groups that a router has: Aries 10 blue tiles, Slingshot 16.
-PORTS = {"aries": 10, "slingshot": 16}
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DragonflyShape:

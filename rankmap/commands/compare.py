@@ -28,15 +28,15 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 
 @click.command(cls=AdvancedCommand)
 @sent_options
-@click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
+@click.option("-N", "--count", "count", type=int, required=True, help="Number of nodes.")
 @click.option(
     "--strategies", metavar="A,B", default="", help="Planners; default: auto and its candidates."
 )
 @click.option(
     "--orders", metavar="A,B", default="", help="Orders of the ranks; default: the best of each."
 )
-@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
-@click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
+@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only from these nodes.")
+@click.option("--exclude", metavar="LIST|FILE", help="Exclude these nodes.")
 @click.option("--baseline", metavar="S", default="", help="Compare with this strategy.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
 @kind_option
@@ -59,14 +59,13 @@ def compare(
 ) -> None:
     """Compare ways to choose and order a job's nodes, by their predicted time.
 
-    One row a strategy and order, the fastest first; without names those that
-    strategy auto chooses from, and auto itself. Shown are predicted time and its
-    ratio to what the scheduler does by itself (--baseline names another),
-    how many times as fast that is over all that is not known, what binds,
-    hop-bytes, what the nodes touch, and how near the limit it comes. The name
-    of -o says what is written: a table, or a picture with the time by
-    strategy, the load by link class and the traffic group by group (these
-    need matplotlib).
+    One row per strategy and order, the fastest first; by default those that auto
+    chooses from, and auto itself. Columns: predicted time, its ratio to the
+    scheduler's own choice (--baseline names another), the range of that gain
+    over all unknowns, the bottleneck, hop-bytes, the groups and switches that
+    the nodes touch, and the distance from the lower bound. The suffix of -o
+    chooses a table, or a picture of the time by strategy, the load by link
+    class and the traffic between groups (which needs matplotlib).
 
     \b
     nidmap compare -m shaheen2 -N 216 --pattern alltoall --bytes 1e6

@@ -38,18 +38,24 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".png": "png", ".s
 @click.command()
 @click.argument("source", required=False, metavar="[FILE|-]")
 @machine_option
-@click.option("--applications", metavar="TOML", help="What jobs send, by their names or users.")
-@click.option("--user", metavar="NAME", help="This user's jobs; 'all'. Asking Slurm: your own.")
+@click.option("--applications", metavar="TOML", help="Patterns by job name or user.")
+@click.option("--user", metavar="NAME", help="Only this user's jobs, or 'all'; from Slurm: yours.")
 @click.option(
-    "--last", type=click.IntRange(0), default=100, show_default=True, help="Jobs judged; 0: all."
+    "--last",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    help="Jobs to judge; 0: all.",
 )
 @click.option(
-    "--since", default="now-7days", show_default=True, help="Asking Slurm: sacct's --starttime."
+    "--since", default="now-7days", show_default=True, help="From Slurm: sacct's --starttime."
 )
-@click.option("--state", metavar="FILE", help="A dump whose down nodes nobody could have had.")
+@click.option(
+    "--state", metavar="FILE", help="A dump of node states: down nodes were not available."
+)
 @click.option(
     "--search", type=click.IntRange(0, 100), default=0, show_default=True,
-    help="A full search for so many jobs, those that lost most.",
+    help="Search fully for so many jobs, those that lost most.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="All as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .html, .png or .svg.")
@@ -65,12 +71,12 @@ def jobs(
     as_json: bool,
     output: str | None,
 ) -> None:
-    """Show how jobs sat, against the best among the nodes free at their start.
+    """Show how jobs were placed, against the best among the nodes free at their start.
 
     FILE is what sacct -X -P or squeue --json printed, PBS's accounting log or
     CSV with a header; without one Slurm's accounting is asked. List the jobs of
-    all users: they say which nodes were free. A gain counts for the share of a
-    job's time that it communicates: 5 to 50 % where no --applications say it.
+    all users: they tell which nodes were free. A gain applies to the share of
+    time that a job communicates: 5 to 50 % unless --applications says more.
 
     \b
     nidmap jobs
@@ -79,7 +85,7 @@ def jobs(
     """
     form = "json" if as_json else format_of_name(output, _SUFFIXES, "text")
     if as_json and output is not None and format_of_name(output, _SUFFIXES, "json") != "json":
-        raise UsageError(f"--json and -o {printable(output)} exclude each other")
+        raise UsageError(f"give either --json or -o {printable(output)}")
     from rankmap.past_jobs.applications import read_applications
 
     known = read_applications(applications) if applications else ()
@@ -118,9 +124,9 @@ def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
     seats = seat_jobs(machine, records)
     if not len(seats):
         if not seats.strangers:
-            raise ParseError(source, 0, "lists no job that has had a node")
+            raise ParseError(source, 0, "lists no job with nodes")
         what = f"no job has a node of {printable(machine.name)}"
-        raise ParseError(source, 0, what, f"its nodes are called like {machine.names[0]}")
+        raise ParseError(source, 0, what, f"its nodes have names like {machine.names[0]}")
     return seats
 
 
@@ -200,7 +206,7 @@ def _summary(
     unknown = sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:
         jobs_of = counted(unknown, "job")
-        notes.append(f"{jobs_of} of unknown pattern: held against stencil:auto and alltoall")
+        notes.append(f"{jobs_of} of unknown pattern: judged for stencil:auto and for alltoall")
     if not timeless and any(verdict.share == ASSUMED_SHARE for verdict in verdicts):
         low, likely, high = (f"{share:.0%}".rstrip("%") for share in ASSUMED_SHARE)
         notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")

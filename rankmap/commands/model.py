@@ -36,12 +36,12 @@ _JOB = (
     click.option(
         "--nodes",
         metavar="LIST|FILE|-",
-        help="The job's nodes, in the order of the slots; default: those of the job here.",
+        help="The job's nodes, in slot order; default: this job's.",
     ),
     click.option(
         "--ppn",
         metavar="N[,N...]",
-        help="Ranks a node: 24 or 24,24,12; default: the job's here, else 1.",
+        help="Ranks per node: 24 or 24,24,12; default: this job's, else 1.",
     ),
     click.option(
         "--pattern",
@@ -110,11 +110,11 @@ def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | Non
     try:
         job = job_here(os.environ)
     except NidmapError as error:
-        say(f"nidmap: the nodes of this job are not known: {error.message}")
+        say(f"nidmap: cannot read this job's nodes: {error.message}")
         return None, None
     if job is None or not set(job.nodes) <= set(machine.names.tolist()):
         return None, None
-    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes names others")
+    say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; --nodes picks others")
     counts = job.stated_counts()
     return job.nodes, None if counts is None else counts.tolist()
 

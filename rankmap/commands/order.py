@@ -46,7 +46,7 @@ _launcher_order_option = launcher_order(
 mapping_limit_option = advanced(
     "--mapping-limit",
     metavar="N|none",
-    help="Bytes at most to tell MPI the order; default: what its library can read.",
+    help="Longest rank map in bytes; default: the limit of the MPI library.",
 )
 
 _LAUNCH = (
@@ -61,16 +61,16 @@ _LAUNCH = (
         "--order",
         "order_file",
         metavar="FILE",
-        help="Launch this order, of the format that the name says (see nidmap order).",
+        help="Order file to launch; its name says the format (see nidmap order).",
     ),
-    advanced("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
+    advanced("--bind", is_flag=True, help="Also place ranks inside the nodes, and bind them."),
     _launcher_order_option,
     advanced(
         "--mpi",
         type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
         default="auto",
         show_default=True,
-        help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
+        help="MPI library of the program; auto: ask mpiexec, else by network and modules.",
     ),
     advanced(
         "--order-dir",
@@ -109,18 +109,21 @@ def run_command(
     "--deadline",
     type=click.FloatRange(0, min_open=True),
     metavar="S",
-    help="Processor time for auto and graph; default: none, and 120 for 131,072 ranks or more.",
+    help="Processor seconds for auto and graph; default: none, or 120 from 131,072 ranks on.",
 )
 @_launcher_order_option
 @mapping_limit_option
 @click.option(
-    "--format", "form", metavar="F", help="A format of the list above; default: by the name of -o."
+    "--format",
+    "form",
+    metavar="F",
+    help="File format (listed above); default: by the name of -o.",
 )
 @click.option(
     "--bind",
     "binder",
     type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
-    help="Arrange ranks inside the nodes too; print the options that bind them.",
+    help="Also place ranks inside the nodes; print the options that bind them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="All as JSON, as -o FILE.json.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
@@ -159,12 +162,12 @@ def order(
     hydra      .hydra            host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
-    deepspeed                    host slots=N, a line a node
+    deepspeed                    host slots=N, one line per node
     --json     .json             slots, nodes and what they are for
 
-    With --bind ranks get cores, and the GPU and the NIC beside them, inside each
-    node: as the site states it, or hwloc's XML (-m node.xml). -o takes the order;
-    stdout has the launcher's options, or nothing where a rankfile says it all.
+    With --bind each rank gets cores of its node with the nearest GPU and NIC, as
+    the site or hwloc's XML (-m node.xml) describes it. -o takes the order; stdout
+    has the launcher's options, or nothing where a rankfile says it all.
     """
     from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
@@ -194,7 +197,7 @@ def order(
         write_output(emit(made, chosen, way), output)
     _report(made, chosen, launcher_order)
     if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
-        say("nidmap: --deadline has ended the search: more seconds may find a better order")
+        say("nidmap: --deadline ended the search: more seconds may find a better order")
     copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.bytes)[0])
     if copies:
         say(f"nidmap: {copies.sentence()}")
@@ -202,7 +205,7 @@ def order(
         say(f"nidmap: {told}")
     said = job.sending()
     if said and asked != "auto":
-        say(f"nidmap: --{next(iter(said))} is for --strategy auto alone")
+        say(f"nidmap: --{next(iter(said))} matters with --strategy auto only")
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
@@ -211,7 +214,7 @@ def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
         return math.inf
     deadline = _USUAL_DEADLINE if deadline is None else deadline
     if strategy not in ("auto", "graph"):
-        raise UsageError("--deadline is for --strategy auto and graph", "others take no search")
+        raise UsageError("--deadline goes with --strategy auto or graph", "others do not search")
     return max(deadline - time.process_time(), 0.001)
 
 
@@ -254,9 +257,7 @@ def _bind(
     from rankmap.emit import document, emit, openmpi
 
     if form not in ("json", "openmpi") and (output is None or output == "-"):
-        raise UsageError(
-            "--bind prints the launcher's options: where does the order go?", "-o FILE says it"
-        )
+        raise UsageError("--bind prints the launcher's options: the order needs a file", "-o FILE")
     found = bind(order, pattern, binder, form)
     if form == "json":
         write_output(document.write(found.order, binding=found.document()), output)
@@ -279,14 +280,16 @@ def _bind(
     show_default=True,
     help="Seconds of processor time for planning; then the default order is used. 0: no limit.",
 )
-@advanced("--verify", is_flag=True, help="First ask the ranks where they are.")
-@click.option("--strict", is_flag=True, help="Refuse (125) if the order is unclear or wrong.")
+@advanced("--verify", is_flag=True, help="First run a step that checks where the ranks are.")
+@click.option("--strict", is_flag=True, help="Refuse (code 125) to start in another order.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
 @quiet_option
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
 @advanced("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")
 @advanced("--mpicc", default="", metavar="CC", help="With --inside: the program's compiler.")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.argument(
+    "command", nargs=-1, type=click.UNPROCESSED, required=True, shell_complete=among("launcher")
+)
 def run(
     job: JobArguments,
     dry_run: bool,
@@ -299,13 +302,12 @@ def run(
     command: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Run a launcher (srun, aprun, mpiexec, flux run) with its ranks in order.
+    """Run a launcher (srun, mpiexec, aprun, flux run …) with its ranks in order.
 
     Nodes and ranks come from the allocation and the command. One line says
-    which order was taken and what it is expected to win. Whatever is unclear,
-    the command starts as it is, in the default order, and one line on stderr
-    says why (--strict refuses instead). --dry-run prints the command for a
-    shell.
+    which order was taken and what gain to expect. If anything is unclear, the
+    command starts unchanged, in its default order, and one line on stderr says
+    why (--strict refuses instead). --dry-run prints the command for a shell.
 
     \b
     nidmap run --pattern stencil:24x24x16 -- srun -n 9216 ./app
@@ -328,13 +330,13 @@ def run(
     if as_json and not dry_run:
         raise UsageError("--json goes with --dry-run")
     if verify and dry_run:
-        raise UsageError("--verify starts a step, --dry-run starts nothing")
+        raise UsageError("--verify starts a step: not with --dry-run")
     if (world or mpicc) and not inside:
         raise UsageError(f"{'--world' if world else '--mpicc'} goes with --inside")
     if inside and options["bind"]:
-        raise UsageError("--inside leaves the launcher alone: no --bind")
+        raise UsageError("--bind does not go with --inside")
     if inside and (verify or as_json):
-        raise UsageError("--inside goes with neither --verify nor --json")
+        raise UsageError("--verify and --json do not go with --inside")
     one = run_command(command, job, options)
     if inside:
         return one.start_inside(world, strict, dry_run, mpicc)
@@ -378,7 +380,7 @@ def step_options(
     variables = {name: v for name, v in made.launch.env.items() if name != LAUNCH}
     if variables:
         if any(word.startswith("--export") for word in command):
-            raise LaunchError("--export is set, and Cray MPICH's order needs variables")
+            raise LaunchError("srun --export keeps out the variables of Cray MPICH's order")
         found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
     return found, one.order_words(made.order, expected.words)
 
@@ -395,8 +397,8 @@ def _report(made: Order, form: str, launcher_order: str | None) -> None:
         say(f"nidmap: {made.remark}")
     if form == "mpich" and launcher_order is None and (np.diff(on.sorting()) < 0).any():
         say(
-            "nidmap: the file is for the nodes as Slurm sorts them, not as listed; "
-            "--launcher-order given writes the other"
+            "nidmap: the file is for the nodes in Slurm's order, not as listed; "
+            "--launcher-order given writes that"
         )
     if on.rows is None or machine is None:
         return

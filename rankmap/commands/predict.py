@@ -36,7 +36,7 @@ __all__ = ["predict"]
     type=click.FloatRange(0, min_open=True),
     default=1.0,
     show_default=True,
-    help="With --against: how often the program has run since `minicray links --zero`.",
+    help="With --against: runs of the program since `minicray links --zero`.",
 )
 @json_option
 def predict(
@@ -46,11 +46,11 @@ def predict(
     times: float,
     as_json: bool,
 ) -> None:
-    """Predict what a pattern takes on a job's nodes, and say what binds.
+    """Predict the time of a pattern on a job's nodes, and name the bottleneck.
 
     The time is the busiest link's load over its bandwidth, plus latency and
-    messages, phase by phase; every term is shown with what it rests on, and
-    beside it stands what no placement of so many nodes could go below.
+    messages, phase by phase; every term is shown with its source, beside the
+    lower bound of any placement on so many nodes.
 
     \b
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
@@ -59,6 +59,7 @@ def predict(
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
+    from rankmap.placement import Placement
     from rankmap.predict import Predictor
     from rankmap.predict.job_pattern import fit_pattern
 
@@ -66,12 +67,13 @@ def predict(
     if beside is not None:
         job = replace(job, specs=beside.defaults(against, job.specs))
     if order.path is not None and order.strategy is not None:
-        raise UsageError("--order and --strategy exclude each other")
+        raise UsageError("give either --order or --strategy")
     machine = job.machine()
     slots = job.slots(machine)
     asked = Predictor(machine, job.job().on(slots.counts.tolist()))
     laid = _order_of(asked, slots, order)
-    found = asked.ranged(slots, laid)
+    placement = Placement.on_slots(slots) if laid is None else laid.placement
+    found = asked.ranged(placement, laid.strategy if laid is not None else "")
     fitted = fit_pattern(asked.pattern, slots)
     copies = copies_inside(laid or find("row-major")(fitted, slots), fitted, asked.size)
     if as_json:

@@ -49,22 +49,26 @@ class _Record(click.Group):
 )
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
-@click.option("--check-reorder", is_flag=True, help="Check that no ranks are mixed (else code 1).")
-@click.option("--merge", metavar="COUNTS", help="Only merge the counts that a run has kept.")
+@click.option(
+    "--check-reorder",
+    is_flag=True,
+    help="Check that no ranks of two communicators get mixed.",
+)
+@click.option("--merge", metavar="COUNTS", help="Only merge the counts that an earlier run left.")
 @click.option("--link", is_flag=True, help="Print how to link a static program, and stop.")
 @click.pass_context
 def record(ctx: click.Context, /, **options: Any) -> int:
-    """Record the communication matrix of an MPI program, in any language, as it is.
+    """Record the communication matrix of an unmodified MPI program in any language.
 
-    A small library of ours is loaded between the program and its MPI. It
-    counts, sends nothing, and writes a file for each node at MPI_Finalize,
-    which become one. The program's output, exit code and signals are its own.
-    Counts that cannot be merged are kept, with the --merge that tries again.
-    The first call builds the library with the program's own mpicc.
+    A small library is loaded between the program and its MPI. It counts, sends
+    nothing, and writes a file per node at MPI_Finalize; these are merged into
+    one. The program's output, exit code and signals are its own. Counts that
+    cannot be merged are kept, and a line says how to --merge them later. The
+    first call builds the library with the program's own mpicc.
 
-    --check-reorder records nothing: each communicator that the program lets MPI
-    reorder gets another order, and the first use of one communicator's rank in
-    another is named. Do so before nidmap run --inside, on few ranks.
+    --check-reorder records nothing: it reorders every communicator that the
+    program lets MPI reorder, and names the first place where a rank of one
+    communicator is used in another. Try it on a few ranks before run --inside.
 
     \b
     nidmap record -o halo.npz -- srun -n 96 ./halo
@@ -141,7 +145,7 @@ def show(file: str, as_json: bool, output: str | None) -> None:
     ending = os.path.splitext(output or "")[1].lower()
     if output and ending not in ("", ".txt", ".json", *PICTURES):
         raise UsageError(
-            f"-o {printable(output, 80)}: unknown ending", "there are .txt, .json, .png and .svg"
+            f"-o {printable(output, 80)}: unknown suffix", "there are .txt, .json, .png and .svg"
         )
     found = load_recording(file)
     if ending in PICTURES:
@@ -204,4 +208,4 @@ def build_library(mpicc: str) -> None:
 
     compiler = find_compiler((), os.environ, "", mpicc)
     write_output(build(compiler, os.environ) + "\n", None)
-    say(f"for programs of {ABI[compiler.abi]} interface, by {compiler.path}")
+    say(f"for {ABI[compiler.abi]} programs, built by {compiler.path}")

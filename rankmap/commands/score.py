@@ -39,12 +39,12 @@ def score(
     """Score an order of ranks: anyone's file, or a strategy's.
 
     J is the sum over pairs of ranks of weight times distance of their nodes.
-    Beside it stand the weight by level, the default order's J, and a lower
+    It is shown with the weight by level, the default order's J, and a lower
     bound where one is known. A file that is not a permutation of the job's slots
     is explained, with exit code 1; one that cannot be read gives 3. Strategy
     auto chooses as in `nidmap order`, by predicted time where the machine
     states bandwidths (--bytes and --algorithm say more of the job), and stderr
-    says so; J is J all the same.
+    says so; the score is J either way.
 
     \b
     nidmap score -m tree:4x16x6 --ppn 24 --pattern stencil:24x24x16 --order a.slots
@@ -71,7 +71,7 @@ def score(
     except BrokenOrderError as error:
         if as_json:
             write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}))
-        say(f"nidmap: no valid order: {error}")
+        say(f"nidmap: invalid order: {error}")
         return 1
     if made.optimised:
         say(f"nidmap: {made.remark}")

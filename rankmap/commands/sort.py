@@ -38,8 +38,8 @@ FORMATS = {
 @click.command()
 @machine_option
 @click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
-@click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, as NCCL's rings.")
-@click.option("--ppn", metavar="N[,N...]", help="Ranks a node; default: the job's, or the list's.")
+@click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, like NCCL's rings.")
+@click.option("--ppn", metavar="N[,N...]", help="Ranks per node; default: the job's or list's.")
 @click.option(
     "--format", "form", type=click.Choice(list(FORMATS)), default="names", show_default=True,
     help="See below.",
@@ -51,20 +51,20 @@ def sort(
     specs: tuple[str, ...], lists: tuple[str, ...], ring: bool, ppn: str | None,
     form: str, as_json: bool, output: str | None,
 ) -> None:  # fmt: skip
-    """Put nodes in the order of their switches: near ones next to each other.
+    """Sort nodes by their switches, neighbours next to each other.
 
     Without a LIST, and with nothing on standard input, the nodes are those of
     the job that this runs in. The block of nodes (leaf switch, group …) that is named
-    first comes first, so the first node stays the first; on a torus the nodes
-    follow a Hilbert curve. With --ring the list is a closed tour: the hops from
-    each node to the next, and from the last to the first, are as few as can be
-    found, and stderr says whether there can be fewer. A node keeps its ranks:
+    first comes first, so the first node stays first; on a torus the nodes follow
+    a Hilbert curve. With --ring the list is a closed tour with as few hops from
+    node to node, and from the last to the first, as can be found; stderr says
+    whether fewer are possible. A node keeps its ranks:
     those of the job, or of a host file (slots=8, :8, *8, repeated lines).
 
     \b
-    names       one name a line, each once (the default)
+    names       one name per line, each once (the default)
     nodelist    folded, in this order: nid[00045,00012]
-    hostfile    one line a rank, for SLURM_HOSTFILE (the same: slurm, seq)
+    hostfile    one line per rank, for SLURM_HOSTFILE (the same: slurm, seq)
     deepspeed   host slots=8
     openmpi     rank file of Open MPI
     torchrun    node ranks for torchrun

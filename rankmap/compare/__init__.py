@@ -18,7 +18,7 @@ from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap.order import Order
 from rankmap.predict import Job, Prediction, Predictor
-from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import worst_document
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.by_strategy import AUTO, order_by_strategy
@@ -286,22 +286,22 @@ class _OrderedPlan(NamedTuple):
 
     plan: Plan
     order: str
-    slots: Order | Ints | None = None
+    slots: Ints | None = None
 
 
 def _predict(
     model: Predictor, rows: list[_OrderedPlan], told: Callable[[float, str], None] | None
 ) -> list[Entry]:
     """Return rows with their figures; the first is the default."""
-    gains = Gains(model, Placed(rows[0].plan.rows))
+    gains = Gains(model, model.place(rows[0].plan.rows))
     entries: list[Entry] = []
     for k, row in enumerate(rows):
         if told is not None:
             which = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
             told(k / len(rows), which)
-        nodes = row.plan.rows
-        found = model.on(model.slots(nodes), row.slots)
-        gain = gains.of(Placed(nodes, row.slots))  # behind it: both have the same steps
+        placement = model.place(row.plan.rows, row.slots)
+        found = model.predict(placement)
+        gain = gains.of(placement)  # behind it: both have the same steps
         base = entries[0].found.time_s if entries else found.time_s
         ratio = found.time_s / base if base else 1.0
         entries.append(Entry(row.plan.strategy, row.order, row.plan, found, ratio, gain, k == 0))
@@ -331,7 +331,7 @@ def _ordered_rows(
         if np.array_equal(own.slots, np.arange(len(own.slots))):
             yield _OrderedPlan(chosen, DEFAULT_ORDER)
         else:
-            yield _OrderedPlan(chosen, chosen.facts["predicted"]["order"]["strategy"], own)
+            yield _OrderedPlan(chosen, chosen.facts["predicted"]["order"]["strategy"], own.slots)
         return
     for name in orders:
         if name == DEFAULT_ORDER:
@@ -343,7 +343,7 @@ def _ordered_rows(
             how = order.optimised
             word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
             notes.append(f"order {name}: chosen by {word}")
-        yield _OrderedPlan(chosen, name, order)
+        yield _OrderedPlan(chosen, name, order.slots)
 
 
 def _candidate_rows(

@@ -2,11 +2,10 @@
 
 A launcher reads the user's own command line, says how many ranks it would put
 on each node (`Launcher.counts`), and returns what to run instead
-(`Launcher.launch`): arguments and variables. It is registered by the
-decorator `launcher` under its program's name and, where that matters, the MPI
-library; other distributions add classes under the entry point group
-``nidmap.launchers``. Nothing is run here; who wants to know what a launcher
-does asks it (`rankmap.launch.queries`).
+(`Launcher.launch`): arguments and variables. Ours are the modules of
+`rankmap.launch.launchers`, each under its program's name; other distributions name
+classes under the entry point group ``nidmap.launchers``. Nothing is run here; who wants to
+know what a launcher does asks it (`rankmap.launch.queries`).
 """
 
 from __future__ import annotations
@@ -16,36 +15,27 @@ import re
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 from placement.errors import LaunchError, printable
+from placement.support.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from placement.support.array_types import Ints
     from rankmap.binding import BoundOrder
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import OptionTable, Parsed
+    from rankmap.launch.options import OptionTable
     from rankmap.order import Order
     from rankmap.pattern import Pattern
 
 __all__ = [
-    "CRAY",
-    "INTEL",
-    "LAUNCH",
-    "MPICH",
-    "OPENMPI",
-    "ORDER_OF_CRAY",
-    "OTHER",
-    "Launch",
-    "Launcher",
-    "even_ranks",
-    "find",
-    "is_mpiexec",
-    "launcher",
-]
+    "CRAY", "INTEL", "LAUNCH", "MPICH", "OPENMPI", "OTHER", "Launch", "Launcher",
+    "find", "is_mpiexec", "names", "variants",
+]  # fmt: skip
 
 #: Which MPI library the ranks use, as far as a launch depends on it.
 CRAY, OTHER = "cray-mpich", "other"
@@ -54,19 +44,23 @@ MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
 #: Variable in which ranks find the order file that they were launched with; nobody else reads it.
 LAUNCH = "NIDMAP_LAUNCH"
 
-#: Where each bundled launcher lives: imported only when it is asked for.
-BUNDLED = ("aprun", "flux", "mpiexec", "srun")
-
 #: What the starters of MPI libraries are called; a distribution may add whose they are
 #: (``mpiexec.mpich``). The library is asked from the executable, not read from its name.
 MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun")
 _MPIEXEC = re.compile(rf"(?:{'|'.join(MPIEXECS)})(?:[.-][A-Za-z0-9._-]+)?", re.ASCII)
 
-#: Makes Cray MPICH read its order from a file. It is named, so that a MPICH_RANK_ORDER of the
-#: user's own in the working directory is neither read nor touched.
-ORDER_OF_CRAY = {"MPICH_RANK_REORDER_METHOD": "3", "MPICH_RANK_REORDER_FILE": "{path}"}
+_ROOM = f"{__name__}.launchers"
+_MODULES = os.listdir(os.path.join(os.path.dirname(__file__), "launchers"))
 
-_registered: dict[tuple[str, str], type[Launcher]] = {}
+#: A launcher's class, or a module of those for each MPI library.
+_launchers: Registry[type[Launcher] | ModuleType] = Registry(
+    "launcher",
+    "nidmap.launchers",
+    _ROOM,
+    {name[:-3]: name[:-3] for name in _MODULES if name[0] != "_" and name.endswith(".py")},
+    MPIEXECS,
+)
+names = _launchers.names
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +108,20 @@ class Launcher(ABC):
 
     Attributes
     ----------
+    library : str
+        The MPI library that it starts; '' for any.
     options : OptionTable
-        What is read of its command line.
+        What its options are. Roles that are read here: ``ranks``, ``nodes``, ``per_node``
+        (ranks on each node), ``cores`` (of each rank), ``list`` (of nodes for the ranks),
+        ``hosts`` and ``files`` (that name the job's hosts), ``overcommit``, and ``bind``,
+        ``bind_gpus`` and ``map``, by which the user binds ranks.
     first : int
         Where its options begin: behind its name, or its subcommand.
-    form : str
+    format : str
         Format of the order file (`rankmap.emit`).
-    ranks_option, cores_option, list_option : str
-        Options that give the number of ranks, the cores of each, and a list of nodes.
-    per_node_options : tuple of str
-        Options that say how many ranks a node gets.
+    limit : Mapping or None
+        How its MPI learns the nodes of its ranks, and how long that may get; None: no limit
+        is known.
     on_nodes : bool
         True where the compute nodes read the order file, False where the
         launcher alone does.
@@ -140,12 +138,15 @@ class Launcher(ABC):
         What names a rank's node there, in a shell's words.
     variables : dict of str to str
         What a launch sets besides, ``{path}`` being its order file.
-    loose : (str, str, str)
-        The option and its value that leave ranks unbound, and both as a user writes them.
+    host_variables : tuple of str
+        Variables that name a file of the job's hosts.
+    placing_variables : tuple of str
+        How the names of variables begin by which the user places ranks.
+    bind_variables, loose, binds_by : tuple of str, tuple of str, str
+        Variables by which ranks are bound; what leaves them unbound; the option that binds
+        where nothing else does, '' where ranks are bound by default.
     binder : str
         What binds its ranks to cores (`rankmap.binding.bind`), '' for nothing that is known.
-    binding_options : tuple of str
-        Options by which the user binds them.
     step : Parsed
         What the command says.
     env, major
@@ -156,22 +157,23 @@ class Launcher(ABC):
         The order with what binds its ranks, where that was asked for.
     """
 
+    library: ClassVar[str] = ""
     options: ClassVar[OptionTable]
     first: ClassVar[int] = 1
-    form: ClassVar[str]
-    ranks_option: ClassVar[str]
-    cores_option: ClassVar[str] = ""
-    list_option: ClassVar[str] = ""
-    per_node_options: ClassVar[tuple[str, ...]] = ()
-    on_nodes: ClassVar[bool] = True
+    format: ClassVar[str]
+    limit: ClassVar[ProcessMapping | None]
+    on_nodes: ClassVar[bool] = False
     asks_order: ClassVar[bool] = False
     keeps_list: ClassVar[bool] = False
     rank_variables: ClassVar[tuple[str, ...]] = ("PMI_RANK",)
     host: ClassVar[str] = "$(uname -n)"
     variables: ClassVar[dict[str, str]] = {}
-    loose: ClassVar[tuple[str, str, str]] = ("", "none", "")
+    host_variables: ClassVar[tuple[str, ...]] = ()
+    placing_variables: ClassVar[tuple[str, ...]] = ()
+    bind_variables: ClassVar[tuple[str, ...]] = ()
+    loose: ClassVar[tuple[str, ...]] = ("none",)
+    binds_by: ClassVar[str] = ""
     binder: ClassVar[str] = ""
-    binding_options: ClassVar[tuple[str, ...]] = ("cpu-bind",)
     allocation: Allocation | None = None
     bound: BoundOrder | None = None
 
@@ -183,46 +185,51 @@ class Launcher(ABC):
     def check(self) -> None:
         """Refuse a command whose reordered launch would not be what the user means.
 
-        So where the user has an order for Cray MPICH already; its method 1 is the
-        default order.
-
         Raises
         ------
         LaunchError
         """
-        if self.form == "mpich":
-            method = self.env.get("MPICH_RANK_REORDER_METHOD", "1").strip()
-            if method not in ("", "1"):
-                raise LaunchError(
-                    f"MPICH_RANK_REORDER_METHOD={printable(method, 20)} is set already"
-                )
-            if self.env.get("MPICH_RANK_REORDER_FILE"):
-                raise LaunchError("MPICH_RANK_REORDER_FILE is set already")
+        for name, value in self.env.items():
+            if value and self.placing_variables and name.startswith(self.placing_variables):
+                raise LaunchError(f"{printable(name, 60)} places ranks itself")
 
     def find_allocation(self) -> Allocation | None:
-        """Return the allocation that the command runs in; None outside of one.
+        """Return the hosts that the command names, else those of the job that it runs in.
 
         Raises
         ------
         NidmapError
             Variables or host files that cannot be read.
         """
-        from rankmap.launch.allocation import allocation
+        from rankmap.launch.allocation import allocation, from_hosts, read_file
 
-        return allocation(self.env)
+        values = self.step.values
+        if "hosts" in values:
+            return from_hosts(values["hosts"].replace(",", "\n"), self.step.words("hosts"))
+        path = values.get("files") or self.first_set(self.host_variables)[1]
+        return from_hosts(read_file(path), path) if path else allocation(self.env)
+
+    def first_set(self, variables: Sequence[str]) -> tuple[str, str]:
+        """Return name and value of the first variable that is set; two '' for none."""
+        return next(((name, self.env[name]) for name in variables if self.env.get(name)), ("", ""))
 
     def cores(self) -> int:
         """Return how many cores the command gives each rank."""
-        return self.step.number(self.cores_option) or 1
+        return self.step.number("cores") or 1
 
     def per_node(self) -> int | None:
         """Return how many ranks the command wants on each node, None where it does not say."""
-        return next(filter(None, map(self.step.number, self.per_node_options)), None)
+        return self.step.number("per_node")
 
     def unbound(self) -> str:
         """Return what leaves the ranks of this command unbound; '' where they are bound."""
-        option, value, words = self.loose
-        return words if self.step.values.get(option) == value else ""
+        name, text = self.first_set(self.bind_variables)
+        text = self.step.values.get("bind") or text
+        kinds = set(text.lower().partition(":")[0].split(","))
+        if kinds.intersection(self.loose):
+            return self.step.words("bind") or f"{name}={printable(text, 30)}"
+        silent = kinds <= {"", "v", "verbose", "q", "quiet"}
+        return f"no {self.binds_by}" if self.binds_by and silent else ""
 
     def asked_remarks(self, seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
@@ -233,15 +240,18 @@ class Launcher(ABC):
 
     def mapping(self) -> ProcessMapping | None:
         """Return how MPI learns the nodes of its ranks; None where that has no limit."""
-        from rankmap.emit.process_mapping import MAPPINGS
-
-        return MAPPINGS.get(self.form)
+        return self.limit
 
     def text(self, order: Order) -> str:
         """Return what stands in the order file, for nodes as the launcher takes them."""
         from rankmap.emit import emit
 
-        return emit(order, self.form, "given")
+        return emit(order, self.format, "given")
+
+    def rank_nodes(self, laid: Order) -> list[str]:
+        """Return the node of each rank as the launcher numbers them, for nodes as it takes them."""
+        nodes: list[str] = laid.hosts.tolist()
+        return nodes
 
     def ranks(self, nodes: int) -> int:
         """Return how many ranks this command starts on so many nodes.
@@ -251,20 +261,19 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        given, per_node = self.step.number(self.ranks_option), self.per_node()
-        if per_node and not given:
+        ranks, per_node = self.step.number("ranks"), self.per_node()
+        if per_node and not ranks:
             return per_node * (self.step.number("nodes") or nodes)
-        given = given or (self.allocation.ranks if self.allocation else None)
-        if given is None:
-            raise LaunchError("how many ranks to start is not clear", "give -n to the launcher")
-        return given
+        ranks = ranks or (self.allocation.ranks if self.allocation else None)
+        if ranks is None:
+            raise LaunchError("the number of ranks is not known", "pass -n to the launcher")
+        return ranks
 
-    @abstractmethod
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return how many of `ranks` ranks this command puts on each of its nodes.
 
-        The nodes stand as the launcher takes them: in the job's order, where
-        it has them all, else in that of the list (`keeps_list`) or sorted. A
+        Here they are filled in order. The nodes stand as the launcher takes them: in the job's
+        order, where it has them all, else in that of the list (`keeps_list`) or sorted. A
         node that gets none is not part of the step.
 
         Raises
@@ -272,6 +281,9 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
+        from rankmap.launch.allocation import filled_counts
+
+        return filled_counts(self.allocation, ranks, nodes, self.per_node())
 
     def bind(self, order: Order, pattern: Pattern) -> Order:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.
@@ -285,18 +297,16 @@ class Launcher(ABC):
         """
         from rankmap.binding import bind
 
-        own = next((name for name in self.binding_options if name in self.step.values), "")
-        if own:
-            raise LaunchError(f"ranks are to be bound by --{own} already", "leave --bind out")
+        for role in ("bind", "bind_gpus", "map"):
+            if role in self.step.values:
+                raise LaunchError(
+                    f"the command binds ranks itself ({self.step.words(role)})", "drop --bind"
+                )
         if not self.binder:
-            raise LaunchError(f"nothing is known that binds ranks of {self.step.argv[0]}")
-        self.bound = bind(order, pattern, self.binder, self.binder_form)
+            raise LaunchError(f"how {self.library} binds ranks is not known", "drop --bind")
+        form = "openmpi" if self.binder == "openmpi" else self.format
+        self.bound = bind(order, pattern, self.binder, form)
         return self.bound.order
-
-    @property
-    def binder_form(self) -> str:
-        """The format of the order file where ranks are bound: a rankfile for Open MPI."""
-        return "openmpi" if self.binder == "openmpi" else self.form
 
     @abstractmethod
     def launch(self, order: Order, path: str) -> Launch:
@@ -308,12 +318,26 @@ class Launcher(ABC):
             Where this launcher cannot lay the ranks out so.
         """
 
-    def insert(self, step: Parsed, words: Sequence[str], path: str) -> Launch:
-        """Return a launch with words right behind the launcher's own name, and its variables.
+    def command(self, words: Sequence[str], path: str, **roles: str | int | None) -> Launch:
+        """Return the user's command with words behind the launcher's name, and its variables.
 
-        `step` is the user's command, without what the words say instead.
+        Parameters
+        ----------
+        words : sequence of str
+        path : str
+            The order file.
+        **roles : str, int or None
+            What options are to say: the user's stay where they say it already, and go where
+            they say something else, or for None.
         """
-        argv, first = step.argv, self.first
+        values = self.step.values
+        words = [*words]
+        gone = [name for name, value in roles.items() if value is None]
+        for name, value in roles.items():
+            if value is not None and values.get(name) != str(value):
+                gone.append(name)
+                words += self.options.written(name, value)
+        argv, first = self.step.without(*gone).argv, self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
         more = self.known_options(self.bound.options) if self.bound else ()
         env |= self.bound.variables if self.bound else {}
@@ -322,31 +346,6 @@ class Launcher(ABC):
     def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of the options that bind ranks which this launcher takes."""
         return options
-
-
-def even_ranks(order: Order) -> int:
-    """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say.
-
-    Raises
-    ------
-    LaunchError
-        Where nodes have other numbers of ranks.
-    """
-    counts = order.on.counts
-    per_node = int(counts[0])
-    if (counts[:-1] != per_node).any() or counts[-1] > per_node:
-        raise LaunchError(f"one number of ranks a node does not give {order.on.words()}")
-    return per_node
-
-
-def launcher(*keys: tuple[str, str]) -> Callable[[type[Launcher]], type[Launcher]]:
-    """Register the decorated class for (program, MPI library) pairs."""
-
-    def register(made: type[Launcher]) -> type[Launcher]:
-        _registered.update(dict.fromkeys(keys, made))
-        return made
-
-    return register
 
 
 def is_mpiexec(program: str) -> bool:
@@ -360,29 +359,41 @@ def is_mpiexec(program: str) -> bool:
     return _MPIEXEC.fullmatch(os.path.basename(program)) is not None
 
 
+def variants(program: str) -> dict[str, type[Launcher]]:
+    """Return a program's classes by MPI library.
+
+    Raises
+    ------
+    UsageError
+        Where there is none; the message names those there are.
+
+    Examples
+    --------
+    >>> sorted(variants("mpirun"))
+    ['cray-mpich', 'intel', 'mpich', 'openmpi']
+    """
+    name = os.path.basename(program)
+    thing = _launchers.find("mpiexec" if is_mpiexec(name) else name)
+    kinds: list[type[Launcher]]
+    if isinstance(thing, ModuleType):
+        kinds = [getattr(thing, kind) for kind in thing.__all__]
+    else:
+        kinds = [thing]
+    return {kind.library: kind for kind in kinds}
+
+
 def find(program: str, mpi: str) -> type[Launcher]:
     """Return the launcher's class for a program (a path will do) and an MPI library.
 
     Raises
     ------
+    UsageError
+        A program that is no launcher.
     LaunchError
-        Where there is none; the message names those there are.
+        A library whose ranks it does not start.
     """
-    from importlib import import_module, metadata
-
-    name = os.path.basename(program)
-    own = is_mpiexec(name)
-    key = ("mpiexec" if own else name, mpi if own or mpi == CRAY else OTHER)
-    if key[0] in BUNDLED:
-        import_module(f"rankmap.launch.{key[0]}")
-    elif key not in _registered:
-        for entry in metadata.entry_points(group="nidmap.launchers", name=key[0]):
-            entry.load()
-    if key not in _registered:
-        others = {entry.name for entry in metadata.entry_points(group="nidmap.launchers")}
-        raise LaunchError(
-            f"'{printable(name, 40)}' is not a launcher that is known"
-            + (f" for {printable(mpi, 20)}" if own else ""),
-            f"there are {', '.join(sorted({*BUNDLED, *MPIEXECS, *others}))}",
-        )
-    return _registered[key]
+    kinds = variants(program)
+    kind = kinds.get(mpi) or kinds.get("")
+    if kind is None:
+        raise LaunchError(f"nidmap does not know {printable(program, 40)} of {printable(mpi, 20)}")
+    return kind

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints
+    from rankmap.slots import Slots
 
 __all__ = [
-    "Allocation", "allocation", "deal_ranks", "fill_nodes", "flux_instance", "from_hosts",
+    "Allocation", "allocation", "deal_ranks", "fill_nodes", "filled_counts", "flux_instance",
+    "from_hosts",
     "job_here", "job_id", "read_file", "unclear_counts",
 ]  # fmt: skip
 
@@ -93,6 +95,20 @@ class Allocation:
             deal_ranks(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64)
         )
 
+    def refuse_more(self, slots: Slots, room: Ints, what: str) -> None:
+        """Refuse more ranks on a node than there is room for, in the order of the job's nodes.
+
+        Raises
+        ------
+        LaunchError
+        """
+        have = dict(zip(self.nodes, room.tolist(), strict=True))
+        for name, count in zip(slots.names.tolist(), slots.counts.tolist(), strict=True):
+            if count > have.get(name, 0):
+                raise LaunchError(
+                    f"{count} {what} on {name}, which has room for {have.get(name, 0)}"
+                )
+
     def stated_counts(self) -> Ints | None:
         """Return the ranks of each node that the job was asked for with; None where none were.
 
@@ -121,8 +137,8 @@ class Allocation:
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
     """Return what is said where it is not clear which node gets how many ranks."""
     return LaunchError(
-        f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
-        "say it with --ppn",
+        f"how {ranks} ranks are spread over {nodes} nodes is not known",
+        "give --ppn",
     )
 
 
@@ -160,7 +176,7 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     if not text:
         return _other(env)
     if env.get("SLURM_HET_SIZE"):
-        raise LaunchError("this is a heterogeneous job, which has several node lists")
+        raise LaunchError("heterogeneous jobs, which have several node lists, are not supported")
     from placement.nodelist import NodeList
 
     nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
@@ -235,7 +251,7 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
         slots = _SLOTS.search(match[3] or "")
         room[match[1]] = room.get(match[1], 0) + int(match[2] or (slots[1] if slots else 1))
     if not room:
-        raise LaunchError(f"{printable(source, 60)} names no host")
+        raise LaunchError(f"{printable(source, 60)} lists no hosts")
     return Allocation(NodeList(list(room)), np.array(list(room.values())), job=job)
 
 
@@ -271,8 +287,32 @@ def fill_nodes(ranks: int, room: Ints) -> Ints:
     before = np.cumsum(room) - room
     counts: Ints = np.clip(ranks - before, 0, room)
     if int(counts.sum()) != ranks:
-        raise LaunchError(f"{ranks} ranks to start, but {int(room.sum())} slots")
+        raise LaunchError(f"{ranks} ranks requested, but {int(room.sum())} slots")
     return counts
+
+
+def filled_counts(
+    job: Allocation | None, ranks: int, nodes: int, per_node: int | None = None
+) -> Ints:
+    """Return the ranks on each of so many nodes of a job where they are filled in order.
+
+    Parameters
+    ----------
+    job : Allocation or None
+    ranks, nodes : int
+    per_node : int or None
+        Room of each node; None: the job's tasks on it.
+
+    Raises
+    ------
+    LaunchError
+        More ranks than there is room for, or no room is known.
+    """
+    if per_node:
+        return fill_nodes(ranks, np.full(nodes, per_node))
+    if job is None or job.tasks is None or len(job.tasks) != nodes:
+        raise unclear_counts(ranks, nodes)
+    return fill_nodes(ranks, job.tasks)
 
 
 def _other(env: Mapping[str, str]) -> Allocation | None:

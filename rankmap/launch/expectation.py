@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
-UNKNOWN = "what it wins is not known"
+UNKNOWN = "its gain is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +90,14 @@ def default_order(order: Order, keeps_list: bool) -> Order:
 def _gain(order: Order, job: Job, keeps_list: bool) -> Gain | None:
     """Return what an order wins; None where it is the default order."""
     from rankmap.predict import Predictor
-    from rankmap.predict.gain import Gains, Placed
+    from rankmap.predict.gain import Gains
     from rankmap.predict.job_pattern import fit_pattern
 
     on = order.on
     base = default_order(order, keeps_list)
     assert on.machine is not None
-    assert on.rows is not None
     asked = Predictor(on.machine, job.on(on.counts.tolist()))
     fit_pattern(asked.pattern, on)
     if np.array_equal(base.node, order.node):
         return None
-    return Gains(asked, Placed(on.rows, base.slots)).of(Placed(on.rows, order.slots))
+    return Gains(asked, base.placement).of(order.placement)

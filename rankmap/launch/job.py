@@ -20,13 +20,7 @@ from placement.options import lay_figures
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
 from rankmap.launch.expectation import Expectation, expectation
-from rankmap.launch.launch_folder import (
-    Prepared,
-    discard_launch,
-    order_folders,
-    rank_nodes,
-    store_order,
-)
+from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
 from rankmap.orders import arrange
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["JobLaunch", "RunRequest", "read_job"]
+__all__ = ["JobLaunch", "Prepared", "RunRequest", "read_job"]
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")
@@ -54,11 +48,12 @@ class RunRequest:
 
     Attributes
     ----------
-    pattern : str
-        '' where none was given.
+    job : Job
+        What it sends (its pattern '' where none was given), and the ranks on each node; None:
+        what the allocation and the command say.
     strategy : str
-    nodes, ppn : str or None
-        As ``--nodes`` and ``--ppn`` take them; None: what the allocation and the command say.
+    nodes : str or None
+        As ``--nodes`` takes them; None: what the allocation and the command say.
     host_file : bool
         True where `nodes` is the text of a host file, in which a node may repeat.
     mpi : str
@@ -72,10 +67,6 @@ class RunRequest:
         True where nothing will be started, nor asked.
     patience : float
         Seconds that a launcher may take to say where it puts ranks; 0: ten.
-    machine_specs : tuple of str
-        The machine as ``-m`` takes it.
-    sent : Job or None
-        What the job sends; None where nothing says.
     seconds : float
         Of processor time that choosing an order may take.
     mapping_limit : str or None
@@ -86,22 +77,49 @@ class RunRequest:
         Arrange ranks inside the nodes too, and bind them to their cores.
     """
 
-    pattern: str = ""
+    job: Job
     strategy: str = "row-major"
     nodes: str | None = None
-    ppn: str | None = None
     host_file: bool = False
     mpi: str = "auto"
     launcher_order: str | None = None
     order_dir: str | None = None
     dry: bool = False
     patience: float = 0.0
-    machine_specs: tuple[str, ...] = ()
-    sent: Job | None = None
     seconds: float = math.inf
     mapping_limit: str | None = None
     order_file: str | None = None
     bind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A launch in order.
+
+    Attributes
+    ----------
+    launch : Launch
+    order : Order
+    path : str
+        The order file, already written.
+    probe : Launch
+        The same launch of a program that prints where each rank is
+        (`rankmap.launch.queries`).
+    rank_nodes : list of str
+        Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
+    remarks : list of str
+        What the user should know of it.
+    laid : Order
+        The same order on the nodes as the launcher takes them.
+    """
+
+    launch: Launch
+    order: Order
+    path: str
+    probe: Launch
+    rank_nodes: list[str]
+    remarks: list[str]
+    laid: Order
 
 
 def read_job(
@@ -127,7 +145,7 @@ def read_job(
     NidmapError
         What is missing, contradictory or not known.
     """
-    if not request.pattern and request.order_file is None:
+    if not request.job.pattern and request.order_file is None:
         raise UsageError("no --pattern given")
     how, library = _read_command(command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
@@ -201,19 +219,18 @@ class JobLaunch:
 
     def ordered(self, strategy: str = "") -> Order:
         """Return the order of a file, or a new one, by another strategy than was asked for."""
-        given = self.request
-        if given.order_file is not None:
-            if given.strategy != "auto":
-                raise UsageError("--order and --strategy exclude each other")
-            way = given.launcher_order or "sorted"
-            made = read_order_file(given.order_file, None, self.slots, way)
-            return replace(made, pattern=given.pattern or made.pattern)
+        request, job = self.request, self.request.job
+        if request.order_file is not None:
+            if request.strategy != "auto":
+                raise UsageError("give either --order or --strategy")
+            way = request.launcher_order or "sorted"
+            order = read_order_file(request.order_file, None, self.slots, way)
+            return replace(order, pattern=str(job.pattern or order.pattern))
         if strategy:
-            return arrange(self.slots, given.pattern, strategy)
+            return arrange(self.slots, job.pattern, strategy)
         from rankmap.search.by_strategy import order_by_strategy
 
-        sent = given.sent or Job(given.pattern)
-        return order_by_strategy(self.slots, sent, given.strategy, given.seconds)
+        return order_by_strategy(self.slots, job, request.strategy, request.seconds)
 
     def expected(self, order: Order) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
@@ -221,8 +238,8 @@ class JobLaunch:
 
     def _sent(self, order: Order) -> Job:
         """Return what the job sends: of what an order is for, where nothing says."""
-        sent = self.request.sent or Job(self.request.pattern)
-        return sent if sent.pattern else replace(sent, pattern=order.pattern)
+        job = self.request.job
+        return job if job.pattern else replace(job, pattern=order.pattern)
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
@@ -240,28 +257,21 @@ class JobLaunch:
         progress.step()
         how, request, job = self.how, self.request, self.how.allocation
         free = self.lay(order)
-        laid, told = fit_order(free, how.mapping(), request.mapping_limit, self._sent(order))
-        changed = (told,) if laid != free else ()
+        laid, remark = fit_order(free, how.mapping(), request.mapping_limit, self._sent(order))
+        remarks = self.remarks(order) + ([remark] if laid != free else [])
         if request.bind:
             laid = self._bound(laid)
-        if changed or request.bind:  # the same on the nodes as they are listed
+        if laid != free:  # the same on the nodes as they are listed
             place = {name: k for k, name in enumerate(laid.on.names.tolist())}
             back = laid.onto(np.array([place[name] for name in order.on.names.tolist()]))
             order = replace(order, slots=back.slots, strategy=laid.strategy)
         folders = order_folders(how.on_nodes, request.order_dir)
-        path = store_order(how.text(laid), how.form, job.job if job else "", folders)
+        path = store_order(how.text(laid), how.format, job.job if job else "", folders)
         try:
             launch = how.launch(laid, path)
-            bound = (how.bound.remark,) if how.bound else ()
-            return Prepared(
-                launch=launch,
-                order=order,
-                path=path,
-                probe=self.probe(launch),
-                rank_nodes=rank_nodes(how.form, laid),
-                remarks=(*self.remarks(order), *changed, *bound),
-                laid=laid,
-            )
+            remarks += [how.bound.remark] if how.bound else []
+            nodes = how.rank_nodes(laid)
+            return Prepared(launch, order, path, self.probe(launch), nodes, remarks, laid)
         except BaseException:
             discard_launch(path)
             raise
@@ -275,26 +285,26 @@ class JobLaunch:
             cores = int(on.machine.cores[on.rows].max()) if on.rows is not None else 0
             if int(job.cpus.min()) < cores:
                 raise LaunchError(
-                    f"the job has {job.cpus.min()} CPUs of a node of {cores} cores",
-                    "leave --bind out",
+                    f"the job has only {job.cpus.min()} of a node's {cores} cores",
+                    "drop --bind",
                 )
-        pattern = parse_pattern(self.request.pattern or laid.pattern).on(on)
-        return self.how.bind(laid, pattern)
+        return self.how.bind(laid, parse_pattern(laid.pattern).on(on))
 
     def _own_slots(self) -> Slots:
         """Return the slots of the step: which nodes, and how many ranks on each."""
         from rankmap.slots import slots_of
 
-        given, how, job = self.request, self.how, self.how.allocation
-        nodes = given.nodes or how.step.values.get(how.list_option) or (job.nodes if job else "")
+        request, how, job = self.request, self.how, self.how.allocation
+        ppn = request.job.ppn
+        nodes = request.nodes or how.step.values.get("list") or (job.nodes if job else "")
         if not nodes:
-            raise LaunchError("no allocation", "SLURM_JOB_NODELIST is not set and no --nodes given")
-        slots = slots_of(self.machine, nodes, given.ppn, repeats=given.host_file)
+            raise LaunchError("not inside a job", "--nodes names the nodes")
+        slots = slots_of(self.machine, nodes, ppn, repeats=request.host_file)
         outside = set(slots.names.tolist()).difference(job.nodes) if job else None
         if outside:
             raise LaunchError(f"node {printable(min(outside), 40)} is not in the allocation")
-        stated = given.ppn is not None or slots.ppn != 1
-        if not stated or how.ranks_option in how.step.values or (job and job.ranks):
+        stated = ppn is not None or slots.ppn != 1
+        if not stated or "ranks" in how.step.values or (job and job.ranks):
             ranks = how.ranks(len(slots.names))
             if not stated:
                 counts = self._own_counts(ranks, slots)
@@ -302,8 +312,11 @@ class JobLaunch:
                 slots = replace(slots.take(used), counts=counts[used])
             if ranks != len(slots):
                 raise LaunchError(
-                    f"{ranks} ranks to start, but {len(slots)} slots ({slots.words()})"
+                    f"{ranks} ranks requested, but {len(slots)} slots ({slots.words()})"
                 )
+        nodes_asked = how.step.number("nodes")
+        if nodes_asked not in (None, len(slots.names)):
+            raise LaunchError(f"{nodes_asked} nodes requested, but {slots.words()} given")
         self._refuse_too_many_cores(slots)
         return slots
 
@@ -321,14 +334,8 @@ class JobLaunch:
     def _refuse_too_many_cores(self, slots: Slots) -> None:
         """Refuse ranks of more cores than the job has on a node."""
         cores, job = self.how.cores(), self.how.allocation
-        if job is None or job.cpus is None or cores == 1 or "overcommit" in self.how.step.values:
-            return
-        have = dict(zip(job.nodes, job.cpus.tolist(), strict=True))
-        for name, count in zip(slots.names.tolist(), slots.counts.tolist(), strict=True):
-            if count * cores > have.get(name, 0):
-                raise LaunchError(
-                    f"{count} ranks of {cores} CPUs on {name}, which has {have.get(name, 0)}"
-                )
+        if job and job.cpus is not None and cores > 1 and "overcommit" not in self.how.step.values:
+            job.refuse_more(slots, job.cpus // cores, f"ranks of {cores} CPUs")
 
     def lay(self, order: Order) -> Order:
         """Return the order on the nodes as the launcher takes them."""
@@ -346,17 +353,16 @@ class JobLaunch:
             said = query_rank_nodes(bare, self.how.env, len(order), seconds)
         except NidmapError as error:
             raise LaunchError(
-                f"this launcher takes nodes in an order of its own, and asked for it: "
-                f"{error.message}",
-                "say --launcher-order sorted or given, or raise --patience",
+                f"this launcher orders the nodes itself, and asking it failed: {error.message}",
+                "give --launcher-order sorted or given, or raise --patience",
             ) from None
         position = {plain_host(name): k for k, name in enumerate(order.on.names.tolist())}
         node = [position.get(plain_host(host), -1) for host in said]
         nodes = list(dict.fromkeys(node))
         if -1 in nodes or len(nodes) != len(position):
-            raise LaunchError("the launcher puts ranks on other nodes than were planned")
+            raise LaunchError("the launcher puts ranks on nodes that were not planned")
         if node != np.repeat(nodes, order.on.counts[nodes]).tolist():
-            raise LaunchError("the launcher does not put ranks in blocks on its nodes")
+            raise LaunchError("the launcher does not fill its nodes one after the other")
         return np.array(nodes, dtype=np.int64)
 
     def probe(self, launch: Launch) -> Launch:
@@ -367,20 +373,20 @@ class JobLaunch:
 
     def remarks(self, order: Order) -> list[str]:
         """Return what the user should know of the launch."""
-        found, given, job = [], self.request, self.how.allocation
-        if self.how.asks_order and given.dry and not given.launcher_order:
-            found.append(
-                "computed for nodes in NID order: a real run asks the launcher for its own"
+        remarks, request, job = [], self.request, self.how.allocation
+        if self.how.asks_order and request.dry and not request.launcher_order:
+            remarks.append(
+                "this dry run takes the nodes in NID order; a real run asks the launcher"
             )
         loose = self.how.unbound()
-        if loose and not self.how.bound:
-            found.append(
-                f"ranks are not bound to cores ({loose}): the order holds while they stay put"
+        if loose and not request.bind:
+            remarks.append(
+                f"ranks are not bound to cores ({loose}) and may move inside their nodes"
             )
-        file = given.order_file  # of slots: it has numbers alone, whatever the nodes are
-        if file and given.nodes is None and format_named(file) == "slots":
-            found.append("the file's slots are taken for the nodes as the job lists them")
-        if job is not None and given.nodes is None and len(order.on.names) < len(job.nodes):
+        file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
+        if file and request.nodes is None and format_named(file) == "slots":
+            remarks.append("the file's slot numbers are applied to the nodes in the job's order")
+        if job is not None and request.nodes is None and len(order.on.names) < len(job.nodes):
             first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"
-            found.append(f"the step is put on the first {first}; --nodes names others")
-        return found
+            remarks.append(f"the step uses the first {first}; --nodes picks others")
+        return remarks

@@ -15,7 +15,6 @@ import select
 import signal
 import tempfile
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from placement.errors import LaunchError, printable
@@ -23,17 +22,7 @@ from placement.errors import LaunchError, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.launch import Launch
-    from rankmap.order import Order
-
-__all__ = [
-    "Prepared",
-    "discard_launch",
-    "order_folders",
-    "rank_nodes",
-    "remove_at_end",
-    "store_order",
-]
+__all__ = ["discard_launch", "order_folders", "remove_at_end", "store_order"]
 
 #: The order file's own name, by format.
 _NAMES = {"mpich": "MPICH_RANK_ORDER", "slurm": "hosts"}
@@ -130,16 +119,24 @@ def remove_at_end(path: str, process: int | None = None) -> None:
     process : int or None
         Its id; None: this process.
     """
-    job = os.getpid() if process is None else process
-    began = _began(job)
     with contextlib.suppress(OSError):
+        job = _open_process(process or os.getpid())
         child = os.fork()
         if not child:
-            _stand_alone(job, began, path)
+            _stand_alone(job, path)
+        os.close(job)
         os.waitpid(child, 0)
 
 
-def _stand_alone(job: int, began: str, path: str) -> NoReturn:
+def _open_process(process: int) -> int:
+    """Return a descriptor of a process; unlike its number, it never becomes another's."""
+    try:
+        return os.pidfd_open(process)
+    except (AttributeError, OSError):  # before Linux 5.3
+        return os.open(f"/proc/{process}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _stand_alone(job: int, path: str) -> NoReturn:
     """Leave the job's session and its files behind, wait for its end, and remove the directory."""
     try:
         for number in _PASSED_OVER:
@@ -148,77 +145,11 @@ def _stand_alone(job: int, began: str, path: str) -> NoReturn:
         if os.fork():
             os._exit(0)
         os.chdir("/")
-        os.closerange(0, 1 << 16)
-        _wait_for(job, began)
+        os.dup2(job, 0)
+        os.closerange(1, 1 << 16)
+        select.select([0], [], [])  # until it has ended; a directory of /proc is ready at once
+        while os.path.exists("/proc/self/fd/0/stat"):
+            time.sleep(_LOOK)
         discard_launch(path)
     finally:
         os._exit(0)
-
-
-def _wait_for(job: int, began: str) -> None:
-    try:
-        ended = os.pidfd_open(job)
-    except (AttributeError, OSError):
-        while _began(job) == began:
-            time.sleep(_LOOK)
-        return
-    if _began(job) == began:  # and not another process of the same number by now
-        select.select([ended], [], [])
-
-
-def _began(job: int) -> str:
-    """Return when a process began, in the kernel's ticks; '' where there is none."""
-    try:
-        with open(f"/proc/{job}/stat", "rb") as stream:
-            return stream.read().rpartition(b")")[2].split()[19].decode()
-    except (OSError, IndexError):
-        return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A launch in order.
-
-    Attributes
-    ----------
-    launch : Launch
-    order : Order
-    path : str
-        The order file, already written.
-    probe : Launch
-        The same launch of a program that prints where each rank is
-        (`rankmap.launch.queries`).
-    rank_nodes : tuple of str
-        Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
-    remarks : tuple of str
-        What the user should know of it.
-    laid : Order
-        The same order on the nodes as the launcher takes them.
-    """
-
-    launch: Launch
-    order: Order
-    path: str
-    probe: Launch
-    rank_nodes: tuple[str, ...]
-    remarks: tuple[str, ...]
-    laid: Order
-
-
-def rank_nodes(form: str, laid: Order) -> tuple[str, ...]:
-    """Return the node of each rank as the launcher numbers them.
-
-    Cray MPICH renumbers ranks itself: to the launcher, slot s is rank s.
-
-    Parameters
-    ----------
-    form : str
-        Format of the order file.
-    laid : Order
-        On the nodes as the launcher takes them.
-    """
-    from rankmap.emit import find
-
-    if getattr(find(form), "NODE_ORDER", "given") == "launcher":
-        return tuple(laid.on.names[laid.on.node].tolist())
-    return tuple(laid.hosts.tolist())

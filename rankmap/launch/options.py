@@ -1,6 +1,6 @@
-"""Read what a launcher's command line says of ranks and nodes, and pass over the rest.
+"""Read what a launcher's command line says of ranks and nodes, and pass on the rest.
 
-A launcher has a hundred options, and each version others. A table here has
+A launcher has a hundred options, and each version others. A table here names
 those that say how many ranks start and where; what ``nidmap run`` adds goes
 right behind the launcher's own name. Of an option that is in no table it is
 not known whether the next word is its value or the program: it is the program
@@ -10,13 +10,23 @@ leaves the command as it is.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from placement.errors import LaunchError, printable
 
 __all__ = ["OptionTable", "Parsed"]
+
+#: Role of what is only passed on.
+PASSED = "passed"
+
+#: Roles under which no order of ours can hold, and why.
+_REFUSED = {
+    "placing": "places ranks itself",
+    "several": "starts several programs or job components, which cannot share one order",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +36,22 @@ class Parsed:
     Attributes
     ----------
     argv : tuple of str
-    values : dict of str to str
-        Value of each option of the table that was given, the last one winning;
-        '' for an option without a value.
     program : int
         Where in `argv` the user's program begins; ``len(argv)`` where there is none.
-    spans : dict of str to list of (int, int)
-        Words of `argv` that each option takes, first and behind the last.
+    values : dict of str to str
+        Value of each role of the table that was given, the last option winning;
+        an option without a value gives its name.
+    roles : tuple of frozenset of str
+        Roles that each word of `argv` belongs to.
     """
 
     argv: tuple[str, ...]
-    values: dict[str, str]
     program: int
-    spans: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    values: dict[str, str]
+    roles: tuple[frozenset[str], ...]
 
-    def without(self, *names: str) -> Parsed:
-        """Return the command line without these options.
+    def without(self, *gone: str) -> Parsed:
+        """Return the command line without the options of these roles.
 
         Raises
         ------
@@ -50,27 +60,32 @@ class Parsed:
 
         Examples
         --------
-        >>> table = OptionTable("n=ntasks ntasks", letters="n")
-        >>> table.parse(["srun", "-n", "64", "./app"]).without("ntasks").argv
+        >>> table = OptionTable(ranks="n= ntasks=", letters="n")
+        >>> table.parse(["srun", "-n", "64", "./app"]).without("ranks").argv
         ('srun', './app')
         """
-        gone: set[int] = set()
-        for name in names:
-            for low, high in self.spans.get(name, []):
-                if any(low < b and a < high for k, s in self.spans.items() if k != name
-                       for a, b in s):  # fmt: skip
-                    raise LaunchError(f"{printable(self.argv[low], 30)} holds several options")
-                gone.update(range(low, high))
-        kept = tuple(word for k, word in enumerate(self.argv) if k not in gone)
-        values = {k: v for k, v in self.values.items() if k not in names}
-        spans = {
-            k: [(a - sum(g < a for g in gone), b - sum(g < b for g in gone)) for a, b in s]
-            for k, s in self.spans.items()
-            if k not in names
-        }
-        return Parsed(kept, values, self.program - len(gone), spans)
+        kept = []
+        for place, roles in enumerate(self.roles):
+            if not roles.intersection(gone):
+                kept.append(place)
+            elif roles.difference(gone):
+                raise LaunchError(
+                    f"{printable(self.argv[place], 30)} combines several options",
+                    "write them apart",
+                )
+        return Parsed(
+            tuple(self.argv[place] for place in kept),
+            self.program - len(self.argv) + len(kept),
+            {role: value for role, value in self.values.items() if role not in gone},
+            tuple(self.roles[place] for place in kept),
+        )
 
-    def number(self, name: str) -> int | None:
+    def words(self, role: str) -> str:
+        """Return the options of a role as the user wrote them, '' for none."""
+        written = zip(self.argv, self.roles, strict=True)
+        return " ".join(printable(word, 60) for word, roles in written if role in roles)
+
+    def number(self, role: str) -> int | None:
         """Return the value of a numeric option, None where it was not given.
 
         Raises
@@ -78,41 +93,50 @@ class Parsed:
         LaunchError
             Where the value is not a positive number.
         """
-        if name not in self.values:
+        text = self.values.get(role)
+        if text is None:
             return None
-        text = self.values[name]
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-            raise LaunchError(f"--{name} {printable(text, 30)} of {self.argv[0]} is not understood")
+            raise LaunchError(f"{self.words(role)} is not a plain number")
         return int(text)
 
 
 class OptionTable:
-    """The options of a launcher that are read, and those that must not be there.
-
-    Lists have names as users write them, behind one dash or two; ``np=n`` is
-    another name of n.
+    """The options of a launcher that matter to an order, by the role that they play.
 
     Parameters
     ----------
-    valued, flags, pairs : str
-        Options with one value, without a value, and with two (``-genv NAME VALUE``).
-    refused : str
-        Options under which the ranks' places are not ours to say.
     letters : str
         All one-letter options that take a value, also those that are not read, where
         letters may share a word as getopt has it; '' where they may not.
+    **roles : str
+        Options of a role as getopt names them, behind one dash or two: ``n= ntasks=`` take a
+        value, ``genv==`` two, ``l`` none. The first is the one to write. Under ``placing``
+        ranks are placed otherwise, under ``several`` there are several layouts: both are
+        refused. Those ``passed`` are named only so that their values are not read as options.
     """
 
-    def __init__(
-        self, valued: str, flags: str = "", pairs: str = "", refused: str = "", letters: str = ""
-    ) -> None:
-        self._takes: dict[str, int] = {}
-        self._names: dict[str, str] = {}
-        for names, count in ((valued, 1), (flags, 0), (pairs, 2), (refused, 0)):
-            for name, _, meant in (text.partition("=") for text in names.split()):
-                self._takes[name], self._names[name] = count, meant or name
-        self._refused = {text.partition("=")[2] or text for text in refused.split()}
+    def __init__(self, letters: str = "", **roles: str) -> None:
         self._letters = letters
+        self._options = {
+            option.rstrip("="): (role, option.count("="))
+            for role, options in roles.items()
+            for option in options.split()
+        }
+        self._first = {role: options.split()[0].rstrip("=") for role, options in roles.items()}
+
+    def written(self, role: str, value: str | int) -> list[str]:
+        """Return the words that give a role a value.
+
+        Examples
+        --------
+        >>> OptionTable(ranks="ntasks= n=", letters="n").written("ranks", 64)
+        ['--ntasks=64']
+        """
+        name = self._first[role]
+        if len(name) > 1 and self._letters:
+            return [f"--{name}={value}"]
+        return [f"-{name}" if len(name) == 1 else f"--{name}", str(value)]
 
     def parse(self, argv: Iterable[str], first: int = 1) -> Parsed:
         """Return what a command line says.
@@ -132,29 +156,37 @@ class OptionTable:
 
         Examples
         --------
-        >>> table = OptionTable("n=ntasks ntasks", letters="np")
-        >>> got = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
-        >>> got.values, got.program
-        ({'ntasks': '64'}, 4)
+        >>> table = OptionTable(ranks="n= ntasks=", letters="np")
+        >>> step = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
+        >>> step.values, step.program
+        ({'ranks': '64'}, 4)
         """
-        step = Parsed(tuple(argv), {}, 0)
-        words, at, doubtful = step.argv, first, ""
+        words = tuple(argv)
         if ":" in words:
-            raise LaunchError("several programs in one launch (':') have several layouts")
+            raise LaunchError("several programs in one launch (':') cannot share one order")
+        values: dict[str, str] = {}
+        roles = [frozenset[str]()] * len(words)
+        at, doubtful = first, ""
         while at < len(words) and _is_option(words[at]):
             if words[at] == "--":
-                return Parsed(words, step.values, at + 1, step.spans)
-            behind, known = self._read(step, at)
-            if not known and behind < len(words) and not _is_option(words[behind]):
+                at, doubtful = at + 1, ""
+                break
+            options, behind = self._read(words, at)
+            for role in _REFUSED.keys() & options:
+                option = f"{os.path.basename(words[0])} {words[at].partition('=')[0]}"
+                raise LaunchError(f"{printable(option, 60)} {_REFUSED[role]}")
+            values.update(options)
+            roles[at:behind] = [frozenset(options)] * (behind - at)
+            if not options and behind < len(words) and not _is_option(words[behind]):
                 if self._is_program(words, behind):
-                    return Parsed(words, step.values, behind, step.spans)
-                doubtful = words[at]
-                behind += 1
+                    at, doubtful = behind, ""
+                    break
+                doubtful, behind = words[at], behind + 1
             at = behind
-        program = min(at, len(words))
-        if doubtful and not (words[program:] and shutil.which(words[program])):
-            raise _doubt(doubtful, words[0])
-        return Parsed(words, step.values, program, step.spans)
+        if doubtful and not (words[at:] and shutil.which(words[at])):
+            raise _doubt(doubtful)
+        values.pop(PASSED, None)
+        return Parsed(words, at, values, tuple(roles))
 
     def _is_program(self, words: tuple[str, ...], at: int) -> bool:
         """Tell whether a word behind an option that is not known is the program.
@@ -167,60 +199,59 @@ class OptionTable:
         if shutil.which(words[at]) is None:
             return False
         rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))
-        shared = self._takes if self._letters else ()
-        if "/" not in words[at] and any(n in self._takes or n[:1] in shared for n in rest):
-            raise _doubt(words[at - 1], words[0])
+        shared = self._options if self._letters else ()
+        if "/" not in words[at] and any(n in self._options or n[:1] in shared for n in rest):
+            raise _doubt(words[at - 1])
         return True
 
-    def _read(self, step: Parsed, at: int) -> tuple[int, bool]:
-        """Note the option at a place; return the place behind it, and whether it is known."""
-        word = step.argv[at]
+    def _read(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
+        """Return the value of each role that a word names, and the place behind it.
+
+        There is no role where it is not known whether the next word belongs to it.
+        """
+        word = words[at]
         long = word.startswith("--")
         name, equals, value = word.lstrip("-").partition("=")
-        known = name in self._takes and not (long and self._letters and len(name) == 1)
+        known = name in self._options and not (long and self._letters and len(name) == 1)
         if self._letters and not long and not known:
-            return self._read_letters(step, at), True
+            return self._read_letters(words, at)
         if not known:
-            full = next((n for n in self._takes if len(n) > 1 and n.startswith(name)), "")
+            full = next((n for n in self._options if len(n) > 1 and n.startswith(name)), "")
             if full and long:
                 raise LaunchError(f"option {printable(word, 40)} is abbreviated", f"write --{full}")
-            return at + 1, bool(equals)
-        behind = at + 1 if equals else at + 1 + self._takes[name]
-        if behind > len(step.argv):
-            raise LaunchError(f"{printable(word, 30)} of {step.argv[0]} has no value")
-        given = value if equals else " ".join(step.argv[at + 1 : behind])
-        return self._note(step, self._names[name], at, behind, given), True
+            return ({PASSED: ""} if equals else {}), at + 1
+        role, count = self._options[name]
+        behind = at + 1 if equals else at + 1 + count
+        if behind > len(words):
+            raise _no_value(word, words[0])
+        return {role: value if equals else " ".join(words[at + 1 : behind]) or name}, behind
 
-    def _read_letters(self, step: Parsed, at: int) -> int:
+    def _read_letters(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
         """Read letters behind one dash; the first that takes a value takes the rest."""
-        letters = step.argv[at][1:]
-        for k, letter in enumerate(letters):
-            name = self._names.get(letter, f"-{letter}")
-            if letter not in self._letters:
-                self._note(step, name, at, at + 1, "")
-            elif letters[k + 1 :]:
-                return self._note(step, name, at, at + 1, letters[k + 1 :])
-            elif at + 1 < len(step.argv):
-                return self._note(step, name, at, at + 2, step.argv[at + 1])
-            else:
-                raise LaunchError(f"-{letter} of {step.argv[0]} has no value")
-        return at + 1
-
-    def _note(self, step: Parsed, name: str, at: int, behind: int, value: str) -> int:
-        if name in self._refused:
-            raise LaunchError(f"option {name} of {step.argv[0]} places ranks in its own way")
-        step.spans.setdefault(name, []).append((at, behind))
-        if not name.startswith("-"):
-            step.values[name] = value
-        return behind
+        letters = words[at][1:]
+        options: dict[str, str] = {}
+        for place, letter in enumerate(letters, 1):
+            role, _ = self._options.get(letter, (PASSED, 0))
+            options[role] = letter
+            if letter in self._letters:
+                options[role] = letters[place:] or "".join(words[at + 1 : at + 2])
+                if not options[role]:
+                    raise _no_value(f"-{letter}", words[0])
+                return options, at + 1 + (not letters[place:])
+        return options, at + 1
 
 
 def _is_option(word: str) -> bool:
     return len(word) > 1 and word.startswith("-")
 
 
-def _doubt(option: str, launcher: str) -> LaunchError:
+def _no_value(option: str, launcher: str) -> LaunchError:
+    return LaunchError(f"{printable(option, 30)} of {printable(launcher, 30)} has no value")
+
+
+def _doubt(option: str) -> LaunchError:
+    option = printable(option, 30)
     return LaunchError(
-        f"where {printable(launcher, 30)}'s options end is not clear at {printable(option, 30)}",
-        f"write {printable(option, 30)}=VALUE, or -- before the program",
+        f"cannot tell whether the word after {option} is its value or the program",
+        f"write {option}=VALUE, or -- before the program",
     )

@@ -77,7 +77,7 @@ def last_result(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) ->
 
 def _read(text: bytes, late: str) -> dict[str, Any]:
     """Return the last whole line that a child has said; one that died half-way may have none."""
-    why = late or "planning broke down"
+    why = late or "planning failed"
     lines = [line for line in text.split(b"\n")[:-1] if line]
     if not lines:
         return {"unclear": why}
@@ -173,7 +173,7 @@ class _Watch:
         if work != self._work:
             self._moved, self._work = now, work
         if now - self._moved > _STILL * self._seconds:
-            return "planning stands still"
+            return "planning makes no progress"
         late = now - self._began > _WHOLE * self._seconds
         silent = work - self._heard > _SILENT * self._seconds
         spent = work > _WORK * self._seconds

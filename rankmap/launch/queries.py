@@ -53,7 +53,7 @@ def run_query(
     """
     answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=step)
     if answer.code:
-        raise LaunchError(f"{printable(argv[0])} failed when asked (code {answer.code})")
+        raise LaunchError(f"{printable(argv[0])} failed (exit code {answer.code})")
     return answer.output
 
 
@@ -114,8 +114,8 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
             return _answers[key]
     first = printable(text.strip().split("\n")[0], 60)
     raise LaunchError(
-        f"which MPI {printable(program, 40)} belongs to is not clear (it says '{first}')",
-        "say it with --mpi",
+        f"cannot tell which MPI {printable(program, 40)} belongs to (it says '{first}')",
+        "give --mpi",
     )
 
 
@@ -160,8 +160,8 @@ def query_rank_nodes(
     found: dict[int, str] = {}
     for rank, host in _PLACE.findall(text):
         if found.setdefault(int(rank), host) != host:
-            raise LaunchError(f"rank {rank} says twice where it is: {found[int(rank)]}, {host}")
+            raise LaunchError(f"rank {rank} reported two nodes: {found[int(rank)]}, {host}")
     missing = next((r for r in range(ranks) if r not in found), None)
     if missing is not None or len(found) != ranks:
-        raise LaunchError(f"{len(found)} of {ranks} ranks said where they are")
+        raise LaunchError(f"{len(found)} of {ranks} ranks reported their node")
     return [found[r] for r in range(ranks)]

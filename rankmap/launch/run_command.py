@@ -16,11 +16,7 @@ import click
 from placement.commands.common import machine_from, named_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import (
-    Prepared,
-    discard_launch,
-    remove_at_end,
-)
+from rankmap.launch.launch_folder import discard_launch, remove_at_end
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
-    from rankmap.launch.job import JobLaunch
+    from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.order import Order
     from rankmap.runtime.answer import Answerer
 
@@ -41,9 +37,8 @@ SCHEMA = "nidmap.run/1"
 #: Exit code of `run` for its own refusal under ``--strict``.
 REFUSED = 125
 
-#: What is made before ``auto`` in case that is not in time, where starting over costs nothing.
+#: What is made before ``auto`` in case that is late, where no launcher has to be asked twice.
 _QUICK = "boxes"
-_QUICK_LAUNCHERS = ("srun",)
 
 #: Options that a request takes as they are.
 _ASKED = (
@@ -52,7 +47,7 @@ _ASKED = (
 )  # fmt: skip
 
 #: What is said of an order where there was no time to work out more.
-UNTIMELY = "what it wins was not worked out in time"
+UNTIMELY = "its gain was not worked out in time"
 
 #: The part of the patience that choosing an order may take.
 _AUTO = 0.6
@@ -160,9 +155,9 @@ class RunCommand:
         from rankmap.launch.expectation import UNKNOWN
 
         job, dropped = self.read_job(dry=False), ""
-        given, asked = self.options, os.path.basename(self.command[0])
+        given = self.options
         auto = given["strategy"] == "auto" and given["order_file"] is None
-        if auto and given["patience"] and asked in _QUICK_LAUNCHERS:
+        if auto and given["patience"] and not job.how.asks_order:
             with contextlib.suppress(NidmapError):
                 quick = job.prepared(job.ordered(_QUICK))
                 yield {**self._for_parent(quick, UNTIMELY), "quick": True}
@@ -219,20 +214,17 @@ class RunCommand:
         given = self.options
         nodes, host_file = _node_text(self.job.nodes)
         if given["order_file"] == "-":
-            raise UsageError("run leaves standard input to the program", "give --order a file")
+            raise UsageError("standard input belongs to the program", "give --order a file")
         request = RunRequest(
-            self.job.named_pattern(needed=False),
+            self.job.job(needed=False),
             nodes=nodes,
-            ppn=self.job.ppn,
             host_file=host_file,
             dry=dry,
-            machine_specs=named_specs(self.job.specs),
-            sent=self.job.job(needed=False),
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
         )
         step()
-        machine = self._machine(bool(request.machine_specs))
+        machine = self._machine(bool(named_specs(self.job.specs)))
         step()
         return read_job(self.command, request, os.environ, machine)
 
@@ -311,17 +303,16 @@ class RunCommand:
 
         job, given, path = self.job, self.options, self.options["order_file"]
         if job.nodes or job.ppn:
-            raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
+            raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
         pattern = job.named_pattern(needed=False)
         if world and not (pattern or path):
             why = "who talks to whom is not known yet"
             raise UsageError("--world needs --pattern or --order", why)
         return Answerer(
             " ".join(named_specs(job.specs)),
-            pattern,
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",
-            job=self.job.sending(),
+            job={"pattern": pattern, **job.sending()},
             quiet=bool(click.get_current_context().meta.get("quiet")),
         )
 
@@ -374,9 +365,7 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
     if nodes is None:
         return None, False
     if nodes == "-":
-        raise UsageError(
-            "run leaves standard input to the program", "give --nodes a list or a file"
-        )
+        raise UsageError("standard input belongs to the program", "give --nodes a list or a file")
     from placement.lists.pasted import read_list
 
     text, source = read_list(nodes, "--nodes")

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -29,10 +30,11 @@ from placement.planners import find
 from placement.request import Request
 from placement.scheduler.kinds import ANY, kinds_of, offered
 from placement.support.array_types import Ints, Mask
+from rankmap.order import Order
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 
 __all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
 
@@ -337,7 +339,8 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
         chosen = plan(
             judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
         )
-        gain = Gains(model, Placed(rows)).of(Placed(chosen.rows, chosen.order))  # type: ignore[arg-type]
+        order = cast("Order", chosen.order)  # a search always answers with one
+        gain = Gains(model, model.place(rows)).of(order.placement)
         likely = max(1.0, gain.likely)
         spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))
     likely = math.exp(sum(math.log(s.likely) for s in spanned) / len(spanned))

@@ -27,9 +27,9 @@ from placement.network.bounds import families
 from placement.network.model import GB
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_pair
+from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
-from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.cost import cost_by, without_time
@@ -64,20 +64,13 @@ class _Sent(NamedTuple):
     ----------
     least, posted : float
         Seconds as `rankmap.predict.model.Model.node_limits` returns them.
-    each : float
-        Bytes from every node to every other; 0 where `source` lists who sends to whom.
-    source, target : int64 (m,)
-        Indices of the job's nodes.
-    amount : float64 (m,)
-        Bytes.
+    traffic : Traffic
+        Between indices of the job's nodes.
     """
 
     least: float
     posted: float
-    each: float
-    source: Ints
-    target: Ints
-    amount: Floats
+    traffic: Traffic
 
 
 class _Level(NamedTuple):
@@ -149,12 +142,11 @@ class QuickCost:
 
     def _span(self, rows: Ints) -> Span:
         if self._plain is not None:
-            counts = self.model.slots(rows).counts
-            cost = self._plain.of(Placement(rows, counts))
+            cost = self._plain.of(self.model.place(rows))
             return Span(cost, cost, cost)
         cut = direct = likely = 0.0
         for sent in self._phases(rows):
-            least, straight = cut_times(self.machine, rows, *sent[2:])
+            least, straight = cut_times(self.machine, rows, sent.traffic)
             least = max(least, sent.least)
             straight = max(least, straight)
             cut += least + sent.posted
@@ -172,17 +164,14 @@ class QuickCost:
 
 def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
     """Yield the phases of a pattern with rank r in slot r."""
-    slots = model.slots(rows)
-    pattern = fit_pattern(model.pattern, slots)
-    none: Ints = np.empty(0, dtype=np.int64)
-    for phase in model.phases(slots):
-        limits = model.node_limits(phase)
-        if _is_complete(pattern) and slots.ppn is not None:
+    placement = model.place(rows)
+    pattern = fit_pattern(model.pattern, placement.on)
+    for phase in model.phases(placement):
+        traffic = phase.traffic.listed()
+        if _is_complete(pattern) and placement.ppn is not None:
             pairs = len(rows) * max(len(rows) - 1, 1)
-            yield _Sent(*limits, phase.total.total / pairs, none, none, none.astype(float))
-        else:
-            flows = phase.traffic.listed()
-            yield _Sent(*limits, 0.0, flows.source, flows.target, flows.bytes)
+            traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
+        yield _Sent(*model.node_limits(phase), traffic)
 
 
 def _is_complete(pattern: Pattern) -> bool:
@@ -190,9 +179,7 @@ def _is_complete(pattern: Pattern) -> bool:
     return isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
 
 
-def cut_times(
-    machine: Machine, rows: Ints, each: float, source: Ints, target: Ints, amount: Floats
-) -> tuple[float, float]:
+def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, float]:
     """Return the seconds of the busiest cut, and of the busiest direct links.
 
     Parameters
@@ -201,12 +188,8 @@ def cut_times(
         Not a torus.
     rows : int64 (n,)
         Nodes of the job.
-    each : float
-        Bytes from every node to every other; 0 where `source` lists who sends to whom.
-    source, target : int64 (m,)
-        Indices of the job's nodes.
-    amount : float64 (m,)
-        Bytes; those inside a node do not count.
+    traffic : Traffic
+        Between indices of the job's nodes; what stays inside a node does not count.
 
     Returns
     -------
@@ -220,8 +203,7 @@ def cut_times(
 
     >>> import nidmap
     >>> m = nidmap.load_machine("tree:2x3,bw=2")
-    >>> none = np.empty(0, dtype=np.int64)
-    >>> cut_times(m, np.array([0, 1, 4, 5]), 1e9, none, none, none.astype(float))
+    >>> cut_times(m, np.array([0, 1, 4, 5]), Traffic.everyone(np.arange(4), 1, 1e9))
     (2.0, 0.0)
     """
     cut = direct = 0.0
@@ -232,7 +214,7 @@ def cut_times(
         if len(used) < 2:
             continue
         at = np.searchsorted(used, units)
-        table = _between(at, len(used), each, source, target, amount)
+        table = _between(at, len(used), traffic)
         leaving = np.maximum(table.sum(axis=1), table.sum(axis=0)) - np.diag(table)
         cut = max(cut, _slowest(leaving, level.out[used]))
         if level.direct is not None:
@@ -240,16 +222,15 @@ def cut_times(
     return cut, direct
 
 
-def _between(
-    at: Ints, units: int, each: float, source: Ints, target: Ints, amount: Floats
-) -> Floats:
+def _between(at: Ints, units: int, traffic: Traffic) -> Floats:
     """Return the bytes from unit to unit, where nodes are in units `at`; see `cut_times`."""
-    if each:
-        held = np.bincount(at, minlength=units).astype(np.float64)
-        return held[:, None] * held * each
-    pair = at[source] * units + at[target]
-    bytes_ = np.bincount(pair, amount, minlength=units * units).astype(np.float64, copy=False)
-    return bytes_.reshape(units, units)
+    pair = at[traffic.source] * units + at[traffic.target]
+    table: Floats = np.zeros((units, units))
+    if len(pair):
+        table += np.bincount(pair, traffic.bytes, minlength=units * units).reshape(units, units)
+    if len(traffic.all_to_alls):
+        table += traffic.all_to_alls.table(at, units)
+    return table
 
 
 def _slowest(amount: Floats, gbs: Floats) -> float:

@@ -19,13 +19,13 @@ from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from rankmap.order import Order
-from rankmap.predict.gain import Placed, time_range
+from rankmap.placement import Placement
+from rankmap.predict.gain import time_range
 from rankmap.predict.job import Job
-from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.prediction import Prediction
 from rankmap.predict.report import report
-from rankmap.slots import Slots, slots_of
+from rankmap.slots import slots_of
 
 __all__ = ["Job", "Prediction", "Predictor", "predict"]
 
@@ -40,25 +40,26 @@ class Predictor(Model):
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
     >>> one = Predictor(m, Job("alltoall", bytes=1e9))
-    >>> one.predict(np.arange(4)).bottleneck.name
+    >>> one.predict(one.place(np.arange(4))).bottleneck.name
     'x0y0->x1y0 x'
     """
 
-    def predict(self, rows: Ints, order: Order | Ints | None = None) -> Prediction:
-        """Return the whole prediction for a job on these nodes; see `time`."""
-        return self.on(self.slots(rows), order)
-
-    def ranged(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
+    def ranged(self, placement: Placement, strategy: str = "") -> Prediction:
         """Return the prediction with its range over what is not known of the machine."""
-        found = self.on(slots, order)
-        if slots.rows is None:
-            return found
-        return replace(found, between=time_range(self, Placed(slots.rows, order)))
+        found = self.predict(placement, strategy)
+        return replace(found, between=time_range(self, placement))
 
-    def on(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
-        """Return the whole prediction for a job on slots that are known already."""
+    def predict(self, placement: Placement, strategy: str = "") -> Prediction:
+        """Return the whole prediction for a placement; see `time`.
+
+        Parameters
+        ----------
+        placement : Placement
+        strategy : str
+            What ordered its ranks, for whoever reads the answer; '' where nothing says.
+        """
         with np.errstate(over="ignore", invalid="ignore"):  # refused below, in a sentence
-            found = report(self, fit_pattern(self.pattern, slots), slots, order)
+            found = report(self, placement, strategy)
         if not math.isfinite(found.time_s):
             raise UsageError(
                 f"the bytes of {self.pattern.spec} add up to more than can be counted",
@@ -108,4 +109,7 @@ def predict(
     """
     job = job or Job()
     slots = slots_of(machine, nodes, job.ppn)
-    return Predictor(machine, job.on(slots.counts.tolist())).ranged(slots, order)
+    asked = Predictor(machine, job.on(slots.counts.tolist()))
+    if isinstance(order, Order):
+        return asked.ranged(Placement.on_slots(slots, order.slots), order.strategy)
+    return asked.ranged(Placement.on_slots(slots, order))

@@ -13,14 +13,15 @@ from placement.support.array_types import Floats
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import BlockStep, Part, parts
 from rankmap.pattern.collective import Collective
+from rankmap.placement import Placement
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Phase, Seating, Sends
+from rankmap.predict.phase import Phase, Sends
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Collective, job: Seating, size: float, algorithm: str, steps: int | None
+    pattern: Collective, placement: Placement, size: float, algorithm: str, steps: int | None
 ) -> Iterator[Phase]:
     """Yield a phase for each part of an algorithm.
 
@@ -28,7 +29,7 @@ def phases(
     ----------
     pattern : Collective
         Fitted to the ranks.
-    job : Seating
+    placement : Placement
     size : float
         ``--bytes``.
     algorithm : str
@@ -38,15 +39,15 @@ def phases(
     """
     for part in parts(pattern.name, algorithm, pattern.ranks or 0, pattern.root, size):
         if part.steps:
-            yield _StepSums(part, job, steps).phase()
+            yield _StepSums(part, placement, steps).phase()
 
 
 class _StepSums:
     """What the steps of a part come to on a job's nodes."""
 
-    def __init__(self, part: Part, job: Seating, most: int | None) -> None:
-        self.part, self.job = part, job
-        self.sent: Floats = np.zeros(len(job.node))
+    def __init__(self, part: Part, placement: Placement, most: int | None) -> None:
+        self.part, self.placement = part, placement
+        self.sent: Floats = np.zeros(len(placement.node))
         self.posted = 0.0
         self.steps: list[tuple[Traffic, float]] = []
         for k, times in _looks(part, most):
@@ -54,11 +55,11 @@ class _StepSums:
 
     def _add(self, step: BlockStep, times: float) -> None:
         """Add a step that stands for so many."""
-        node = self.job.node
+        node = self.placement.node
         sent = Traffic.of(step.source, step.target, step.blocks * self.part.block)
         self.sent += times * np.bincount(sent.source, sent.bytes, minlength=len(node))
         self.posted += times * float(np.bincount(sent.source).max(initial=0))
-        self.steps.append((sent.by_node(node, len(self.job.rows)), times))
+        self.steps.append((sent.by_node(node, len(self.placement.rows)), times))
 
     def phase(self) -> Phase:
         """Return the part as a phase."""
@@ -68,7 +69,7 @@ class _StepSums:
         sampled = not part.alike and in_turn > len(self.steps)
         return Phase(
             part.name,
-            self.job,
+            self.placement,
             join_traffic(step * times for step, times in self.steps),
             None if alone else lambda: iter(self.steps),
             in_turn=in_turn,

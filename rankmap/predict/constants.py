@@ -12,20 +12,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from placement.fabrics import fabric_of
 from placement.machine import Machine
 
 __all__ = ["ARIES_PAYLOAD", "MEMORY_GBS", "Constants", "constants"]
-
-#: By fabric: what it calls itself, and the mpi_us and hop_ns that its sites' configurations assume.
-FABRICS = {
-    "aries": ("Aries", 1.3, 100.0),
-    "gemini": ("Gemini", 1.5, 105.0),
-    "slingshot": ("Slingshot", 2.0, 350.0),
-    "infiniband": ("InfiniBand", 1.2, 100.0),
-}
-
-#: The fabric that a synthetic machine's kind is taken for.
-KINDS = {"dragonfly": "aries", "torus": "gemini"}
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
@@ -135,25 +125,15 @@ def constants(machine: Machine) -> Constants:
     latency = stated.get("latency")
     if latency == 0:
         return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **own)
-    name, mpi_us, hop_ns = FABRICS[_fabric(machine)]
-    mpi = float(stated.get("mpi_us", mpi_us)) if latency is None else latency
-    source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {name}"
+    fabric = fabric_of(machine.topology)
+    mpi = float(stated.get("mpi_us", fabric.mpi_us)) if latency is None else latency
+    source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {fabric.title}"
     source = stated.get("latency_source", source)
     posting = {name: float(stated[name]) for name in ("message_us", "nic_us") if name in stated}
     own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": frozenset(posting)}
     if latency is not None:
         source = f"latency as given, hops: {source}"
-    return Constants(mpi, float(stated.get("hop_ns", hop_ns)), source=source, **own)
-
-
-def _fabric(machine: Machine) -> str:
-    """Return a machine's fabric, or the one that a machine without one is taken for."""
-    topology = machine.topology
-    if topology.fabric in FABRICS:
-        return topology.fabric
-    if topology.kind == "dragonfly" and topology.router_levels == 2:
-        return "slingshot"
-    return KINDS.get(topology.kind, "infiniband")
+    return Constants(mpi, float(stated.get("hop_ns", fabric.hop_ns)), source=source, **own)
 
 
 def _memory(machine: Machine) -> tuple[float, str]:

@@ -4,8 +4,8 @@ Loads of links are exact, but what programs and networks make of them is only pa
 known: whether routers send packets around full links, which algorithm the MPI library
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
-dimension, in which order bursts meet, how far ranks run ahead from step to step, whether
-they wait until what they send is received. Each of these is an *unknown* with a likely value
+dimension, how far ranks run ahead from step to step, whether they wait until what they send is
+received. Each of these is an *unknown* with a likely value
 and another one, unless the caller or the site states it. A gain is the ratio of two times
 under the same values:
 
@@ -35,20 +35,18 @@ import numpy as np
 from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
 from rankmap.collectives import USUAL
-from rankmap.order import Order
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
-from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
 from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
-from rankmap.predict.drift import EAGER, Course
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase, message_of
+from rankmap.predict.phase import Course, Phase
 from rankmap.progress import step
 
-__all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
+__all__ = ["Gain", "Gains", "Unknown", "time_range"]
 
 GB = 1e9
 
@@ -70,19 +68,10 @@ SAME = 5e-3
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
 
-
-class Placed(NamedTuple):
-    """Nodes and an order of the ranks on them.
-
-    Attributes
-    ----------
-    rows : int64 (n,)
-    order : Order, int64 (ranks,) or None
-        Slot of each rank; None: rank r on slot r.
-    """
-
-    rows: Ints
-    order: Order | Ints | None = None
+#: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
+#: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
+#: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
+EAGER = 65536.0
 
 
 class Unknown(NamedTuple):
@@ -92,7 +81,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging``, ``queues``, ``overlap`` or ``eager``.
+        ``memory``, ``staging``, ``overlap`` or ``eager``.
     question : str
         What one would have to know.
     low, high : float
@@ -194,8 +183,6 @@ class _Values(NamedTuple):
     memory : float or None
     others : bool
     staged : bool
-    queues : tuple of float
-        For each placement, the share of all orders of bursts under which it ends sooner.
     overlap : tuple of float
         For each placement, 0: its steps follow each other; 1: ranks win by running ahead all that
         they may; -1: they lose by it.
@@ -210,7 +197,6 @@ class _Values(NamedTuple):
     memory: float | None
     others: bool = False
     staged: bool = False
-    queues: tuple[float, ...] = (LIKELY, LIKELY)
     overlap: tuple[float, ...] = (0.0, 0.0)
     eager: float = 0.0
 
@@ -231,8 +217,6 @@ class _SentAtOnce:
         Seconds of the busiest node's own link.
     message : float
         Bytes of the busiest rank.
-    filled : Filled or None
-        What is on each link, by sender; None where nothing queues.
     """
 
     times: float
@@ -240,7 +224,6 @@ class _SentAtOnce:
     load: Floats
     own: float
     message: float
-    filled: Filled | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,7 +244,7 @@ class Gains:
     ----------
     asked : Model
         What the caller and the site state; the rest is unknown.
-    base : Placed
+    base : Placement
 
     Examples
     --------
@@ -270,37 +253,32 @@ class Gains:
     >>> from rankmap.predict.model import Model
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
     >>> asked = Model(m, Job("alltoall", 1, 1e9, "at-once"))
-    >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
+    >>> gains = Gains(asked, asked.place(np.arange(4)))
+    >>> found = gains.of(asked.place(np.array([0, 1, 4, 5])))
     >>> found.range_text, found.unknowns
     ('1.5 x', ())
     """
 
-    def __init__(self, asked: Model, base: Placed) -> None:
+    def __init__(self, asked: Model, base: Placement) -> None:
         self.asked = asked
         self._base = _Times(asked, base)
 
-    def of(self, plan: Placed) -> Gain:
+    def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
-        if _alike(plan, self._base.placed):
+        if _alike(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
         return _range(self.asked, [_Times(self.asked, plan), self._base])
 
 
-def _alike(one: Placed, other: Placed) -> bool:
-    """Return whether the same ranks are on the same nodes, as the caller lists them.
-
-    Examples
-    --------
-    >>> _alike(Placed(np.array([3, 4])), Placed(np.array([3, 4]), np.array([0, 1])))
-    True
-    """
-    every: list[Any] = [getattr(each.order, "slots", each.order) for each in (one, other)]
-    in_turn = np.arange(max(len(slots) for slots in (*every, ()) if slots is not None))
-    a, b = (in_turn if slots is None else slots for slots in every)
-    return np.array_equal(a, b) and np.array_equal(one.rows, other.rows)
+def _alike(one: Placement, other: Placement) -> bool:
+    """Return whether the same ranks are on the same nodes, as the caller lists them."""
+    if one.slots is None and other.slots is None:
+        return np.array_equal(one.rows, other.rows)
+    same = np.array_equal(one.slot_of_rank, other.slot_of_rank)
+    return same and np.array_equal(one.rows, other.rows)
 
 
-def time_range(asked: Model, plan: Placed) -> Gain:
+def time_range(asked: Model, plan: Placement) -> Gain:
     """Return the seconds of a placement as a range over all that is not known.
 
     Returns
@@ -388,13 +366,6 @@ def _unknowns(
     if all(one.staging for one in times):
         question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
         yield "staging", question, [{"staged": True}]
-    if asked.queueing:
-        orders: list[dict[str, Any]] = [{"queues": RANGE}, {"queues": RANGE[::-1]}]
-        yield (
-            "queues",
-            "the order in which bursts meet at links that are about equally full",
-            orders,
-        )
     if any(one.stepwise for one in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
@@ -430,7 +401,6 @@ def _value_words(changes: Mapping[str, Any]) -> str:
     words = {
         "others": f"other jobs send {USUAL_LOAD:g} GB/s a busy node",
         "staged": "the halo is exchanged direction by direction",
-        "queues": "bursts meet in another order",
         "overlap": "ranks run ahead of others another way",
         "eager": "sends do not wait for their receivers",
         "algorithm": f"the library goes by {value}",
@@ -480,14 +450,13 @@ class _Times:
         Whether ranks that are followed have messages that may be sent eagerly.
     """
 
-    def __init__(self, asked: Model, placed: Placed) -> None:
-        self.asked, self.placed = asked, placed
-        self.slots = asked.slots(placed.rows)
-        self.pattern = fit_pattern(asked.pattern, self.slots)
-        self.histogram = asked.histogram(self.slots)
+    def __init__(self, asked: Model, placement: Placement) -> None:
+        self.asked, self.placement = asked, placement
+        self.pattern = fit_pattern(asked.pattern, placement.on)
+        self.histogram = asked.histogram(placement)
         self._phases: dict[tuple[str, bool, float | None], list[_PhaseTimes]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
-        left = asked.left(self.slots)
+        left = asked.left(placement)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
         self.others = self._beside_others()
@@ -496,19 +465,19 @@ class _Times:
         every = self.phases(asked.algorithm)
         self.inside = any(one.inside for one in every)
         self.stepwise = any(one.steps for one in every)
-        self.eager = any(one.course is not None and one.course.may_be_eager for one in every)
+        self.eager = any(one.course is not None and one.course.smallest <= EAGER for one in every)
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
         machine = self.asked.machine
         busy = machine.compute & ~machine.free
-        busy[self.placed.rows] = False
+        busy[self.placement.rows] = False
         if busy.sum() < 2:
             return None
         job = Other(np.flatnonzero(busy))
-        return shared_channels(machine, beside([job], self.placed.rows), self.asked.routing).left(
-            self.wire
-        )
+        return shared_channels(
+            machine, beside([job], self.placement.rows), self.asked.routing
+        ).left(self.wire)
 
     def phases(
         self, algorithm: str, staged: bool = False, bias: float | None = None
@@ -521,7 +490,7 @@ class _Times:
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
-            found = asked.phases(self.slots, self.placed.order, pattern)
+            found = asked.phases(self.placement, pattern)
             self._phases[key] = [self._phase(asked, phase, bias) for phase in found]
         return self._phases[key]
 
@@ -530,53 +499,47 @@ class _Times:
         _, *fixed = asked.beyond(phase, whole, math.inf)
         steps = []
         if phase.steps is not None:
-            ranks = len(phase.job.node)
             for step, times in phase.steps():
-                loads = asked.loads(phase.job.demand(step), self.least, bias)
-                steps.append(self._sent(loads, times, message_of(step, ranks), None))
-        queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = fill_links(phase, whole) if queueing else None
+                demand, message = phase.step(step)
+                loads = asked.loads(demand, self.least, bias)
+                steps.append(self._sent(loads, times, message))
         return _PhaseTimes(
-            self._sent(whole, 1.0, phase.sent, sent),
+            self._sent(whole, 1.0, phase.sent),
             tuple(steps),
             phase.inside,
             sum(fixed),
             asked.course(phase),
         )
 
-    def _sent(self, loads: Loads, times: float, message: float, sent: Filled | None) -> _SentAtOnce:
+    def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
         own_s = float(own.max(initial=0.0))
-        return _SentAtOnce(times, used, loads.load[used], own_s, message, sent)
+        return _SentAtOnce(times, used, loads.load[used], own_s, message)
 
     def seconds(self, values: _Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""
-        share, overlap = values.queues[place], values.overlap[place]
+        overlap = values.overlap[place]
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
         for phase in self.phases(values.algorithm, values.staged, values.bias):
-            moved = self._moved(phase, values, wire, share, overlap)
+            moved = self._moved(phase, values, wire, overlap)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
         return total
 
-    def _moved(
-        self, phase: _PhaseTimes, values: _Values, wire: Floats, share: float, overlap: float
-    ) -> float:
+    def _moved(self, phase: _PhaseTimes, values: _Values, wire: Floats, overlap: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
-        each = [self._longest(one, values, wire, share) for one in phase.steps]
+        each = [self._longest(one, values, wire) for one in phase.steps]
         steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
-        whole = least = self._longest(phase.whole, values, wire, share)
+        whole = least = self._longest(phase.whole, values, wire)
         if phase.course is not None:
             followed = self._followed(phase.course, values, wire)
             if phase.steps:
                 steps = followed
-            elif share:
-                usual = self._longest(phase.whole, values, wire, LIKELY)
-                least = self._longest(phase.whole, values, wire, 0.0)
-                whole += followed - usual
+            else:
+                whole = followed
             if phase.course.head:  # ranks that are ahead have done a part of it by then
                 least = phase.whole.message / (values.process * GB) if values.process else 0.0
         if not phase.steps:
@@ -600,12 +563,8 @@ class _Times:
             self._kept[key] = float((one.load / bandwidth).max(initial=0.0))
         return self._kept[key]
 
-    def _longest(self, one: _SentAtOnce, values: _Values, wire: Floats, share: float) -> float:
+    def _longest(self, one: _SentAtOnce, values: _Values, wire: Floats) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
         links = self._busiest(one, values, wire)
         rank = one.message / (values.process * GB) if values.process else 0.0
-        paths = max(links, one.own, rank)
-        if one.filled is not None:
-            queues = self.asked.queues(one.filled, wire * values.payload, rank)
-            return paths + queues.excess(share)
-        return paths
+        return max(links, one.own, rank)

@@ -22,7 +22,8 @@ import numpy as np
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.structured import Lines
-from rankmap.predict.phase import Phase, Seating, Sends, Steps
+from rankmap.placement import Placement
+from rankmap.predict.phase import Phase, Sends, Steps
 
 Step = tuple[Ints, float, float]
 
@@ -37,14 +38,18 @@ US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}
 
 
 def phases(
-    pattern: Lines, job: Seating, size: float, algorithms: list[str], steps: int | None = None
+    pattern: Lines,
+    placement: Placement,
+    size: float,
+    algorithms: list[str],
+    steps: int | None = None,
 ) -> Iterator[Phase]:
     """Yield the all-to-all of each direction of the grid, rows (the last dimension) first.
 
     Parameters
     ----------
     pattern : Lines
-    job : Seating
+    placement : Placement
     size : float
     algorithms : list of str
         Of each dimension.
@@ -56,7 +61,7 @@ def phases(
     for axis in reversed(range(len(dims))):
         if dims[axis] < 2:
             continue
-        table = _LineTable(job, dims, axis, part)
+        table = _LineTable(placement, dims, axis, part)
         algorithm = algorithms[axis]
         name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
         if algorithm == "at-once":
@@ -72,16 +77,16 @@ def phases(
 class _LineTable:
     """The nodes of the ranks of each line, and how many ranks of a line each node has."""
 
-    def __init__(self, job: Seating, dims: tuple[int, ...], axis: int, part: float) -> None:
-        self.job = job
+    def __init__(self, placement: Placement, dims: tuple[int, ...], axis: int, part: float) -> None:
+        self.placement = placement
         self.part = part
         self.extent = dims[axis]
-        self.whole = len(job.node) == self.extent
-        ranks = np.arange(len(job.node)).reshape(dims)
+        self.whole = len(placement.node) == self.extent
+        ranks = np.arange(len(placement.node)).reshape(dims)
         self.every = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
-        self.nodes = job.node[self.every]
-        if len(job.node) == self.extent:
-            self.lines = Traffic.everyone(np.arange(len(job.rows)), job.counts, part)
+        self.nodes = placement.node[self.every]
+        if len(placement.node) == self.extent:
+            self.lines = Traffic.everyone(np.arange(len(placement.rows)), placement.counts, part)
         else:
             line = np.repeat(np.arange(len(self.nodes)), self.extent)
             self.lines = Traffic.lines(line, self.nodes.ravel(), 1, part)
@@ -90,7 +95,7 @@ class _LineTable:
         """Return the exchange with everything posted at once."""
         return Phase(
             name,
-            self.job,
+            self.placement,
             self.lines,
             a_rank=self.extent - 1.0,
             sent=(self.extent - 1) * self.part,
@@ -107,7 +112,7 @@ class _LineTable:
         moved = sum(blocks * times for _, blocks, times in steps)
         return Phase(
             name,
-            self.job,
+            self.placement,
             join_traffic(step * times for step, times in made()) if doubled else self.lines,
             made,
             in_turn=float(sum(times for _, _, times in steps)),
@@ -118,7 +123,7 @@ class _LineTable:
 
     def _walk(self, steps: list[Step]) -> Iterator[tuple[Traffic, float]]:
         """Yield what is sent in each step."""
-        source, nodes = self.nodes.ravel(), len(self.job.rows)
+        source, nodes = self.nodes.ravel(), len(self.placement.rows)
         for partner, blocks, times in steps:
             target = self.nodes[:, partner].ravel()
             yield Traffic.of(source, target, blocks * self.part).by_pair(nodes), times

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import UsageError
+from placement.hooks import SERVICES, load
 from placement.machine import Machine
 from placement.network import (
     SINGLE_PATH,
@@ -23,20 +23,15 @@ from placement.network import (
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
-from rankmap.order import Order
 from rankmap.pattern import Pattern
-from rankmap.pattern.collective import Collective
-from rankmap.pattern.graph import STEPS, Graph
-from rankmap.pattern.structured import Lines, Stencil
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, beside, shared_channels
-from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import constants
-from rankmap.predict.drift import Course, course
 from rankmap.predict.job import Job
 from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Phase, Seating, message_of
+from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -79,8 +74,8 @@ class Model:
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
     >>> one = Model(m, Job("alltoall", 1, 1e9, "at-once"))
-    >>> one.time(np.arange(4)), one.time(np.array([0, 1, 4, 5]))
-    (3.0, 2.0)
+    >>> [one.time(one.place(np.array(rows))) for rows in ([0, 1, 2, 3], [0, 1, 4, 5])]
+    [3.0, 2.0]
     """
 
     def __init__(self, machine: Machine, job: Job) -> None:
@@ -122,23 +117,31 @@ class Model:
             self.machine.names[rows], parse_counts(self.ppn, len(rows)), self.machine, rows
         )
 
-    def time(self, rows: Ints, order: Order | Ints | None = None, below: float = math.inf) -> float:
-        """Return the seconds of a job on these nodes, and nothing else.
+    def place(self, rows: Ints, slots: Ints | None = None) -> Placement:
+        """Return the job's ranks on these rows of the machine, in this order.
 
         Parameters
         ----------
         rows : int64 (n,)
             Its nodes, in the order that numbers the slots.
-        order : Order, int64 (ranks,) or None
+        slots : int64 (ranks,) or None
             Slot of each rank; None: rank r on slot r.
+        """
+        return Placement.on_slots(self.slots(rows), slots)
+
+    def time(self, placement: Placement, below: float = math.inf) -> float:
+        """Return the seconds of a placement, and nothing else.
+
+        Parameters
+        ----------
+        placement : Placement
         below : float
             Seconds that it has to stay below: inf is returned as soon as it certainly does not.
         """
-        slots = self.slots(rows)
-        left = self.left(slots)
-        phases = list(self.phases(slots, order))
+        left = self.left(placement)
+        phases = list(self.phases(placement))
         least = [self._floor(phase) for phase in phases]
-        total = self.histogram(slots)
+        total = self.histogram(placement)
         for done, phase in enumerate(phases):
             rest = total + math.fsum(least[done:])
             if rest >= below:
@@ -165,57 +168,44 @@ class Model:
             Seconds in which messages are posted, which come on top.
         """
         sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
-        if phase.steps is None and self.following:
+        if phase.steps is None and phase.sends is not None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, rows: Ints, order: Order | Ints | None = None) -> float:
+    def guess(self, placement: Placement) -> float:
         """Return about the seconds where routers adapt: all bytes at once, hardly divided.
 
         Good enough to say what is worth judging first, and for nothing else.
         """
         from placement.network.adaptive import divide
 
-        slots = self.slots(rows)
-        total, bias = self.histogram(slots), usual_bias(self.machine)
+        total, bias = self.histogram(placement), usual_bias(self.machine)
         wire = self.channels.bandwidth * GB
-        for phase in self.phases(slots, order):
+        for phase in self.phases(placement):
             load = divide(self.machine, phase.total, bias, steps=1).load
             total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
         return total
 
-    def phases(
-        self, slots: Slots, order: Order | Ints | None = None, pattern: Pattern | None = None
-    ) -> Iterator[Phase]:
-        """Yield the phases on these nodes of the model's pattern, or of another one that fits."""
-        assert slots.rows is not None
-        node = slots.node
-        if order is not None:
-            placed = np.asarray(getattr(order, "slots", order), dtype=np.int64)
-            if placed.shape != node.shape:
-                raise UsageError(
-                    f"an order of {placed.size} ranks, but there are {len(node)} slots"
-                )
-            node = node[placed]
-        job = Seating(self.machine, slots.rows, node, slots.counts)
-        steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
+    def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
+        """Yield the phases on a placement of the model's pattern, or of another one that fits."""
+        steps = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
         if pattern is None:
-            pattern = fit_pattern(self.pattern, slots)
-        return phases(pattern, job, self.size, self.algorithm, steps)
+            pattern = fit_pattern(self.pattern, placement.on)
+        return phases(pattern, placement, self.size, self.algorithm, steps)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""
         return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
-    def left(self, slots: Slots) -> Channels | None:
+    def left(self, placement: Placement) -> Channels | None:
         """Return the channels with what is left of them; None where all of the wire is."""
         if not self.background:
             return None if self.constants.payload == 1 else self.channels
-        assert slots.rows is not None
-        if self._busy[slots.rows].any():
-            found = shared_channels(self.machine, beside(self.background, slots.rows), self.routing)
+        rows = placement.rows
+        if self._busy[rows].any():
+            found = shared_channels(self.machine, beside(self.background, rows), self.routing)
         else:
             if self._all is None:
                 self._all = shared_channels(self.machine, self.background, self.routing)
@@ -312,45 +302,28 @@ class Model:
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
-        busiest link or its message takes, or as long as ranks that are followed
-        take, ``queues`` the longer of ``link`` and ``process`` with what bursts wait
-        for each other, or what ranks that are followed take. Steps take no less together than
-        all of their bytes at once, so they are not looked at where these take `below` seconds.
+        busiest link or its message takes, or as long as ranks that are followed take. Steps
+        take no less together than all of their bytes at once, so they are not looked at where
+        these take `below` seconds.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
         if followed is not None:
-            name = "queues" if phase.steps is None else "steps"
             if followed.head:  # ranks that are ahead have done a part of it by then
                 del found["link"]
+            name = "link" if phase.steps is None else "steps"
             wire = self.every_link(loads.channels.bandwidth)
-            found[name] = followed.seconds(wire, self.constants.eager or 0.0)
+            took = followed.seconds(wire, self.constants.eager or 0.0)
+            found[name] = max(found.get(name, 0.0), took)
         elif phase.steps is not None and max(found.values()) < below:
             found["steps"] = self._in_steps(phase, left, below)
-        elif self.queueing and phase.total.total:
-            sent = fill_links(phase, loads)
-            queues = self.queues(sent, loads.channels.bandwidth, found["process"])
-            found["queues"] = max(found.values()) + queues.excess()
         return found
 
     @property
-    def queueing(self) -> bool:
-        """Whether bursts wait for each other: their size is stated, and each pair has one path."""
-        return self.constants.burst is not None and self.single_path
-
-    @property
     def following(self) -> bool:
-        """Whether ranks are followed: bursts queue, and who sends what after what is known."""
-        known = isinstance(self.pattern, (Lines, Collective)) or (
-            isinstance(self.pattern, Stencil) and self.pattern.staged
-        )
-        known = known or (isinstance(self.pattern, Graph) and STEPS in self.pattern.known)
-        return self.follows and self.queueing and known
-
-    def queues(self, sent: Filled, bandwidth: Floats, sending: float) -> Queues:
-        """Return the queues of messages where channels have so many GB/s left."""
-        assert self.constants.burst is not None
-        return sent.queues(self.every_link(bandwidth), self.constants.burst, sending)
+        """Whether ranks are followed: a mini-Cray's burst is stated, and each pair has one path."""
+        stated = self.constants.burst is not None and self.single_path
+        return self.follows and stated and "ranks followed" in SERVICES
 
     def every_link(self, bandwidth: Floats) -> Floats:
         """Return the GB/s of channels that have so many left, of injection and of ejection."""
@@ -358,10 +331,11 @@ class Model:
 
     def course(self, phase: Phase) -> Course | None:
         """Return how ranks go through a phase; None where they are not followed."""
-        if not self.following:
+        if not self.following or phase.sends is None:
             return None
-        assert self.constants.burst is not None
-        return course(phase, self.routing, len(self.channels), self.constants.burst)
+        follow = load(SERVICES["ranks followed"])
+        found: Course | None = follow(phase, self.routing, len(self.channels), self.constants.burst)
+        return found
 
     def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
         """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
@@ -371,8 +345,8 @@ class Model:
         assert phase.steps is not None
         seconds: list[float] = []
         for step, times in phase.steps():
-            message = message_of(step, len(phase.job.node))
-            loads = self.loads(phase.job.demand(step), left)
+            demand, message = phase.step(step)
+            loads = self.loads(demand, left)
             seconds.append(times * max(self.process_s(message), self._longest(loads)))
             if math.fsum(seconds) >= below:
                 break
@@ -383,10 +357,9 @@ class Model:
         known = self.constants.process_gbs
         return size / (known * GB) if known else 0.0
 
-    def histogram(self, slots: Slots) -> float:
+    def histogram(self, placement: Placement) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""
         if self.pattern.spec != "sort":
             return 0.0
-        assert slots.rows is not None
-        slowest = float(self.injection[slots.rows].min())
-        return histogram_s(len(slots), len(slots.counts), slowest, self.constants)
+        slowest = float(self.injection[placement.rows].min())
+        return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)

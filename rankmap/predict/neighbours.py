@@ -28,9 +28,10 @@ from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Phase, Seating, Sends
+from rankmap.predict.phase import Phase, Sends
 from rankmap.recording import Recording
 
 __all__ = ["directed_messages", "phase", "remember_steps"]
@@ -39,38 +40,38 @@ __all__ = ["directed_messages", "phase", "remember_steps"]
 MOST_TURNS = 16
 
 
-def phase(pattern: Pattern, job: Seating, size: float) -> Phase:
+def phase(pattern: Pattern, placement: Placement, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
-    nodes = len(job.rows)
+    nodes = len(placement.rows)
     steps = sends = None
     in_turn = passes = 1.0
     if isinstance(pattern, Graph):
-        traffic, most, sent = _graph_traffic(pattern, job, size)
+        traffic, most, sent = _graph_traffic(pattern, placement, size)
         passes = pattern.known.get(PASSES, passes)
         if STEPS in pattern.known:
-            turns = _turns(pattern, size, job.machine.topology.parameters.get("mpi", ""))
-            steps = partial(_recorded_steps, turns, job)
+            turns = _turns(pattern, size, placement.machine.topology.parameters.get("mpi", ""))
+            steps = partial(_recorded_steps, turns, placement)
             in_turn = sum(turn.stands_for for turn in turns)
             if in_turn == len(turns):
                 passes = max(turns, key=lambda turn: float(turn.sent.bytes.sum())).times
                 sends = partial(_recorded_sends, turns, passes)
     elif isinstance(pattern, Ring):
-        on = len(job.node) > 1
-        there = np.roll(job.node, -1)
-        traffic = Traffic.of(job.node, there, size).by_pair(nodes) if on else NO_TRAFFIC
+        on = len(placement.node) > 1
+        there = np.roll(placement.node, -1)
+        traffic = Traffic.of(placement.node, there, size).by_pair(nodes) if on else NO_TRAFFIC
         most = float(on)
         sent = on * size
     else:
-        both = list(_both_ways(pattern, job.node, size, nodes))
+        both = list(_both_ways(pattern, placement.node, size, nodes))
         traffic, most = join_traffic(both), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(iter, [(part, 1.0) for part in both])
             in_turn = float(len(both))
-            sends = partial(_sends, pattern, len(job.node), size)
+            sends = partial(_sends, pattern, len(placement.node), size)
         sent = size * _partners(pattern, weighted=True)
     return Phase(
         "exchange",
-        job,
+        placement,
         traffic,
         steps=steps,
         in_turn=in_turn,
@@ -117,11 +118,13 @@ def _turns(pattern: Graph, size: float, mpi: str) -> list[_RecordedTurn]:
     return turns
 
 
-def _recorded_steps(turns: list[_RecordedTurn], job: Seating) -> Iterator[tuple[Traffic, float]]:
+def _recorded_steps(
+    turns: list[_RecordedTurn], placement: Placement
+) -> Iterator[tuple[Traffic, float]]:
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
     for turn in turns:
         sent = Traffic.of(turn.sent.source, turn.sent.target, turn.sent.bytes)
-        yield sent.by_node(job.node, len(job.rows)), turn.stands_for
+        yield sent.by_node(placement.node, len(placement.rows)), turn.stands_for
 
 
 def _recorded_sends(turns: list[_RecordedTurn], passes: float) -> Sends:
@@ -187,18 +190,20 @@ def _sends_along(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool
     return open_to and any(step % extent for extent, _, step in moves)
 
 
-def _graph_traffic(pattern: Graph, job: Seating, size: float) -> tuple[Traffic, float, float]:
+def _graph_traffic(
+    pattern: Graph, placement: Placement, size: float
+) -> tuple[Traffic, float, float]:
     """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
     if DIRECTED in pattern.known:
         a, b, weight = directed_messages(pattern)
         most = float(np.bincount(a, minlength=1).max(initial=0))
         sent = float(np.bincount(a, weight).max(initial=0.0)) * size
-        traffic = Traffic.of(a, b, weight * size).by_node(job.node, len(job.rows))
+        traffic = Traffic.of(a, b, weight * size).by_node(placement.node, len(placement.rows))
         return traffic, most, sent
     size *= _share_of_edge(pattern)
     a, b, weight = pattern.upper()  # each edge once: as much goes both ways
-    low, high = np.minimum(job.node[a], job.node[b]), np.maximum(job.node[a], job.node[b])
-    there = Traffic.of(low, high, weight * size).by_pair(len(job.rows))
+    ends = placement.node[a], placement.node[b]
+    there = Traffic.undirected(*ends, weight * size).by_pair(len(placement.rows))
     most = float(np.diff(pattern.indptr).max(initial=0))
     sent = float(np.bincount(pattern.row, pattern.weights).max(initial=0.0)) * size
     return there + there.reversed(), most, sent

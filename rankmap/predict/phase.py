@@ -1,21 +1,21 @@
-"""A phase: what is sent between two points at which everyone waits, and where the ranks are."""
+"""A phase: what is sent between two points at which everyone waits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
+from rankmap.placement import Placement
 
 Steps = Callable[[], Iterator[tuple[Traffic, float]]]
 
-__all__ = ["Phase", "Seating", "Sends", "message_of"]
+__all__ = ["Course", "Phase", "Sends"]
 
 
 class Sends(NamedTuple):
@@ -57,32 +57,19 @@ class Sends(NamedTuple):
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Seating:
-    """Where the ranks are.
+class Course(Protocol):
+    """A phase through which a later room follows the ranks (``ranks followed``)."""
 
-    Attributes
-    ----------
-    machine : Machine
-    rows : int64 (n,)
-        The job's nodes as rows of the machine, each once.
-    node : int64 (ranks,)
-        Node of each rank, an index of `rows`.
-    counts : int64 (n,)
-        Ranks of each node.
-    """
+    @property
+    def head(self) -> int:
+        """Messages of what ranks do before."""
 
-    machine: Machine
-    rows: Ints
-    node: Ints
-    counts: Ints
+    @property
+    def smallest(self) -> float:
+        """Bytes of the smallest message; inf where ranks go through one step only."""
 
-    def demand(self, traffic: Traffic) -> Demand:
-        """Return what traffic between the job's nodes asks of the network."""
-        lines = traffic.all_to_alls
-        ends = self.rows[traffic.source], self.rows[traffic.target]
-        moved = replace(lines, end=self.rows[lines.end]) if len(lines) else lines
-        return Demand.of(self.machine, Traffic(*ends, traffic.bytes, traffic.messages, moved))
+    def seconds(self, bandwidth: Floats, eager: float = 0.0) -> float:
+        """Return the seconds on links of so many GB/s, messages up to so many bytes eager."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,7 +79,8 @@ class Phase:
     Attributes
     ----------
     name : str
-    job : Seating
+    placement : Placement
+        Where the ranks are.
     traffic : Traffic
         What all steps send from node to node, each node to itself included.
     steps : callable or None
@@ -122,7 +110,7 @@ class Phase:
     """
 
     name: str
-    job: Seating
+    placement: Placement
     traffic: Traffic
     steps: Steps | None = None
     in_turn: float = 1.0
@@ -137,15 +125,16 @@ class Phase:
     inside: float = field(init=False)
 
     def __post_init__(self) -> None:
-        nodes = len(self.job.rows)
-        self.total = self.job.demand(self.traffic)
+        nodes = len(self.placement.rows)
+        self.total = self.placement.demand(self.traffic)
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
+    def step(self, sent: Traffic) -> tuple[Demand, float]:
+        """Return what a step asks of the network, and the bytes of one message of it.
 
-def message_of(step: Traffic, ranks: int) -> float:
-    """Return the bytes of one message where each of `ranks` ranks sends one, all alike."""
-    away = step.away()
-    if len(away):
-        return float((away.bytes / away.messages).max())
-    return float(step.bytes.sum()) / ranks
+        Every rank sends one, all alike.
+        """
+        away = sent.away()
+        sizes = away.bytes / away.messages if len(away) else sent.bytes.sum() / self.placement.ranks
+        return self.placement.demand(away), float(np.max(sizes))

@@ -24,15 +24,16 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
 from rankmap.pattern.training import Training
+from rankmap.placement import Placement
 from rankmap.predict import collectives, lines, neighbours
 from rankmap.predict.algorithms import algorithms
-from rankmap.predict.phase import Phase, Seating
+from rankmap.predict.phase import Phase
 
 __all__ = ["phases"]
 
 
 def phases(
-    pattern: Pattern, job: Seating, size: float, algorithm: str, steps: int | None = None
+    pattern: Pattern, placement: Placement, size: float, algorithm: str, steps: int | None = None
 ) -> Iterator[Phase]:
     """Yield the phases of a pattern, which follow each other.
 
@@ -40,7 +41,7 @@ def phases(
     ----------
     pattern : Pattern
         Fitted to the ranks.
-    job : Seating
+    placement : Placement
     size : float
         ``--bytes``.
     algorithm : str
@@ -48,17 +49,17 @@ def phases(
     steps : int or None
         Steps of an algorithm that are looked at, at most; None: all.
     """
-    mpi = job.machine.topology.parameters.get("mpi", "")
+    mpi = placement.machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
         (how,) = algorithms(pattern, algorithm, size, mpi)
-        found = collectives.phases(pattern, job, size, how, steps)
+        found = collectives.phases(pattern, placement, size, how, steps)
     elif isinstance(pattern, Lines):
         each = algorithms(pattern, algorithm, size, mpi)
-        found = lines.phases(pattern, job, size, each, steps)
+        found = lines.phases(pattern, placement, size, each, steps)
     elif isinstance(pattern, Training):
-        found = _training_phases(pattern, job, size)
+        found = _training_phases(pattern, placement, size)
     else:
-        found = iter([neighbours.phase(pattern, job, size)])
+        found = iter([neighbours.phase(pattern, placement, size)])
     before: tuple[Phase, ...] = ()
     for phase in found:
         phase.before = before
@@ -66,18 +67,18 @@ def phases(
         before = (*before, phase)
 
 
-def _training_phases(pattern: Training, job: Seating, size: float) -> Iterator[Phase]:
+def _training_phases(pattern: Training, placement: Placement, size: float) -> Iterator[Phase]:
     """Yield a phase for each axis that sends something."""
-    nodes = len(job.rows)
+    nodes = len(placement.rows)
     for axis, sent in pattern.sent().items():
         groups = pattern.groups("dp-cp" if axis == "dp" else axis)
         if not sent or groups.shape[1] < 2:
             continue
         in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
-        traffic = _axis_traffic(axis, job.node[groups], sent * size, in_turn, nodes)
+        traffic = _axis_traffic(axis, placement.node[groups], sent * size, in_turn, nodes)
         yield Phase(
             axis,
-            job,
+            placement,
             traffic,
             in_turn=in_turn,
             a_rank=at_once * in_turn if at_once > 1 else 0.0,

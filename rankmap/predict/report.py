@@ -11,21 +11,20 @@ from placement.network import Channels, Loads
 from placement.network.bounds import best_bound
 from placement.nodelist import NodeList
 from placement.plan import overfull
-from placement.support.array_types import Ints
 from placement.support.quantities import size_text
 from placement.traffic import NO_TRAFFIC
-from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
+from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase, Seating
+from rankmap.predict.phase import Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.terms import hops_by_class
-from rankmap.slots import Slots
 
 __all__ = ["limit", "report"]
 
@@ -33,14 +32,13 @@ __all__ = ["limit", "report"]
 ROUNDING = 1e-9
 
 
-def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Prediction:
-    """Return the prediction for a pattern that is fitted to slots."""
-    found = list(asked.phases(slots, order, pattern))
+def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
+    """Return the prediction for a placement whose ranks a strategy has ordered."""
+    pattern = fit_pattern(asked.pattern, placement.on)
+    found = list(asked.phases(placement, pattern))
     if not found:  # nothing is sent at all
-        assert slots.rows is not None
-        job = Seating(asked.machine, slots.rows, slots.node, slots.counts)
-        found = [Phase("exchange", job, NO_TRAFFIC, in_turn=0.0)]
-    left = asked.left(slots)
+        found = [Phase("exchange", placement, NO_TRAFFIC, in_turn=0.0)]
+    left = asked.left(placement)
     timed: list[PhaseTime] = []
     for phase in found:
         loads = asked.loads(phase.total, left)
@@ -48,7 +46,7 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
     whole = timed[0].loads
     for one in timed[1:]:
         whole = whole + one.loads
-    terms = tuple(_terms(asked, pattern, timed, found, asked.histogram(slots)))
+    terms = tuple(_terms(asked, pattern, timed, found, asked.histogram(placement)))
     return Prediction(
         time_s=sum(term.seconds for term in terms),
         terms=terms,
@@ -58,8 +56,8 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
         by_class=whole.by_class(),
         bound_s=sum(one.bound_s for one in timed),
         bound_why="; ".join(dict.fromkeys(one.bound_why for one in timed)),
-        notes=tuple(dict.fromkeys(_notes(asked, pattern, slots, found, whole))),
-        asked=_question_document(asked, pattern, slots, order),
+        notes=tuple(dict.fromkeys(_notes(asked, pattern, placement, found, whole))),
+        asked=_question_document(asked, pattern, placement, strategy),
     )
 
 
@@ -104,17 +102,17 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
     (`placement.network.bounds.best_bound`). Any order of the ranks with the
     same three figures has the same limit.
     """
-    job, demand = phase.job, phase.total
-    sent, received = demand.out[job.rows], demand.into[job.rows]
-    among = job.machine.compute
-    if not among[job.rows].all():
+    machine, rows, demand = phase.placement.machine, phase.placement.rows, phase.total
+    sent, received = demand.out[rows], demand.into[rows]
+    among = machine.compute
+    if not among[rows].all():
         among = among.copy()
-        among[job.rows] = True
+        among[rows] = True
     found = best_bound(
-        job.machine,
-        len(job.rows),
+        machine,
+        len(rows),
         out=float(sent.min()),
-        pair=phase.traffic.largest_pair(len(job.rows)),
+        pair=phase.traffic.largest_pair(len(rows)),
         busiest=float(np.maximum(sent, received).max()),
         among=among,
     )
@@ -199,7 +197,7 @@ def _posting(known: Constants) -> str:
 
 
 def _notes(
-    asked: Model, pattern: Pattern, slots: Slots, found: list[Phase], loads: Loads
+    asked: Model, pattern: Pattern, placement: Placement, found: list[Phase], loads: Loads
 ) -> Iterator[str]:
     """Yield what was assumed, a sentence each."""
     known = asked.constants
@@ -228,7 +226,7 @@ def _notes(
             f"{known.message_us:g} us to post a message, {known.nic_us:g} us between two of an"
             f" interface: {_posting(known)}"
         )
-    if slots.rows is not None and (full := overfull(asked.machine, slots.rows, slots.counts)):
+    if full := overfull(asked.machine, placement.rows, placement.counts):
         yield full
     if known.memory_source == "assumed" and any(phase.inside for phase in found):
         yield (
@@ -262,9 +260,11 @@ def _algorithm_notes(asked: Model, pattern: Pattern) -> Iterator[str]:
         yield f"libraries usually take {_algorithms(asked, pattern)} (--algorithm says another)"
 
 
-def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
+def _question_document(
+    asked: Model, pattern: Pattern, placement: Placement, strategy: str
+) -> dict[str, Any]:
     """Return what was asked, as JSON takes it."""
-    strategy = getattr(order, "strategy", "") or ("row-major" if order is None else "given")
+    slots = placement.on
     background = [
         {"job": one.name, "nodes": len(one.rows), "load_gbs": one.load} for one in asked.background
     ]
@@ -272,7 +272,7 @@ def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any)
         "machine": asked.machine.name,
         "topology": asked.machine.topology.kind,
         "pattern": pattern.spec,
-        "order": strategy,
+        "order": strategy or ("row-major" if placement.slots is None else "given"),
         "nodes": len(slots.counts),
         "nodelist": NodeList(slots.names.tolist()).fold(),
         "ranks": len(slots),

@@ -121,7 +121,7 @@ def load_recording(path: str) -> Recording:
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():
-                raise ParseError(path, 0, "no recording of nidmap record", OTHERS)
+                raise ParseError(path, 0, "not a recording of nidmap record", OTHERS)
             header = json.loads(str(_column(archive, "recording", path)))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 said = f"no recording of the version that is read here ({SCHEMA})"
@@ -195,14 +195,14 @@ def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:
         raise ValueError(f"{ranks} ranks")
     for names in (_SENT, _CALLED, _MEMBERS):
         if len({columns[name].shape for name in names}) != 1 or columns[names[0]].ndim != 1:
-            raise ValueError(f"{names[0]} and its neighbours are not as long as each other")
+            raise ValueError(f"{names[0]} and the columns beside it differ in length")
     for name, column in columns.items():
         limit = {"rank": ranks, "source": ranks, "target": ranks, "phase": phases}
         limit["group"] = len(columns["called_start"]) - 1
         most = limit.get(name.split("_")[1], np.iinfo(np.int64).max)
         low = {"called_root": -2, "called_calls": _LISTED, "called_bytes": _LISTED}.get(name, 0)
         if column.dtype.kind not in "iu":
-            raise ValueError(f"{name} holds no whole numbers")
+            raise ValueError(f"{name} is not of whole numbers")
         if len(column) and not (low <= int(column.min()) and int(column.max()) < most):
             raise ValueError(f"{name} is out of range")
     start, listed = columns["called_start"], columns["called_calls"] == _LISTED

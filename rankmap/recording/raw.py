@@ -106,7 +106,7 @@ class _Stream:
         while place + 52 <= end:
             self.file.seek(place)
             if self.take(4) != b"RANK":
-                raise ParseError(self.source, 0, "no counts of an MPI program")
+                raise ParseError(self.source, 0, "not a file of counts of nidmap record")
             length, rank, size, nanoseconds, bin_nanoseconds, failed = self.numbers(6)
             times = 1e-9 * nanoseconds, 1e-9 * bin_nanoseconds
             header = _RecordHeader(self.source, place, rank, size, *times, bool(failed))
@@ -125,7 +125,7 @@ class _Stream:
             elif tag == b"PHAS":
                 yield self._part()
             else:
-                raise ParseError(self.source, 0, "no counts of an MPI program")
+                raise ParseError(self.source, 0, "not a file of counts of nidmap record")
 
     def _part(self) -> _RankPart:
         place, kind, comm, first, calls, uneven, sites = self.numbers(7)

@@ -52,11 +52,11 @@ def parse_window(text: str) -> Window | None:
     match = _WINDOW.fullmatch(text)
     if not match or match[2] != match[4]:
         form = "30%-70%, 10s-60s or pcontrol"
-        raise UsageError(f"--window '{printable(text, 40)}' is none", f"write {form}")
+        raise UsageError(f"--window '{printable(text, 40)}' is not understood", f"write {form}")
     shares = match[2] == "%"
     low, high = (float(match[k]) / (100 if shares else 1) for k in (1, 3))
     if not low < high or (shares and high > 1):
-        raise UsageError(f"--window {text} has no length", "write 30%-70% or 10s-60s")
+        raise UsageError(f"--window {text} is empty", "write 30%-70% or 10s-60s")
     return Window(low, high, shares)
 
 
@@ -137,7 +137,7 @@ def merge_counts(raw: str, output: str, program: str, window: str) -> None:
     """
     paths = _counts_at(raw)
     if not paths:
-        raise ParseError(raw, 0, "no rank's counts are there")
+        raise ParseError(raw, 0, "no rank left any counts")
     read = read_raw(paths, program, parse_window(window))
     save_recording(dataclasses.replace(read, window=window), output)
     for path in paths:
@@ -187,7 +187,7 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
     made = counted(sum(line.startswith("made ") for line in lines), "communicator")
     say(f"nidmap: reordered {made}; the program mixed no ranks of two communicators")
     if code:
-        say(f"nidmap: the program ended with code {code}: does it also without nidmap?")
+        say(f"nidmap: the program ended with code {code}; check that without nidmap it does not")
     return code
 
 

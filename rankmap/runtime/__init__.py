@@ -237,11 +237,12 @@ def _answer(
             asked = f"rank {rank} asks for {other.pattern}, rank 0 for {wanted.pattern}"
             raise UsageError(f"all ranks must ask for the same: {asked}")
     if wanted.ranks > size:
-        raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator {size}")
+        raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator has {size}")
+    from rankmap.predict import Job
     from rankmap.runtime.rerank import rerank
 
     hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
-    found = rerank(hosts, wanted.pattern, machine, wanted.strategy, _SECONDS)
+    found = rerank(hosts, Job(wanted.pattern), machine, wanted.strategy, _SECONDS)
     return array("q", found.ranks.tolist()), found.warning
 
 

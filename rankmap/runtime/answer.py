@@ -45,20 +45,17 @@ class Answerer:
     ----------
     machine : str
         Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
-    pattern : str
-        Who talks to whom; '' for what the question says.
     strategy : str
         '' for the best there is.
     order : str
         An order file, '' for none.
     job : mapping
-        What else a `Job` says of what is sent.
+        What a `Job` takes; without a ``pattern`` the question says who talks to whom.
     quiet : bool
         Do not say what the order was chosen by.
     """
 
     machine: str = ""
-    pattern: str = ""
     strategy: str = ""
     order: str = ""
     job: Mapping[str, Any] = field(default_factory=dict)
@@ -106,20 +103,23 @@ def answer(question: str, how: Answerer) -> Reranked:
     >>> answer(text, Answerer(strategy="row-major")).ranks.tolist()
     [0, 2, 1, 3]
     """
+    from rankmap.predict import Job
     from rankmap.runtime.rerank import rerank
 
     pattern, hosts, edges = _parse(question)
-    wanted = how.pattern if how.pattern or how.order else _named_pattern(pattern, hosts, edges)
-    grid = isinstance(wanted, str) and wanted.startswith("stencil:")
+    words = dict(how.job)
+    if not (words.get("pattern") or how.order):
+        words["pattern"] = _named_pattern(pattern, hosts, edges)
+    grid = str(words.get("pattern")).startswith("stencil:")
     seconds = _GRID_SECONDS if grid else _SECONDS
-    return rerank(hosts, wanted, how.machine or None, how.strategy, seconds, how.order, how.job)
+    return rerank(hosts, Job(**words), how.machine or None, how.strategy, seconds, how.order)
 
 
 def _parse(text: str) -> tuple[str, Hosts, str]:
     """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
     head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
     if head != _HEAD:
-        raise UsageError("asked by another nidmap's library")
+        raise UsageError("the library before the program is of another nidmap version")
     cells, size = map(int, sizes.split())
     lines = rest[0].split("\n", size)
     named = [line.split() for line in lines[:cells]]
@@ -130,7 +130,7 @@ def _parse(text: str) -> tuple[str, Hosts, str]:
 def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
     """Return the pattern of a question; that of a graph has a name where it is a grid."""
     if pattern == _WORLD:
-        raise UsageError("nothing says who talks to whom in MPI_COMM_WORLD", "give --pattern")
+        raise UsageError("no pattern is known of MPI_COMM_WORLD", "give --pattern")
     if pattern != _GRAPH:
         return pattern
     import numpy as np

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from placement.support.array_types import Ints
 from rankmap.order import Order
 from rankmap.order_file import read_order_file
 from rankmap.orders import arrange
-from rankmap.pattern import Pattern, parse_pattern
+from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.predict import Job, Predictor
 from rankmap.score import cost
@@ -51,12 +51,11 @@ class Reranked(NamedTuple):
 
 def rerank(
     hosts: Sequence[tuple[str, str]],
-    pattern: str | Pattern,
+    job: Job,
     machine: str | Machine | None = None,
     strategy: str = "",
     seconds: float = math.inf,
     order_file: str = "",
-    job: Mapping[str, Any] | None = None,
 ) -> Reranked:
     """Return the processes in their new order, for processes that sit where they sit.
 
@@ -66,7 +65,7 @@ def rerank(
         Of each process, in its old order: its processor's name, and Slurm's
         name for the node ('' for none), which counts where it tells as much
         and the machine does not know the other.
-    pattern : str
+    job : Job
         Who talks to whom, by new ranks.
     machine : str, Machine or None
         A machine spec; None: ``$NIDMAP_MACHINE``.
@@ -77,8 +76,6 @@ def rerank(
         Of processor time that choosing the best may take.
     order_file : str
         A file with the order, of the format that its name states; '' for none.
-    job : mapping or None
-        What else a `Job` says of what is sent.
 
     Returns
     -------
@@ -92,7 +89,7 @@ def rerank(
     Examples
     --------
     >>> cyclic = [("a", ""), ("b", ""), ("a", ""), ("b", "")]
-    >>> rerank(cyclic, "stencil:4", strategy="row-major").ranks.tolist()
+    >>> rerank(cyclic, Job("stencil:4"), strategy="row-major").ranks.tolist()
     [0, 2, 1, 3]
     """
     processors, nodes = map(list, zip(*hosts, strict=True))
@@ -107,11 +104,10 @@ def rerank(
     if order_file:
         return Reranked(at_slot[read_order_file(order_file, None, slots).slots], talk)
     if strategy:
-        return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
-    sent = Job(pattern, **(job or {}))
-    best, broke = _best_order(slots, sent, seconds)
+        return Reranked(at_slot[arrange(slots, job.pattern, strategy).slots], talk)
+    best, broke = _best_order(slots, job, seconds)
     before, remark = Order(inverse(at_slot), slots), best.remark
-    if not np.array_equal(best.node, before.node) and not _wins(best, before, sent):
+    if not np.array_equal(best.node, before.node) and not _wins(best, before, job):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
     return Reranked(at_slot[best.slots], talk or broke, remark)
 
@@ -120,10 +116,10 @@ def _wins(best: Order, before: Order, job: Job) -> bool:
     """Return whether an order is better than another one, by what it was chosen by."""
     slots = best.on
     by_time = best.optimised is not None and best.optimised["by"] == "time"
-    if not by_time or slots.machine is None or slots.rows is None:
+    if not by_time or slots.machine is None:
         return cost(best, job.pattern) < cost(before, job.pattern)
     asked = Predictor(slots.machine, job.on(slots.counts.tolist()))
-    return asked.time(slots.rows, best.slots) < asked.time(slots.rows, before.slots)
+    return asked.time(best.placement) < asked.time(before.placement)
 
 
 def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Slots, str]:

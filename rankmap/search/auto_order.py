@@ -31,7 +31,7 @@ from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.refine import cache
 from rankmap.score import plain
@@ -164,9 +164,8 @@ def _gain(model: Predictor, slots: Slots, ranking: Ranking) -> Gain | None:
     """Return what an order wins; None where the default is not worth leaving for it."""
     if ranking.best.cost >= _default(ranking).cost * (1 - LIMITS.clearly):
         return None
-    assert slots.rows is not None
-    plan = Placed(slots.rows, ranking.best.placement.slots)
-    return Gains(model, Placed(slots.rows)).of(plan)
+    plan = Placement.on_slots(slots, ranking.best.placement.slots)
+    return Gains(model, Placement.on_slots(slots)).of(plan)
 
 
 def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
@@ -242,7 +241,7 @@ def rank_orders(
     assert slots.rows is not None
     pattern = fit_pattern(model.pattern, slots)
     cost = TimeCost(model)
-    default = Placement(slots.rows, slots.counts)
+    default = Placement.on_slots(slots)
     if len(slots.counts) == 1 or ranks_alike(pattern, model.algorithms(pattern)):
         first = Candidate("", ROW_MAJOR, default, cost.of(default))
         return Ranking(first, [first], first, 1, alike=True)
@@ -268,13 +267,12 @@ def rank_orders(
 
 def _judge_every_order(cost: TimeCost, slots: Slots, budget: Budget) -> Ranking:
     """Judge all orders that put other ranks together."""
-    assert slots.rows is not None
     candidates: list[Candidate] = []
     for node in _layouts(slots.node):
         if not budget.spend("every order"):
             break
         row = Order.of_nodes(node, slots).slots if candidates else None
-        placement = Placement(slots.rows, slots.counts, row)
+        placement = Placement.on_slots(slots, row)
         candidates.append(Candidate("", "exhaustive", placement, cost.of(placement)))
     candidates[0] = first = replace(candidates[0], order=ROW_MAJOR)
     best = min(candidates, key=lambda candidate: candidate.cost)

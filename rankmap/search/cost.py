@@ -77,8 +77,8 @@ class HopCost:
     Examples
     --------
     >>> import nidmap
-    >>> cost = HopCost(Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), nidmap.Job("ring")))
-    >>> [cost.of(Placement(np.array(rows), np.ones(4, int))) for rows in ([0, 2, 1, 3], range(4))]
+    >>> model = Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), nidmap.Job("ring"))
+    >>> [HopCost(model).of(model.place(rows)) for rows in ([0, 2, 1, 3], range(4))]
     [12.0, 8.0]
     """
 
@@ -87,9 +87,8 @@ class HopCost:
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return J, whatever it is."""
-        slots = self.model.slots(placement.rows)
-        pattern = fit_pattern(self.model.pattern, slots)
-        return cost_of(pattern, placement.node, job_distance(slots))
+        slots = placement.on
+        return cost_of(fit_pattern(self.model.pattern, slots), placement.node, job_distance(slots))
 
     def orders(
         self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
@@ -150,8 +149,8 @@ class TimeCost:
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1,latency=0")
-    >>> cost = TimeCost(Predictor(m, nidmap.Job("alltoall", bytes=1e9)))
-    >>> cost.of(Placement(np.arange(4), np.ones(4, int)))
+    >>> model = Predictor(m, nidmap.Job("alltoall", bytes=1e9))
+    >>> TimeCost(model).of(model.place(np.arange(4)))
     3.0
     """
 
@@ -163,7 +162,7 @@ class TimeCost:
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return the seconds; inf where they are certainly not below so many."""
-        return self.model.time(placement.rows, placement.slots, below)
+        return self.model.time(placement, below)
 
     @property
     def divides(self) -> bool:
@@ -172,7 +171,7 @@ class TimeCost:
 
     def guess(self, placement: Placement) -> float:
         """Return about the seconds, to say what is worth judging first."""
-        return self.model.guess(placement.rows, placement.slots)
+        return self.model.guess(placement)
 
     def orders(
         self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
@@ -183,10 +182,9 @@ class TimeCost:
     def judge(self, placement: Placement) -> Judged:
         """Return the seconds with what is sent, and what links carry of it."""
         model = self.model
-        slots = model.slots(placement.rows)
-        left, time, extra = model.left(slots), model.histogram(slots), 0.0
+        left, time, extra = model.left(placement), model.histogram(placement), 0.0
         sent: list[Exchange] = []
-        for phase in model.phases(slots, placement.slots):
+        for phase in model.phases(placement):
             loads = model.loads(phase.total, left)
             time += sum(model.parts(phase, loads, left))
             for flows, times, step_loads in self._exchanges(phase, loads):
@@ -203,7 +201,7 @@ class TimeCost:
             yield phase.traffic.listed, 1.0, loads
             return
         for step, times in phase.steps():
-            yield step.away, times, self.model.loads(phase.job.demand(step), loads.channels)
+            yield step.away, times, self.model.loads(phase.placement.demand(step), loads.channels)
 
 
 def norm(seconds: Floats) -> Floats:

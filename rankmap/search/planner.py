@@ -24,7 +24,7 @@ from rankmap.emit import emit, format_of
 from rankmap.order import Order
 from rankmap.placement import Placement
 from rankmap.predict import Job, Prediction, Predictor
-from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
@@ -147,7 +147,7 @@ class _SearchAnswer:
     @cached_property
     def prediction(self) -> Prediction:
         """Of the plan."""
-        return self.model.predict(self.placement.rows, self.placement.slots)
+        return self.model.predict(self.placement)
 
     @cached_property
     def default(self) -> Prediction | None:
@@ -155,7 +155,7 @@ class _SearchAnswer:
         base = self.ranking.default
         if base is None or self.kept:
             return None if base is None else self.prediction
-        return self.model.predict(base.placement.rows)
+        return self.model.predict(base.placement)
 
     @cached_property
     def gain(self) -> Gain | None:
@@ -163,15 +163,15 @@ class _SearchAnswer:
         base = self.ranking.default
         if base is None or self.kept:
             return None
-        plan = Placed(self.placement.rows, self.placement.slots)
-        return Gains(self.model, Placed(base.placement.rows)).of(plan)
+        return Gains(self.model, base.placement).of(self.placement)
 
     @cached_property
     def order(self) -> Order:
         """The order of the ranks on the plan's nodes."""
-        slots = self.model.slots(self.placement.rows)
         name = f"auto: {self.ranking.best.name}"
-        return Order(self.placement.slot_of_rank, slots, name, self.prediction.asked["pattern"])
+        return Order(
+            self.placement.slot_of_rank, self.placement.on, name, self.prediction.asked["pattern"]
+        )
 
     def choice(self) -> Choice:
         """Return the plan."""
@@ -195,17 +195,17 @@ class _SearchAnswer:
     def judge(self, rows: Ints) -> tuple[bool, str]:
         """Return whether other nodes pay, rank r on slot r, and what they win in a sentence."""
         base = self.ranking.default
-        best = self.model.predict(rows)
+        placement = self.model.place(rows)
+        best = self.model.predict(placement)
         if base is None:
             return True, f"{time_text(best.time_s)} expected"
-        placement = Placement(rows, base.placement.counts)
         words = self.request.baseline.words
         if self.timeless:
             least = self.cost.of(placement)
             return least < base.cost, self._by_j(base.cost, least)
         if self.default is None or np.array_equal(base.placement.rows, rows):
             return False, f"these are {words}"
-        gain = Gains(self.model, Placed(base.placement.rows)).of(Placed(rows))
+        gain = Gains(self.model, base.placement).of(placement)
         pays = best.time_s < self.default.time_s * (1 - LIMITS.clearly)
         return pays, why(best, self.default, gain, False, words)
 
@@ -219,8 +219,7 @@ class _SearchAnswer:
 
     def _ignored(self, placement: Placement) -> Placement:
         """Return what a launcher makes of it that is told no order: nodes as Slurm lists them."""
-        rows = placement.rows[self.model.slots(placement.rows).sorting()]
-        return Placement(rows, placement.counts)
+        return replace(placement, rows=placement.rows[placement.on.sorting()], slots=None)
 
     def _sentence(self) -> str:
         words = self.request.baseline.words
@@ -255,7 +254,7 @@ class _SearchAnswer:
         best, default, gain = self.prediction, self.default, self.gain
         placement, ranking = self.placement, self.ranking
         ignored = self._ignored(placement)
-        ignored_s = self.model.time(ignored.rows)
+        ignored_s = self.model.time(ignored)
         needed = ignored_s > best.time_s * (1 + 1e-6)
         if self.timeless:
             needed = self.cost.of(ignored) > self.cost.of(placement)

@@ -86,7 +86,7 @@ class _Alike:
     """
 
     def __init__(self, cost: PathCosts, one: Exchange, alike: Ints) -> None:
-        rows = one.phase.job.rows
+        rows = one.phase.placement.rows
         _, first, many = np.unique(alike[rows], return_index=True, return_counts=True)
         self.cost, self.alike = cost, alike
         self.partners, self.many = rows[first], many.astype(np.float64)

@@ -20,6 +20,7 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, from_edges
 from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
+from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.score.distance import job_distance
@@ -204,8 +205,8 @@ def node_by_node(
     ppn, nodes = slots.ppn, len(slots.counts)
     if ppn is None:
         return None
-    together = np.arange(len(slots)) if grouping is None else grouping
-    sent = join_traffic(phase.traffic.listed() for phase in model.phases(slots, together))
+    placement = Placement.on_slots(slots, grouping)
+    sent = join_traffic(phase.traffic.listed() for phase in model.phases(placement))
     graph = from_edges(nodes, sent.source, sent.target, sent.bytes)
     if not 0 < len(graph.indices) <= 2 * LIMITS.most_edges:
         return None
@@ -214,7 +215,7 @@ def node_by_node(
         ones = np.ones(nodes, dtype=np.int64)
         far = job_distance(Slots(on.names, ones, on.machine, on.rows))
         place = map_ranks(graph, ones, far, seconds=seconds())
-        return np.asarray(place[together // ppn] * ppn + together % ppn)
+        return np.asarray(place[placement.node] * ppn + placement.slot_of_rank % ppn)
 
     return make
 

@@ -100,8 +100,7 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
 
 def _retimed(model: Predictor, candidate: Candidate) -> Candidate:
     """Return a candidate with the seconds that another model predicts."""
-    seconds = model.time(candidate.placement.rows, candidate.placement.slots)
-    return replace(candidate, cost=seconds)
+    return replace(candidate, cost=model.time(candidate.placement))
 
 
 @dataclass(slots=True, eq=False)
@@ -205,8 +204,9 @@ class Enumeration:
 
     def _judge_default(self, rows: Ints) -> Candidate:
         """Judge the baseline's nodes, which are a choice like others; return what they cost."""
-        placement, name = Placement(rows, self.slots.counts), self.request.baseline.strategy
+        name = self.request.baseline.strategy
         choice = _NodeChoice(name, rows)
+        placement = self._placed(choice, None)
         self._judge(choice, ROW_MAJOR, None)
         self.choices.append(choice)
         return Candidate(name, ROW_MAJOR, placement, self._cost_of(placement))
@@ -303,7 +303,7 @@ class Enumeration:
                 yield name, slots
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
-        return Placement(choice.rows, self.slots.counts, slots)
+        return Placement(self.cost.model.machine, choice.rows, self.slots.counts, slots)
 
     def _judge_searched_orders(self) -> None:
         """Judge orders that are searched for on the best distinct choices."""

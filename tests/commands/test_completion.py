@@ -15,6 +15,7 @@ from placement.commands import cli, run
         (["plan", "--pattern"], "sten", ["stencil"]),
         (["order", "--strategy"], "hil", ["hilbert"]),
         (["run", "--pattern"], "all", ["allgather", "allreduce", "alltoall"]),
+        (["run", "--pattern", "ring", "--"], "m", ["mpiexec", "mpirun"]),
     ],
 )
 def test_names_are_completed(words, begun, found):

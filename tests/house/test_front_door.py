@@ -152,6 +152,10 @@ def test_one_file_plans_where_nothing_is_installed(wheel, tmp_path):
                HOME=str(home), SHIV_ROOT=str(home))  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("nid[")
+    words = ["--pattern", "ring", "--nodes", "a,b", "--dry-run", "--", "srun", "-n2", "/bin/true"]
+    done = run("-P", "-s", "-S", str(one), "run", *words, cwd=tmp_path,
+               HOME=str(home), SHIV_ROOT=str(home))  # fmt: skip
+    assert "srun --nodelist=" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")

@@ -12,7 +12,7 @@ from placement.network import Demand, loads, routings
 from placement.options import with_figures
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 
 SPEC = "dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10"
 
@@ -37,10 +37,8 @@ def test_a_stated_routing_is_no_unknown_of_a_gain():
     xc = load_machine("edison"), load_machine("edison,routing=minimal")
     rows = np.flatnonzero(xc[0].free)[:64]
     apart = np.flatnonzero(xc[0].free)[::80][:64]
-    gains = [
-        Gains(Predictor(m, Job("alltoall", 4, algorithm="")), Placed(rows)).of(Placed(apart))
-        for m in xc
-    ]
+    models = [Predictor(m, Job("alltoall", 4, algorithm="")) for m in xc]
+    gains = [Gains(model, model.place(rows)).of(model.place(apart)) for model in models]
     names = [[one.name for one in gain.unknowns] for gain in gains]
     assert "routing" in names[0]
     assert "routing" not in names[1]

@@ -36,3 +36,13 @@ def orders(draw):
 def levelled(made):
     """Return the order that a list of hosts says: the same ranks a node, ascending within."""
     return Order.of_nodes(made.node, made.on)
+
+
+def placed(model, rows, order=None):
+    """Return ranks on rows of a model's machine, by an order or an array of slots if any."""
+    return model.place(rows, getattr(order, "slots", order))
+
+
+def time_of(model, rows, order=None):
+    """Return the seconds of ranks on rows of a model's machine; see `placed`."""
+    return model.time(placed(model, rows, order))

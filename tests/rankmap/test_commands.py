@@ -91,7 +91,7 @@ def test_an_unsorted_list_gives_two_rank_orders_and_a_word_about_it(tool):
         "--pattern stencil:4x4 --strategy morton --format mpich"
     )
     _, as_sorted, said = tool(line)
-    assert "for the nodes as Slurm sorts them, not as listed" in said
+    assert "for the nodes in Slurm's order, not as listed" in said
     assert tool(f"{line} --launcher-order sorted")[1] == as_sorted
     given = tool(f"{line} --launcher-order given")[1]
     assert given != as_sorted
@@ -173,7 +173,7 @@ def test_a_service_node_and_too_many_ranks_are_said(tool):
 def test_inside_a_job_its_nodes_are_meant(tool, monkeypatch, command):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "nid[00012-00014]")
     _, out, err = tool(f"{command} -m shaheen2 --ppn 2 --pattern ring --json")
-    assert "nidmap: on the 3 nodes of this job; --nodes names others\n" in err
+    assert "nidmap: on the 3 nodes of this job; --nodes picks others\n" in err
     document = json.loads(out)
     assert document.get("ranks", len(document.get("slots", []))) == 6
     monkeypatch.setenv("SLURM_JOB_NODELIST", "elsewhere[1-3]")
@@ -202,7 +202,7 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
     with open(path) as stream:
         assert (name, stream.read().split()) == ("NIDMAP_LAUNCH", expected.hosts.tolist())
     assert err == (
-        "nidmap: morton order of fft:8x8 on 4 nodes x 16; what it wins is not known: no machine"
+        "nidmap: morton order of fft:8x8 on 4 nodes x 16; its gain is not known: no machine"
         f" is named\nnidmap: the order file is {path}\n"
     )
 
@@ -256,7 +256,7 @@ def test_a_dry_run_as_json(tool, monkeypatch):
     [
         ("--pattern fft:8x9 -- srun -n 64 ./app", "fft:8x9 has 72 ranks, but there are 64 slots"),
         ("-- srun -n 64 ./app", "no --pattern given"),
-        ("--pattern ring -- jsrun -n 64 ./app", "'jsrun' is not a launcher that is known"),
+        ("--pattern ring -- jsrun -n 64 ./app", "no launcher 'jsrun'; there are aprun"),
         ("--pattern ring -m nonsense -- srun -n 64 ./app", "nonsense"),
     ],
 )
@@ -290,7 +290,7 @@ def test_run_takes_a_host_file_but_not_stdin(tool, here, monkeypatch):
         tool, monkeypatch, "--nodes - --pattern stencil:3 --dry-run -- srun ./app", env
     )
     assert (code, out) == (0, "srun ./app\n")
-    assert "leaves standard input to the program" in err
+    assert "standard input belongs to the program" in err
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_a_deadline_ends_the_search_for_an_order_and_is_said(tool, here, strateg
     options = "-m tree:16x16x16,dist=1:2:3 --ppn 8 --pattern graph:torn.graph -o a.slots"
     code, _, talk = tool(f"order {options} --strategy {strategy} --deadline 0.001")
     assert code == 0
-    assert "--deadline has ended the search" in talk or "% of the usual search" in talk
+    assert "--deadline ended the search" in talk or "% of the usual search" in talk
     found = np.loadtxt(here / "a.slots", dtype=int)
     assert np.array_equal(np.sort(found), np.arange(2**15))
 
@@ -346,7 +346,7 @@ def test_a_deadline_is_for_what_searches(tool):
         "order -m tree:2x2 --ppn 1 --pattern stencil:2x2 --deadline 3 --strategy hilbert"
     )
     assert code == 2
-    assert "--deadline is for --strategy auto and graph" in talk
+    assert "--deadline goes with --strategy auto or graph" in talk
 
 
 def test_files_that_windows_wrote_begin_with_a_mark(tool, here):
@@ -363,7 +363,7 @@ def test_a_slot_that_there_is_not_makes_a_broken_permutation(tool, here, slot):
     (here / "a.slots").write_text(f"0\n1\n2\n{slot}\n")
     code, _, talk = tool("score -m tree:2x2 --ppn 1 --pattern stencil:2x2 --order a.slots")
     assert code == 1
-    assert talk.startswith("nidmap: no valid order: a.slots:4: ")
+    assert talk.startswith("nidmap: invalid order: a.slots:4: ")
     assert "not one of 0 to 3" in talk
 
 

@@ -97,7 +97,10 @@ def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
     by_time = shorten_order(order, CRAY_MPICH, 200, pattern, Job("stencil:8x8x4"))
     assert (by_j.by, by_time.by) == ("J", "time")
     asked = Predictor(order.on.machine, Job(pattern, 8))
-    seconds = [asked.time(order.on.rows, one.slots) for one in (order, by_j.order, by_time.order)]
+    seconds = [
+        asked.time(asked.place(order.on.rows, one.slots))
+        for one in (order, by_j.order, by_time.order)
+    ]
     assert seconds[2] <= seconds[1]
     assert by_time.lost == pytest.approx(max(seconds[2] / seconds[0] - 1, 0), abs=1e-3)
     assert "more time (cray-mpich" in by_time.words(CRAY_MPICH, 200) or by_time.lost == 0

@@ -61,7 +61,7 @@ ENV = {
 }
 #: What is said of the order that RUN takes.
 SAID = (
-    "nidmap: morton order of stencil:4x4 on 4 nodes x 4; what it wins is not known:"
+    "nidmap: morton order of stencil:4x4 on 4 nodes x 4; its gain is not known:"
     " no machine is named\n"
 )
 RUN = [sys.executable, "-m", "nidmap", "run", "--pattern", "stencil:4x4", "--strategy", "morton"]
@@ -287,9 +287,9 @@ def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
     os.mkfifo(tmp_path / "slow")
     done = call(srun, options=("-m", str(tmp_path / "slow"), "--patience", "0.2"))
     assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
-    busy, still = "takes too long", "stands still"  # the first where it seldom gets a core
+    busy, still = "takes too long", "makes no progress"  # the first where it seldom gets a core
     assert done.stderr.replace(busy, still) == (
-        "nidmap: planning stands still (--patience is 0.2, raise it): default order\n"
+        "nidmap: planning makes no progress (--patience is 0.2, raise it): default order\n"
     )
 
 
@@ -415,8 +415,8 @@ def test_ctrl_c_before_there_is_a_command_line_prints_no_traceback(srun, tmp_pat
 @pytest.mark.parametrize(
     ("words", "env", "says"),
     [
-        (["--multi-prog", "conf"], {}, "--multi-prog starts other programs on other ranks"),
-        (["--het-group=0,1", "./app"], {}, "--het-group starts parts of a heterogeneous job"),
+        (["--multi-prog", "conf"], {}, "srun --multi-prog starts several"),
+        (["--het-group=0,1", "./app"], {}, "srun --het-group starts several"),
         (["./a", ":", "-n", "2", "./b"], {}, "several programs in one launch (':')"),
         (["./app"], {"SLURM_HET_SIZE": "2"}, "this is a heterogeneous job"),
     ],

@@ -6,15 +6,14 @@ machine is raises UsageError.
 """
 
 from importlib import import_module
+from pathlib import Path
 
 from placement import writers
+from placement.readers import BUNDLED
 
-#: Every format that is made here, beside those that the product writes.
-MADE = (
-    *("xtprocadmin", "xtdb2proc", "meshcoords", "torus-coordinates", "system-map"),
-    *("rtr-aries", "rtr-gemini", "sls", "scontrol-topology", "sinfo"),
-    *("ibnetdiscover", "ibnetdiscover-ports"),
-)
+#: Every format that is made here, beside those that the product writes: each in a file of its name.
+_HERE = {path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*.py")}
+MADE = tuple(name for name in BUNDLED if name in _HERE)
 FORMATS = (*MADE, *writers.BUNDLED)
 
 

@@ -120,7 +120,7 @@ def test_an_xc_reads_back_from_its_node_lists(positions, rows, share, seed):
         text = write(machine, name)
         dump = read_text(text, name)
         assert dump.format == name
-        assert dump.faults == ()
+        assert dump.findings == ()
         assert dump.counts.rows == len(machine)
         assert read_back(machine, name) == machine
 
@@ -179,7 +179,7 @@ def test_a_mode_that_is_not_known_is_a_dash_and_comes_back():
 def test_aries_links_read_back_alone_and_with_the_nodes(seed, positions):
     cabinets = [0, 1, positions, positions + 1]
     listed = read_text(xc_links(positions, cabinets, seed), "links")
-    assert listed.faults == ()
+    assert listed.findings == ()
     alone = assemble([listed])
     assert read_back(alone, "rtr-aries") == alone
     rule = Xc(positions)
@@ -188,7 +188,7 @@ def test_aries_links_read_back_alone_and_with_the_nodes(seed, positions):
     assert int(machine.links.count.sum()) == len(listed.links) // 2
     assert read_back(machine, "xtprocadmin", "rtr-aries") == machine
     again = read_text(write(machine, "rtr-aries"), "again")
-    assert again.faults == ()
+    assert again.findings == ()
     assert again.counts.rows == 48 * len(again.routers)
     assert write(machine, "rtr-aries") == write(
         read_back(machine, "rtr-aries", "xtprocadmin"), "rtr-aries"
@@ -199,12 +199,12 @@ def test_aries_links_read_back_alone_and_with_the_nodes(seed, positions):
 @pytest.mark.parametrize("per", [(4, 2, 4), (1, 1, 1)])
 def test_gemini_links_read_back_alone_and_with_the_nodes(columns, rows, per):
     listed = read_text(gemini_links(columns, rows, per), "links")
-    assert listed.faults == ()
+    assert listed.findings == ()
     rule = GeminiNumbering(columns, rows)
     nids = np.arange(columns * rows * 96)
     machine = assemble([read_text(xtprocadmin(rule, nids, 1), "d"), listed])
     again = read_text(write(machine, "rtr-gemini"), "again")
-    assert again.faults == ()
+    assert again.findings == ()
     assert int(machine.links.count.sum()) == len(listed.links) // 2 == len(again.links) // 2
     assert read_back(machine, "xtprocadmin", "rtr-gemini") == machine
 
@@ -228,7 +228,7 @@ def test_one_way_round_an_axis_of_two_stays_one_way():
     # only the mezzanine side of y: y+ from y = 0 and y- from y = 1
     kept = [x for x in lines if " Y" not in x or (",0," in x.split()[0]) == (" Y+ " in x)]
     listed = read_text("".join(kept), "links")
-    assert listed.faults == ()
+    assert listed.findings == ()
     machine = assemble(
         [read_text(xtprocadmin(GeminiNumbering(2, 1), np.arange(192), 1), "d"), listed]
     )

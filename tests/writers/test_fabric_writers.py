@@ -37,7 +37,7 @@ def again(machine, form, **options):
     """Write a machine, check that the text is recognised, and read it."""
     dump = read_text(write(machine, form), "again")
     assert dump.format == form
-    assert not any(f.fatal for f in dump.faults)
+    assert not any(f.fault for f in dump.findings)
     return assemble([dump], **options)
 
 
@@ -135,7 +135,7 @@ def test_any_machine_can_be_given_to_slurm(spec, form):
     dump = read_text(write(machine, form), "t")
     switches = slurm_switches(machine)
     leaf = dict(zip(dump.nodes.name.tolist(), dump.nodes.router.tolist(), strict=True))
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert leaf == {
         str(name): switches.names[at]
         for name, at in zip(machine.names, switches.leaf_of.tolist(), strict=True)

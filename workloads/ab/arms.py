@@ -15,8 +15,7 @@ from rankmap.launch import Launch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.launch.job import JobLaunch
-    from rankmap.launch.launch_folder import Prepared
+    from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
 
@@ -196,7 +195,7 @@ def _compared_arms(
             "the order is the launcher's own: there is nothing to compare",
             "--strategy or --order makes another order",
         )
-    pattern = next((one.job.request.pattern for one in made if one.job.request.pattern), "")
+    pattern = next((one.job.request.job.pattern for one in made if one.job.request.job.pattern), "")
     return arms, {
         "workload": " ".join(job.how.step.argv[job.how.step.program :]),
         "ranks": len(on),

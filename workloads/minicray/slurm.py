@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.machine import FREE_STATES
+from placement.slurm.command import version_numbers
 from placement.support.child import Deadline, run_child
 from workloads.minicray import net as lay
 from workloads.minicray.client import may_administer
@@ -123,8 +123,7 @@ def version_of(slurmctld: str) -> tuple[int, ...]:
         text = run_child([slurmctld, "-V"], os.environ, Deadline(10)).output
     except LaunchError:
         return ()
-    match = re.search(r"slurm\S* (\d+)\.(\d+)(?:\.(\d+))?", text)
-    return tuple(int(part) for part in match.groups() if part) if match else ()
+    return version_numbers(text)
 
 
 def _one_id() -> str:

@@ -58,7 +58,7 @@ def test_nidmaps_choice_is_never_predicted_slower_than_slurms(case, arms):
         with_figures(machine, routing="single", latency=0),
         Job(case.pattern, case.ppn, case.size, algorithm=""),
     )
-    time = {arm.name: model.time(arm.rows, arm.slots) for arm in found}
+    time = {arm.name: model.time(model.place(arm.rows, arm.slots)) for arm in found}
     assert time["nidmap"] <= time["slurm"] * (1 + 1e-9)
     assert time.get("order", 0) <= time["slurm"] * (1 + 1e-9)
 

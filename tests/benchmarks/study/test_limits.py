@@ -12,6 +12,7 @@ from placement.options import with_figures
 from placement.specs import parse_spec
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
+from tests.rankmap.helpers import time_of
 
 LINE = "torus:4x4,bw=2,injection=5"
 
@@ -23,7 +24,7 @@ def test_a_rank_that_is_slow_takes_as_long_as_its_own_bytes(algorithm):
         with_figures(machine, latency=0, process=1e-3), Job("alltoall", 2, 1e9, algorithm=algorithm)
     )
     blocks = 7 if algorithm != "bruck" else 12  # 8 ranks: 3 rounds of 4 blocks
-    assert asked.time(np.arange(4)) == pytest.approx(blocks * 1e9 / 1e6)
+    assert asked.time(asked.place(np.arange(4))) == pytest.approx(blocks * 1e9 / 1e6)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,12 @@ def test_a_fast_rank_changes_nothing():
     machine = parse_spec(LINE)
     for algorithm in ("", "pairwise"):
         times = [
-            Predictor(
-                with_figures(machine, process=p), Job("alltoall", 2, 1e6, algorithm=algorithm)
-            ).time(np.arange(6))
+            time_of(
+                Predictor(
+                    with_figures(machine, process=p), Job("alltoall", 2, 1e6, algorithm=algorithm)
+                ),
+                np.arange(6),
+            )
             for p in (None, 1e6)
         ]
         assert times[0] == times[1]

@@ -14,6 +14,7 @@ from placement.network import channels
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
 from rankmap.predict.background import Other, shared_channels
+from tests.rankmap.helpers import time_of
 
 SPEC = "dragonfly:groups=3,chassis=2,blades=4,nodes=2,injection=10,global=12,wiring=same-chassis"
 MACHINE = nidmap.load_machine(SPEC)
@@ -34,7 +35,7 @@ def test_kept_steps_say_what_the_predictor_says(nodes, routing, how, load, proce
     rows = np.array(nodes)
     jobs = [Other(job.rows[~np.isin(job.rows, rows)], load) for job in JOBS]
     setting = Setting(routing, process, payload, load)
-    expected = predictor(MACHINE, "fft:3x4", 1, how, setting, jobs, size).time(rows)
+    expected = time_of(predictor(MACHINE, "fft:3x4", 1, how, setting, jobs, size), rows)
     kept = Stepped(predictor(MACHINE, "fft:3x4", 1, how, replace(COMMON, routing=routing)), rows)
     whole = channels(MACHINE, routing).bandwidth * payload
     rest = shared_channels(MACHINE, jobs, routing).left(whole) if load else whole
@@ -58,7 +59,7 @@ def test_detours_go_round_the_links_of_a_group_and_no_others():
 def test_a_line_in_the_bytes_says_what_the_predictor_says(size):
     rows = np.arange(10)
     how = algorithm("alltoall", size, 40)
-    expected = predictor(MACHINE, "alltoall", 4, how, COMMON, JOBS, size).time(rows)
+    expected = time_of(predictor(MACHINE, "alltoall", 4, how, COMMON, JOBS, size), rows)
     exchange = Exchange(MACHINE, rows, "alltoall", 4, COMMON, JOBS)
     assert exchange.seconds([size], [40]) == pytest.approx(expected)
 
@@ -70,8 +71,7 @@ def test_both_transposes_of_a_transform_have_their_own_size():
     expected = 0.0
     for phase, count in ((0, 8), (1, 2)):
         asked = predictor(MACHINE, "fft:2x8", 2, "pairwise", COMMON, (), local / count)
-        slots = asked.slots(rows)
-        one = list(asked.phases(slots))[phase]
+        one = list(asked.phases(asked.place(rows)))[phase]
         expected += sum(asked.parts(one, asked.loads(one.total, None), None))
     assert found == pytest.approx(expected)
 
@@ -92,21 +92,24 @@ def test_the_algorithm_is_chosen_as_mpich_does(call, size, ranks, how):
 
 
 def test_machines_that_are_varied_share_nothing_with_the_first():
-    first = Predictor(with_figures(MACHINE, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
-        np.arange(8)
+    first = time_of(
+        Predictor(with_figures(MACHINE, latency=0), Job("alltoall", 1, 1e6, algorithm="")),
+        np.arange(8),
     )
     fast = greener(MACHINE, 1e6)
     assert (
-        Predictor(with_figures(fast, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
-            np.arange(8)
+        time_of(
+            Predictor(with_figures(fast, latency=0), Job("alltoall", 1, 1e6, algorithm="")),
+            np.arange(8),
         )
         < first
     )
     wired = rewire(MACHINE, "aligned", 8)
     assert len(channels(wired)) != len(channels(MACHINE))
     assert (
-        Predictor(with_figures(MACHINE, latency=0), Job("alltoall", 1, 1e6, algorithm="")).time(
-            np.arange(8)
+        time_of(
+            Predictor(with_figures(MACHINE, latency=0), Job("alltoall", 1, 1e6, algorithm="")),
+            np.arange(8),
         )
         == first
     )

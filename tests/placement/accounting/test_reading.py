@@ -13,6 +13,7 @@ from placement.accounting.reading import read_jobs
 from placement.accounting.record import JobRecord
 from placement.errors import ParseError
 from placement.nodelist import NodeList
+from placement.readers.plain import MAX_LINES
 
 TEXT = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp", "Zs")), min_size=1, max_size=12
@@ -154,6 +155,20 @@ def test_what_is_broken_is_named(text, line, words):
 def test_an_end_is_the_start_and_what_it_took(elapsed):
     text = f"JobID|NodeList|Start|Elapsed\n1|n1|10|{elapsed}\n2|n1|10|\n"
     assert [job.end for job in read_jobs(text, "x")] == [86420.0, float("inf")]
+
+
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [
+        ("JobID|NodeList|Start|End", "1|n1|10|20"),
+        ("", "05/01/2024 12:00:00;E;1;exec_host=n1/0*4 start=10 end=20"),
+    ],
+)
+def test_accounting_may_be_longer_than_any_dump(head, row):
+    first = head or row
+    text = first + "\r\n" + "\n" * (MAX_LINES + 1) + row + "\r\n"
+    jobs = list(read_jobs(text, "x"))
+    assert [job.end for job in jobs] == [20.0] * (1 + (not head))
 
 
 @given(

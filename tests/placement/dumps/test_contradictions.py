@@ -43,7 +43,7 @@ def test_every_difference_of_two_inventories_is_named(one, other):
         if before != word
     }
     dumps = [dump_of(one, "a"), dump_of(other, "b")]
-    found = contradictions(dumps)
+    found = contradictions(dumps).findings
     assert {c.text.split()[0] for c in found if "not in" in c.text} == expected
     assert {
         tuple(c.text.split(",")[0].split(" is ")) for c in found if "not in" not in c.text
@@ -88,13 +88,13 @@ def test_formats_that_say_different_roles_contradict_and_the_last_given_counts()
     crays = read_text(xtprocadmin(CELLS), "cray")
     lines = (f" {nid} {cname} service 0 0 {k // 4} {k % 4}" for k, (nid, cname) in enumerate(CELLS))
     header = "  NID   NODENAME      TYPE   CORES   X  Y  Z\n"
-    assert contradictions([crays, crays]) == []
+    assert contradictions([crays, crays]).findings == []
     rows = [line.split() for line in lines]
     text = header + "".join(
         f"{n} {c} service 68 0 0 {int(k) // 1}\n" for n, c, _, _, _, k, _ in rows
     )
     mesh = read_text(text, "mesh")
-    assert len(contradictions([crays, mesh])) == len(CELLS)
+    assert len(contradictions([crays, mesh]).findings) == len(CELLS)
     assert set(assemble([crays, mesh], prefer="last").role) == {"service"}
     assert set(assemble([mesh, crays], prefer="last").role) == {"compute"}
 
@@ -103,9 +103,9 @@ def test_slurms_states_are_no_contradiction():
     crays = read_text(xtprocadmin(CELLS), "cray")
     names = ",".join(f"nid{nid:05d}" for nid, _ in CELLS)
     slurm = read_text(f"NODELIST STATE\n{names} drained\n", "sinfo")
-    assert contradictions([crays, slurm]) == []
+    assert contradictions([crays, slurm]).findings == []
     later = read_text(f"NODELIST STATE\n{names} idle\n", "later")
-    assert len(contradictions([crays, slurm, later])) == len(CELLS)
+    assert len(contradictions([crays, slurm, later]).findings) == len(CELLS)
     assert assemble([crays, slurm, later], prefer="last").free.all()
 
 

@@ -48,7 +48,7 @@ def test_any_fabric(form, fabric, rate):
     nodes = dump.nodes
     assert dict(zip(nodes.name.tolist(), nodes.nics.tolist(), strict=True)) == Counter(fabric.hosts)
     assert sorted(dump.routers.tolist()) == sorted(fabric.switches)
-    assert (dump.fabric, dump.faults) == ("infiniband", ())
+    assert (dump.fabric, dump.findings) == ("infiniband", ())
     assert dump.counts.total == len(text.splitlines())
     assert read_text(text).format == form
 
@@ -83,7 +83,7 @@ def test_every_missing_side_is_a_remark(form, fabric, data):
     links = [i for i, line in enumerate(lines) if re.match(r"\[|.* - (SW|CA) ", line)]
     gone = data.draw(st.sampled_from(links))
     dump = read("\n".join(lines[:gone] + lines[gone + 1 :]), "t")
-    assert [(f.kind, f.fatal) for f in dump.faults if f.kind != "no-nodes"] == [
+    assert [(f.kind, f.fault) for f in dump.findings if f.kind != "no-nodes"] == [
         ("one-ended-link", False)
     ]
     kept = len(dump.links) if dump.links is not None else 0
@@ -125,7 +125,7 @@ def test_adapters_that_name_no_host_are_hosts_called_by_their_guid():
     dump = ibnetdiscover.read(text, "t")
     assert dump.nodes.name.tolist() == ["H-0000000000000b01", "H-0000000000000b03"]
     assert dump.nodes.nics.tolist() == [1, 2]
-    [remark] = [f for f in dump.faults if f.kind == "unnamed-host"]
+    [remark] = [f for f in dump.findings if f.kind == "unnamed-host"]
     assert "2 adapters name no host (2 'MT23108 InfiniHost'): hosts are called by" in remark.text
     one_named = ibnetdiscover.read(text.replace(f'"{factory}" lid 4', '"n1 HCA-1" lid 4'), "t")
     assert one_named.nodes.name.tolist() == ["n1"]
@@ -170,8 +170,8 @@ def test_hosts_and_what_is_none():
     assert dump.nodes.name.tolist() == ["node1"]
     assert dump.links.b.tolist() == ["node1"]
     assert dump.parameters["other_adapters"] == 3
-    assert "unnamed-host" in {f.kind for f in dump.faults}
-    assert not any(f.fatal for f in dump.faults)
+    assert "unnamed-host" in {f.kind for f in dump.findings}
+    assert not any(f.fault for f in dump.findings)
     assert dump.counts.rows == 4
 
 
@@ -185,7 +185,7 @@ def test_adapters_that_name_no_host_are_counted_aloud():
         )
     )
     dump = ibnetdiscover_ports.read(text, "t")
-    [remark] = [f for f in dump.faults if f.kind == "unnamed-host"]
+    [remark] = [f for f in dump.findings if f.kind == "unnamed-host"]
     assert remark.text == (
         "4 adapters name no host (3 'MT4129 ConnectX7', 1 'localhost HCA-1'): left out"
     )
@@ -218,10 +218,10 @@ def test_dark_ports_and_names_without_quotes():
 def test_a_port_has_one_cable():
     one = LINK.format(1, "CA 5 1 0x00000000000000b1", "n1 HCA-1")
     two = LINK.format(1, "CA 6 1 0x00000000000000b2", "n2 HCA-1")
-    faults = ibnetdiscover_ports.read(one + two, "t").faults
-    assert [(f.line, f.fatal) for f in faults if f.kind == "duplicate-port"] == [(2, True)]
-    faults = ibnetdiscover_ports.read(one + one, "t").faults
-    assert [(f.line, f.fatal) for f in faults if f.kind == "duplicate-port"] == [(2, False)]
+    faults = ibnetdiscover_ports.read(one + two, "t").findings
+    assert [(f.line, f.fault) for f in faults if f.kind == "duplicate-port"] == [(2, True)]
+    faults = ibnetdiscover_ports.read(one + one, "t").findings
+    assert [(f.line, f.fault) for f in faults if f.kind == "duplicate-port"] == [(2, False)]
 
 
 def test_two_ends_must_agree():
@@ -229,15 +229,15 @@ def test_two_ends_must_agree():
     one = LINK.format(1, "CA 5 1 0x00000000000000b1", "n1 HCA-1")
     two = LINK.format(2, "CA 6 1 0x00000000000000b2", "n2 HCA-1")
     back = "CA 5 1 0x00000000000000b1 4x EDR - SW 1 2 0x00000000000000a1 ( 'n1 HCA-1' - 'leaf1' )\n"
-    faults = ibnetdiscover_ports.read(one + two + back, "t").faults
-    assert [(f.line, f.kind, f.fatal) for f in faults] == [
+    faults = ibnetdiscover_ports.read(one + two + back, "t").findings
+    assert [(f.line, f.kind, f.fault) for f in faults] == [
         (1, "contradicting-link", True),
         (2, "one-ended-link", False),
         (3, "contradicting-link", True),
     ]
     assert "port 1 of n1, which sees another port" in faults[0].text
     unnamed = (one + two + back).replace("n1 HCA-1", "Mellanox Technologies Aggregation Node")
-    assert not any(f.fatal for f in ibnetdiscover_ports.read(unnamed, "t").faults)
+    assert not any(f.fault for f in ibnetdiscover_ports.read(unnamed, "t").findings)
 
 
 def test_cables_that_make_no_fabric_are_left_out():
@@ -247,8 +247,8 @@ def test_cables_that_make_no_fabric_are_left_out():
     loop = LINK.format(1, "SW 1 2 0x00000000000000a1", "leaf1")
     dump = ibnetdiscover_ports.read(host + loop, "t")
     assert dump.links is None
-    assert [f.line for f in dump.faults if f.kind == "odd-link"] == [1, 2]
-    assert [f.fatal for f in dump.faults if f.kind == "no-nodes"] == [True]
+    assert [f.line for f in dump.findings if f.kind == "odd-link"] == [1, 2]
+    assert [f.fault for f in dump.findings if f.kind == "no-nodes"] == [True]
 
 
 def test_groupings_full_information_and_extended_ports():
@@ -263,7 +263,7 @@ def test_groupings_full_information_and_extended_ports():
         '[1](b1) \t"S-00000000008f1041"[1][ext 3]\t\t# lid 67 lmc 0 "big "one" sw" lid 48 4xEDR\n'
     )
     dump = ibnetdiscover.read(text, "t")
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert (dump.nodes.name.tolist(), dump.routers.tolist()) == (["n1"], ['big "one" sw'])
     assert dump.links.bandwidth.tolist() == [12.5, 12.5]
     assert dump.counts.total == len(text.splitlines())

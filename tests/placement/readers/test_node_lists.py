@@ -95,7 +95,7 @@ def test_xtdb2proc(nids, data):
     assert found.counts.comments == 2
     assert found.counts.total == text.count("\n")
     assert found.fabric == "aries"
-    assert found.faults == ()
+    assert found.findings == ()
 
 
 @given(nids=NIDS, headed=st.booleans())
@@ -107,19 +107,19 @@ def test_meshcoords(nids, headed):
     check_nodes(found, nodes, 1 + headed)
     assert found.nodes.cores.tolist() == [68] * len(nodes)
     assert found.fabric == "aries"
-    assert found.faults == ()
+    assert found.findings == ()
 
 
 @given(indices=st.lists(st.integers(0, 959), min_size=1, max_size=30, unique=True))
 def test_torus_coordinates_and_system_maps(indices):
     nodes = [gemini_node(i, role="service" if i % 7 == 0 else "compute") for i in indices]
     found = read_text("\n".join(map(torus, nodes)) + "\n", "x")
-    assert (found.format, found.fabric, found.faults) == ("torus-coordinates", "gemini", ())
+    assert (found.format, found.fabric, found.findings) == ("torus-coordinates", "gemini", ())
     check_nodes(found, nodes, 1)
     assert found.nodes.role.tolist() == [x["role"] for x in nodes]
     for form in ("0x{:x}", "{:x}", "0X{:X}"):
         found = read_text(MAP + "\n".join(system_map(x, form) for x in nodes) + "\n", "x")
-        assert (found.format, found.fabric, found.faults) == ("system-map", "gemini", ())
+        assert (found.format, found.fabric, found.findings) == ("system-map", "gemini", ())
         check_nodes(found, nodes, 3)
         assert found.counts.headers == 2
         homes = [cname(x)[:-2] + f"g{x['n'] // 2}" for x in nodes]
@@ -221,7 +221,7 @@ def test_bad_lines_of_a_system_map():
     assert refusal(f"{MAP}{good}\nmore\n").startswith("d:4: system-map: 'more' is not a NID")
     assert refusal(f"{MAP}more\n{good}\n").startswith("d:3: system-map: 'more' is not a NID")
     faults = read_text(f"{MAP}{good.replace('g0', 'g1')}\n{system_map(gemini_node(7), '1')}", "x")
-    assert [(f.line, f.kind) for f in faults.faults] == [(3, "router"), (4, "hex")]
+    assert [(f.line, f.kind) for f in faults.findings] == [(3, "router"), (4, "hex")]
 
 
 def test_coordinates_that_contradict_a_name_are_faults():
@@ -229,18 +229,18 @@ def test_coordinates_that_contradict_a_name_are_faults():
     nodes[7]["y"] += 1
     nodes[9]["x"] = 70_000
     found = read_text("\n".join(map(mesh, nodes)), "x")
-    assert [(f.line, f.kind) for f in found.faults] == [
+    assert [(f.line, f.kind) for f in found.findings] == [
         (8, "coordinates"),
         (10, "coordinates"),
         (10, "coordinates"),
     ]
-    assert found.faults[0].text == "c0-1c0s1n3 is at (6,1,1), an XC's name says (6,0,1)"
+    assert found.findings[0].text == "c0-1c0s1n3 is at (6,1,1), an XC's name says (6,0,1)"
     torn = [gemini_node(4), gemini_node(5, z=2), gemini_node(6)]
-    [fault] = read_text("\n".join(map(torus, torn)), "x").faults
+    [fault] = read_text("\n".join(map(torus, torn)), "x").findings
     assert (fault.line, fault.kind) == (2, "coordinates")
     assert "another node of its Gemini is at (0,0,1)" in fault.text
 
 
 def test_mesh_coordinates_of_a_torus_are_told_from_those_of_an_xc():
     found = read_text("\n".join(mesh(gemini_node(i)) for i in range(96)), "x")
-    assert (found.fabric, found.faults) == ("gemini", ())
+    assert (found.fabric, found.findings) == ("gemini", ())

@@ -137,7 +137,7 @@ def test_aries_links_are_those_of_a_line_by_line_reading(seed, positions, cabine
     check_links(found, lines)
     assert sorted(found.routers.tolist()) == sorted(routers)
     assert found.counts.rows == found.counts.total == len(lines)
-    assert found.faults == ()
+    assert found.findings == ()
     if any(row for _, row in cabinets):
         assert found.parameters == {"positions": positions}
     else:
@@ -163,7 +163,7 @@ def linked(lines, at=5):
 
 
 def faults(lines):
-    return [(f.line, f.kind, f.text) for f in read_text("\n".join(lines), "x").faults]
+    return [(f.line, f.kind, f.text) for f in read_text("\n".join(lines), "x").findings]
 
 
 def test_a_link_whose_other_end_sees_nothing_has_one_end(lines):
@@ -273,7 +273,7 @@ def test_bad_lines_of_an_aries_list(line, says):
 def test_gemini_links_are_those_of_a_line_by_line_reading(extents):
     lines = gemini_lines(extents)
     found = read_text("\n".join(lines) + "\n", "x")
-    assert (found.format, found.fabric, found.faults) == ("rtr-gemini", "gemini", ())
+    assert (found.format, found.fabric, found.findings) == ("rtr-gemini", "gemini", ())
     check_links(found, lines)
     assert found.parameters == {"extents": extents}
     assert len(found.routers) == extents[0] * extents[1] * extents[2]
@@ -286,7 +286,7 @@ def test_gemini_links_are_those_of_a_line_by_line_reading(extents):
 
 def test_gemini_lists_may_lack_coordinates_and_link_types():
     found = read_text("\n".join(gemini_lines((2, 2, 8), coords=False, medium=False)), "x")
-    assert (found.format, found.faults, found.parameters) == ("rtr-gemini", (), {})
+    assert (found.format, found.findings, found.parameters) == ("rtr-gemini", (), {})
     assert found.links.coords_a is None
     assert found.links.medium is None
     assert found.links.bandwidth is None
@@ -295,7 +295,7 @@ def test_gemini_lists_may_lack_coordinates_and_link_types():
     lines.append("c0-0c0s0g0l23 ptile -> processor")
     lines.append("c0-0c0s0g0l24[(0,0,0)] host -> unused")
     found = read_text("\n".join(lines), "x")
-    assert [f.kind for f in found.faults] == ["link-kind", "link-kind"]
+    assert [f.kind for f in found.findings] == ["link-kind", "link-kind"]
     assert found.counts.rows == len(lines)
     assert len(found.links) == len(lines) - 2
 
@@ -303,17 +303,17 @@ def test_gemini_lists_may_lack_coordinates_and_link_types():
 def test_gemini_directions_that_lead_elsewhere_are_remarks():
     lines = gemini_lines((4, 2, 8))
     lines[0] = lines[0].replace(" X+ ", " Z+ ")
-    found = read_text("\n".join(lines), "x").faults
+    found = read_text("\n".join(lines), "x").findings
     assert {f.kind for f in found} == {"direction"}
-    assert {f.fatal for f in found} == {False}
+    assert {f.fault for f in found} == {False}
     assert found[0].line == 1
     assert "z+ goes from (0, 0, 0) to (1, 0, 0)" in [f.text.split(": ")[1] for f in found]
 
 
 def test_a_gemini_link_with_one_end_is_a_fault():
     lines = gemini_lines((4, 2, 8))
-    [fault] = read_text("\n".join(lines[1:]), "x").faults
-    assert (fault.kind, fault.fatal) == ("one-ended-link", True)
+    [fault] = read_text("\n".join(lines[1:]), "x").findings
+    assert (fault.kind, fault.fault) == ("one-ended-link", True)
 
 
 @pytest.mark.parametrize(

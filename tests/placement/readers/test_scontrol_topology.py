@@ -15,7 +15,7 @@ def test_it_says_what_the_file_says(tree):
     text = scontrol_topology(tree)
     dump, conf = read(text, "t"), read_conf(topology_conf(tree), "t")
     assert dump.switches == conf.switches
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert dump.nodes.name.tolist() == conf.nodes.name.tolist()
     assert dump.counts.rows == dump.counts.total == len(tree.switches)
     assert read_text(text).format == "scontrol-topology"
@@ -45,7 +45,7 @@ def test_aggregated_blocks_leave_their_sizes(more):
     assert [s.name for s in dump.switches] == ["b1", "b2"]
     assert (dump.fabric, dump.parameters) == ("block", {"block_sizes": (4, 8)})
     assert dump.counts.rows == 3
-    assert dump.faults == ()
+    assert dump.findings == ()
 
 
 def test_blocks_of_slurm_23_have_no_size():
@@ -55,7 +55,7 @@ def test_blocks_of_slurm_23_have_no_size():
 
 def test_sizes_that_make_no_sense_are_left_out():
     dump = read(BLOCKS.replace("Size=4\n", "Size=3\n", 1), "t")
-    assert [(f.kind, f.fatal) for f in dump.faults] == [("block-size", False)]
+    assert [(f.kind, f.fault) for f in dump.findings] == [("block-size", False)]
     assert dump.parameters == {}
 
 
@@ -67,7 +67,7 @@ def test_rings():
 def test_a_torus_does_not_say_where_its_nodes_are():
     text = "TorusName=p Dims=2x1x1 Nodes=n[1-2]\n  TorusName=p PlacementDims=1x1x1(1) Anchors=2\n"
     dump = read(text, "t")
-    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [(1, "no-coordinates", True)]
+    assert [(f.line, f.kind, f.fault) for f in dump.findings] == [(1, "no-coordinates", True)]
     assert dump.counts.rows == 2
 
 
@@ -110,8 +110,8 @@ def test_what_cannot_be_read(text, message):
     ],
 )
 def test_what_makes_no_machine(top, kind):
-    faults = read(f"{LEAF}{top}\n", "t").faults
-    assert [(f.line, f.kind, f.fatal) for f in faults] == [(2, kind, True)]
+    faults = read(f"{LEAF}{top}\n", "t").findings
+    assert [(f.line, f.kind, f.fault) for f in faults] == [(2, kind, True)]
 
 
 def test_sniff():

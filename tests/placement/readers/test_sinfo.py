@@ -220,9 +220,9 @@ def test_nodes_that_sinfo_has_merged_have_no_weight():
     head = "NODELIST|STATE|MEMORY|SOCKETS|CORES|WEIGHT\n"
     dump = read(head + "n[0-1]|idle|1000|1|16+|1+\nn2|idle|1000|1|8|5\n", "t")
     assert (dump.nodes.cores.tolist(), dump.nodes.weight) == ([16, 16, 8], None)
-    assert [(f.kind, f.fatal) for f in dump.faults] == [("merged-nodes", False)]
+    assert [(f.kind, f.fault) for f in dump.findings] == [("merged-nodes", False)]
     cores = read(head + "n[0-1]|idle|1000|1|16+|1\n", "t")
-    assert (cores.nodes.weight.tolist(), len(cores.faults)) == ([1, 1], 1)
+    assert (cores.nodes.weight.tolist(), len(cores.findings)) == ([1, 1], 1)
 
 
 def test_sockets_and_cores_of_the_long_form():
@@ -237,7 +237,7 @@ def test_features_that_may_be_cut_are_left_out():
     text = text.replace("haswell, none", "dw none", 1)
     dump = read(text, "t")
     assert dump.nodes.features.tolist() == ["dw", "haswell"]
-    assert [(f.kind, f.fatal) for f in dump.faults] == [("cut-features", False)]
+    assert [(f.kind, f.fault) for f in dump.findings] == [("cut-features", False)]
     assert read(text.replace("haswell,", "longword"), "t").nodes.features.tolist() == ["dw", ""]
 
 
@@ -272,7 +272,7 @@ def test_an_idle_node_needs_one_partition_that_is_up(a, b, state):
 def test_no_node_in_any_partition():
     dump = read("PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\na up infinite 0 n/a \n", "t")
     assert dump.nodes is None
-    assert [(f.kind, f.fatal) for f in dump.faults] == [("no-nodes", True)]
+    assert [(f.kind, f.fault) for f in dump.findings] == [("no-nodes", True)]
     assert dump.counts.rows == 1
 
 

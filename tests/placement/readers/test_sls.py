@@ -63,7 +63,7 @@ def test_a_cabinet_with_other_hardware_around_it():
     assert dump.nodes.name.tolist()[-2:] == ["nid1000023", "uan01"]
     assert dump.nodes.role.tolist() == ["compute"] * 24 + ["service"]
     assert dump.routers.tolist() == ["x1000c0r7", "x1000c0r3"]
-    assert (dump.fabric, dump.faults) == ("slingshot", ())
+    assert (dump.fabric, dump.findings) == ("slingshot", ())
 
 
 @given(st.integers(0, 3), st.integers(0, 2**31))
@@ -107,14 +107,14 @@ def test_xnames_are_normalised(text, name):
     assert normalise_xname(text) == name
     dump = read(file_of({text: node(text, 5)}), "t")
     assert (dump.nodes.cname.tolist(), dump.nodes.name.tolist()) == ([name], [name])
-    assert dump.faults == ()
+    assert dump.findings == ()
 
 
 @pytest.mark.parametrize("role", ["Management", "Application", "Storage", "System", ""])
 def test_only_compute_is_compute(role):
     dump = read(file_of({"x1c0s0b0n0": node("x1c0s0b0n0", 1, role)}), "t")
     assert dump.nodes.role.tolist() == ["service"]
-    assert [f.kind for f in dump.faults] == ([] if role else ["no-role"])
+    assert [f.kind for f in dump.findings] == ([] if role else ["no-role"])
 
 
 def test_river_racks_on_slingshot_are_known_by_the_network():
@@ -149,8 +149,8 @@ TWO = {"x1c0s0b0n0": node("x1c0s0b0n0", 1), "x1c0s0b0n1": node("x1c0s0b0n1", 2)}
 )
 def test_faults_stand_on_the_line_of_their_node(change, kind, fatal):
     text = file_of(TWO | {"x1c0s0b0n1": TWO["x1c0s0b0n1"] | change}, indent=1)
-    faults = read(text, "t").faults
-    assert [(f.kind, f.fatal) for f in faults] == [(kind, fatal)]
+    faults = read(text, "t").findings
+    assert [(f.kind, f.fault) for f in faults] == [(kind, fatal)]
     assert '"x1c0s0b0n1":' in text.splitlines()[faults[0].line - 1]
 
 
@@ -164,19 +164,19 @@ def test_two_spellings_of_one_xname():
     dump = read(
         file_of({"x1c0s0b0n0": node("x1c0s0b0n0", 1), "x01c0s0b0n0": node("x01c0s0b0n0", 2)}), "t"
     )
-    assert [f.kind for f in dump.faults] == ["duplicate-cname", "duplicate-name"]
+    assert [f.kind for f in dump.findings] == ["duplicate-cname", "duplicate-name"]
 
 
 def test_a_name_that_stands_twice_in_the_file():
     text = '{"Hardware": {\n"x1c0s0b0n0": %s,\n"x1c0s0b0n0": %s\n}}'
     one, two = (json.dumps(node("x1c0s0b0n0", n)) for n in (1, 2))
-    faults = read(text % (one, two), "t").faults
-    assert [(f.line, f.kind, f.fatal) for f in faults] == [(3, "duplicate-cname", True)]
+    faults = read(text % (one, two), "t").findings
+    assert [(f.line, f.kind, f.fault) for f in faults] == [(3, "duplicate-cname", True)]
 
 
 def test_a_key_that_is_no_xname():
     text = file_of({"node7": node("node7", 7), "x1c0r9x": {"Type": "comptype_rtr_bmc"}})
-    assert [f.kind for f in read(text, "t").faults] == ["cname", "cname"]
+    assert [f.kind for f in read(text, "t").findings] == ["cname", "cname"]
 
 
 def test_networks_only():
@@ -184,7 +184,7 @@ def test_networks_only():
     dump = read(text, "t")
     assert sniff(text)
     assert (dump.nodes, dump.counts.rows) == (None, len(text.splitlines()))
-    assert [(f.kind, f.fatal) for f in dump.faults] == [("no-nodes", True)]
+    assert [(f.kind, f.fault) for f in dump.findings] == [("no-nodes", True)]
 
 
 @pytest.mark.parametrize(
@@ -217,6 +217,6 @@ def test_what_cannot_be_read(text, message):
 
 def test_what_others_wrote_is_quoted_safely():
     text = file_of({"x1\x1b[31m\nc0s0b0n0": node("x1c0s0b0n0", 1)})
-    (first, *_) = read(text, "t").faults
+    (first, *_) = read(text, "t").findings
     assert "\x1b" not in first.text
     assert "\n" not in first.text

@@ -13,7 +13,7 @@ from tests.placement.readers.fabric_shapes import Tree, topology_conf, trees
 
 def matches(dump, tree):
     """Assert that a dump says what a tree does."""
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert dump.fabric == "tree"
     assert [s.name for s in dump.switches] == [name for name, _, _ in tree.switches]
     for switch, (name, nodes, children) in zip(dump.switches, tree.switches, strict=True):
@@ -83,7 +83,7 @@ def test_lists_are_expanded_in_order():
 def test_an_empty_leaf_is_a_leaf():
     dump = read("SwitchName=s0\nSwitchName=s1 Nodes=a\nSwitchName=top Switches=s[0-1]\n", "t")
     assert [(s.level, s.nodes) for s in dump.switches] == [(0, ()), (0, ("a",)), (1, ())]
-    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [(1, "empty-switch", False)]
+    assert [(f.line, f.kind, f.fault) for f in dump.findings] == [(1, "empty-switch", False)]
 
 
 def test_uneven_tree_without_a_common_root():
@@ -105,7 +105,7 @@ def test_blocks():
     dump = read(text, "t")
     assert (dump.fabric, dump.parameters) == ("block", {"block_sizes": (4, 8, 16)})
     assert [(s.name, len(s.nodes), s.level) for s in dump.switches] == [("b1", 4, 0), ("b2", 5, 0)]
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert "block_sizes" not in read("BlockName=b1 Nodes=n[1-4]\n", "t").parameters
 
 
@@ -114,22 +114,22 @@ def test_blocks():
 )
 def test_block_sizes_are_the_first_times_a_power_of_two(sizes, bad):
     dump = read(f"BlockName=b Nodes=n[1-8]\n\nBlockSizes={sizes}\n", "t")
-    (fault,) = dump.faults
-    assert (fault.line, fault.kind, fault.fatal) == (3, "block-size", True)
+    (fault,) = dump.findings
+    assert (fault.line, fault.kind, fault.fault) == (3, "block-size", True)
     assert str(bad) in fault.text
 
 
 def test_a_short_block_is_a_remark():
-    (fault,) = read("BlockName=b Nodes=n[1-3]\nBlockSizes=4\n", "t").faults
-    assert (fault.line, fault.kind, fault.fatal) == (1, "short-block", False)
+    (fault,) = read("BlockName=b Nodes=n[1-3]\nBlockSizes=4\n", "t").findings
+    assert (fault.line, fault.kind, fault.fault) == (1, "short-block", False)
 
 
 def test_rings():
     dump = read("RingName=r1 Nodes=n[4,2,3]\nRingName=r2 Nodes=n[5-20]\n", "t")
     assert (dump.fabric, dump.switches[0].nodes) == ("ring", ("n4", "n2", "n3"))
-    assert not dump.faults
-    (fault,) = read("RingName=r1 Nodes=n[1-17]\n", "t").faults
-    assert (fault.line, fault.kind, fault.fatal) == (1, "ring-size", True)
+    assert not dump.findings
+    (fault,) = read("RingName=r1 Nodes=n[1-17]\n", "t").findings
+    assert (fault.line, fault.kind, fault.fault) == (1, "ring-size", True)
 
 
 GOOD = """\
@@ -146,7 +146,7 @@ def test_a_node_below_two_leaves_counts_below_the_first():
         "a": ("n1", "n2", "n3", "n4"),
         "b": ("n5", "n6"),
     }
-    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [(2, "two-leaves", False)]
+    assert [(f.line, f.kind, f.fault) for f in dump.findings] == [(2, "two-leaves", False)]
     said = "node n3 and 1 more are below b and, on line 1, below a; a, the first, counts; Slurm "
     machine = assemble([dump])
     assert [note for note in machine.notes if said in note]
@@ -168,23 +168,23 @@ def test_a_node_below_two_leaves_counts_below_the_first():
     ],
 )
 def test_what_makes_no_machine(text, line, kind, words):
-    faults = [f for f in read(text, "t").faults if f.fatal]
+    faults = [f for f in read(text, "t").findings if f.fault]
     assert (faults[0].line, faults[0].kind) == (line, kind)
     assert words in faults[0].text
-    assert str(faults[0].error("t")).startswith(f"t:{line}: ")
+    assert str(faults[0].error()).startswith(f"t:{line}: ")
 
 
 def test_one_loop_is_one_fault_however_much_stands_above_it():
     text = "".join(f"SwitchName=s{i} Switches=s{i + 1}\n" for i in range(9))
     text += "SwitchName=s9 Switches=s7\n"
-    loops = [f for f in read(text, "t").faults if f.kind == "loop"]
+    loops = [f for f in read(text, "t").findings if f.kind == "loop"]
     assert [(f.line, f.text.partition(": ")[2]) for f in loops] == [(8, "s7 > s8 > s9 > s7")]
 
 
 def test_depth_is_limited_as_in_slurm():
     def chain(levels):
         rows = "".join(f"SwitchName=s{i} Switches=s{i + 1}\n" for i in range(levels))
-        return read(rows + f"SwitchName=s{levels} Nodes=n\n", "t").faults
+        return read(rows + f"SwitchName=s{levels} Nodes=n\n", "t").findings
 
     assert chain(20) == ()
     assert [(f.line, f.kind) for f in chain(21)] == [(1, "depth")]
@@ -192,7 +192,7 @@ def test_depth_is_limited_as_in_slurm():
 
 def test_repeats_in_one_list_are_remarks():
     dump = read("SwitchName=a Nodes=n[1-2],n1\nSwitchName=top Switches=a,a\n", "t")
-    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [
+    assert [(f.line, f.kind, f.fault) for f in dump.findings] == [
         (1, "repeated-node", False),
         (2, "repeated-switch", False),
     ]
@@ -202,11 +202,11 @@ def test_repeats_in_one_list_are_remarks():
 
 def test_faults_of_many_nodes_are_cut_short():
     text = "BlockName=a Nodes=n[1-5000]\nBlockName=b Nodes=n[1-5000]\n"
-    assert len(read(text, "t").faults) == 1001
+    assert len(read(text, "t").findings) == 1001
 
 
 def test_many_undefined_children_are_cut_short_too():
-    faults = read("SwitchName=leaf1 Nodes=n\nSwitchName=t Switches=leaf[1-200000]\n", "t").faults
+    faults = read("SwitchName=leaf1 Nodes=n\nSwitchName=t Switches=leaf[1-200000]\n", "t").findings
     assert len(faults) == 1001
     assert faults[0].hint == "is leaf1 meant?"
 
@@ -268,7 +268,7 @@ def test_bombs_are_refused(text):
 
 def test_a_chain_as_long_as_slurm_can_count_is_no_recursion():
     rows = "".join(f"SwitchName=s{i} Switches=s{i + 1}\n" for i in range(20_000))
-    (fault,) = read(rows + "SwitchName=s20000 Nodes=n\n", "t").faults
+    (fault,) = read(rows + "SwitchName=s20000 Nodes=n\n", "t").findings
     assert fault.kind == "depth"
 
 

@@ -27,7 +27,7 @@ def test_it_says_what_the_conf_says(tree):
             other.level,
         )
         assert text.splitlines()[switch.line - 1].strip() == f"- switch: {switch.name}"
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert dump.counts.rows == dump.counts.total == len(text.splitlines())
     assert read_text(text).format == "topology-yaml"
 
@@ -53,7 +53,7 @@ def test_the_default_topology_is_taken_and_the_others_named():
     )
     dump = read(text, "t")
     assert (dump.fabric, dump.parameters["topology"]) == ("tree", "two")
-    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [
+    assert [(f.line, f.kind, f.fault) for f in dump.findings] == [
         (1, "other-topology", False),
         (9, "other-topology", False),
     ]
@@ -69,8 +69,8 @@ def test_blocks_and_their_sizes():
     dump = read(text, "t")
     assert (dump.fabric, dump.parameters["block_sizes"]) == ("block", (2, 4))
     assert [s.nodes for s in dump.switches] == [("n1", "n2"), ("n3", "n4")]
-    (fault,) = read(text.replace("- 4\n", "- 6\n"), "t").faults
-    assert (fault.line, fault.kind, fault.fatal) == (5, "block-size", True)
+    (fault,) = read(text.replace("- 4\n", "- 6\n"), "t").findings
+    assert (fault.line, fault.kind, fault.fault) == (5, "block-size", True)
 
 
 def test_rings():
@@ -82,7 +82,7 @@ def test_a_leaf_with_children_keeps_its_nodes_as_slurm_does():
     text = HEAD + "  tree:\n    switches:\n      - {switch: a, nodes: n1, children: b}\n"
     dump = read(text, "t")
     assert (dump.switches[0].nodes, dump.switches[0].children) == (("n1",), ())
-    assert [(f.kind, f.fatal) for f in dump.faults] == [("both-nodes-and-switches", False)]
+    assert [(f.kind, f.fault) for f in dump.findings] == [("both-nodes-and-switches", False)]
 
 
 EXTENT = st.integers(1, 4)
@@ -103,7 +103,7 @@ def test_torus_runs_x_fastest(dims):
     expected = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
     assert [tuple(row) for row in dump.nodes.coords.tolist()] == expected
     assert dump.nodes.name.tolist() == [f"n{i + 1}" for i in range(x * y * z)]
-    assert (dump.fabric, dump.parameters["extents"], dump.faults) == ("torus3d", dims, ())
+    assert (dump.fabric, dump.parameters["extents"], dump.findings) == ("torus3d", dims, ())
     assert cell_coords(dims).tolist() == [list(row) for row in expected]
 
 
@@ -116,7 +116,7 @@ def test_regions_fill_part_of_a_torus(dims, data):
     shown = [f"{{x: {p[0]}, y: {p[1]}, z: {p[2]}}}" for p in (anchor, size)]
     rest = "        regions:\n          - anchor: {}\n            dims: {}\n".format(*shown)
     dump = read(torus(dims, rest + f"            nodes: m[1-{count}]\n"), "t")
-    assert dump.faults == ()
+    assert dump.findings == ()
     ranges = [range(a, a + s) for a, s in zip(anchor, size, strict=True)]
     cells = [(i, j, k) for k, j, i in itertools.product(*reversed(ranges))]
     assert [tuple(row) for row in dump.nodes.coords.tolist()] == cells
@@ -143,7 +143,7 @@ def test_placements_are_kept():
         "anchor_spacing: {x: 2, y: 2, z: 2}}\n"
     )
     dump = read(torus((2, 2, 2), rest), "t")
-    assert dump.faults == ()
+    assert dump.findings == ()
     assert dump.parameters["placements"] == (
         {"dims": (2, 1, 1), "anchor_seed": (0, 0, 0), "anchor_spacing": (2, 1, 1)},
         {"dims": (1, 1, 1), "anchor_seed": (0, 1, 0), "anchor_spacing": (2, 2, 2)},
@@ -185,7 +185,7 @@ ONE = "{x: 1, y: 1, z: 1}"
     ],
 )
 def test_what_makes_no_torus(dims, rest, kind):
-    faults = [f for f in read(torus(dims, rest), "t").faults if f.fatal]
+    faults = [f for f in read(torus(dims, rest), "t").findings if f.fault]
     assert faults
     assert faults[0].kind.startswith(kind)
     assert faults[0].line > 4

@@ -54,7 +54,7 @@ def test_records_are_those_of_a_line_by_line_reading(nodes, positions, crlf, bar
     words = [(i, line.split()) for i, line in enumerate(lines, 1) if "NID" not in line]
     nodes = found.nodes
     assert found.format == "xtprocadmin"
-    assert found.faults == ()
+    assert found.findings == ()
     assert nodes.line.tolist() == [i for i, _ in words]
     assert nodes.nid.tolist() == [int(w[0]) for _, w in words]
     assert nodes.cname.tolist() == [w[2] for _, w in words]
@@ -107,8 +107,8 @@ def test_x2_nodes_are_remarked_and_left_out():
     found = read(text, "x")
     assert found.nodes.nid.tolist() == [1]
     assert found.counts.rows == 2
-    [fault] = found.faults
-    assert (fault.kind, fault.line, fault.fatal) == ("x2-node", 3, False)
+    [fault] = found.findings
+    assert (fault.kind, fault.line, fault.fault) == ("x2-node", 3, False)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_contradictions_are_faults_with_both_lines():
         ),
         "x",
     )
-    assert [(f.line, f.kind, f.text, f.fatal) for f in found.faults] == [
+    assert [(f.line, f.kind, f.text, f.fault) for f in found.findings] == [
         (3, "hex", "HEX 0x6 is not NID 5 (0x5)", True),
         (4, "duplicate-nid", "NID 4 again, first on line 2", True),
         (5, "duplicate-cname", "cname c0-0c0s1n0 again, first on line 2", True),
@@ -180,12 +180,12 @@ def test_contradictions_are_faults_with_both_lines():
         (7, "cname", "there is no c0-0c0s16n0: slots are 0 to 15", True),
         (8, "cname", "there is no c0-0c0s0n4: nodes are 0 to 3", True),
     ]
-    assert str(found.faults[0].error("d")).startswith("d:3: HEX 0x6")
+    assert str(found.findings[0].error()).startswith("x:3: HEX 0x6")
 
 
 def test_a_dump_taken_twice_lists_some_faults_and_counts_the_rest():
     lines = [row(nid, xc(8, nid)) for nid in range(500)]
-    faults = read(dump(*lines, *lines), "x").faults
+    faults = read(dump(*lines, *lines), "x").findings
     for kind in ("duplicate-nid", "duplicate-cname"):
         of_kind = [f for f in faults if f.kind == kind]
         assert len(of_kind) == 101

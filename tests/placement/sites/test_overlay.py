@@ -16,7 +16,7 @@ from placement.sites.overlay import Overlay
 from placement.topologies import links
 from rankmap.predict import Job, Predictor
 from rankmap.predict.constants import constants
-from rankmap.predict.gain import Placed, time_range
+from rankmap.predict.gain import time_range
 
 MEASURED = 'mark = "measured", source = "nidmap calibrate, 2026-11-22, 16 nodes"'
 TEXT = f"""
@@ -105,7 +105,7 @@ def test_synthetic_machines_take_figures(write):
 
 def unknowns(machine, pattern, ppn, **stated):
     asked = Predictor(machine, Job(pattern, ppn, 1e6, **stated))
-    return {one.name for one in time_range(asked, Placed(np.arange(12))).unknowns}
+    return {one.name for one in time_range(asked, asked.place(np.arange(12))).unknowns}
 
 
 def test_what_was_measured_is_no_unknown(write):
@@ -130,7 +130,7 @@ def test_a_gap_between_steps_lengthens_all_but_the_first(write):
         figures = f"[sending]\ngap_us = {{ value = {gap}, {MEASURED} }}\n"
         machine = load_machine("torus:4x4,bw=1", write(figures))
         asked = Predictor(machine, Job("alltoall", 1, 8, algorithm="ring"))
-        times.append(asked.time(np.arange(4)))
+        times.append(asked.time(asked.place(np.arange(4))))
     hops = 105e-9 * np.mean([1, 2, 1])
     assert times[1] - times[0] == pytest.approx(2 * (4e-6 - 1.5e-6 - hops), rel=0.05)
 

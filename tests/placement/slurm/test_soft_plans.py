@@ -12,6 +12,7 @@ from placement.nodelist import NodeList
 from placement.slurm import command
 from placement.specs import parse_spec
 from rankmap.predict import Job, Predictor
+from tests.rankmap.helpers import time_of
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import HANGS
 
@@ -72,7 +73,7 @@ def excluded(text):
 @pytest.mark.parametrize("drained", [0, 10, 25])
 def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, count, drained):
     script = tmp_path / "job.sh"
-    seconds = Predictor(parse_spec(MACHINE), Job("alltoall", 1, 1e6, algorithm="")).time
+    model = Predictor(parse_spec(MACHINE), Job("alltoall", 1, 1e6, algorithm=""))
     for more in (SENT, ["--strategy", "compact"]):
         slurm.free()
         slurm.drain(random.Random(drained).sample(NAMES, drained))
@@ -85,7 +86,9 @@ def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, coun
         slurm.free()
         slurm.drain(random.Random(drained).sample(NAMES, drained))
         plain = started(slurm, f"-N{count}", "--exclusive")
-        times = [seconds(np.flatnonzero(np.isin(NAMES, list(nodes)))) for nodes in (got, plain)]
+        times = [
+            time_of(model, np.flatnonzero(np.isin(NAMES, list(nodes)))) for nodes in (got, plain)
+        ]
         if more is SENT:
             assert times[0] < times[1] if excluded(text) else got == plain
             assert bool(excluded(text)) != ("# nothing is excluded" in text)

@@ -69,7 +69,7 @@ def test_a_pbs_job_is_its_host_file(tmp_path):
     with pytest.raises(LaunchError, match=r"cannot read .*: No such file"):
         allocation({"PBS_NODEFILE": str(tmp_path / "gone")})
     (tmp_path / "hosts").write_text("# none\n")
-    with pytest.raises(LaunchError, match="names no host"):
+    with pytest.raises(LaunchError, match="lists no hosts"):
         allocation({"PBS_NODEFILE": str(tmp_path / "hosts")})
 
 
@@ -105,10 +105,10 @@ def test_dealing_equals_one_by_one(room, data):
 @pytest.mark.parametrize(
     ("extra", "ranks", "cpus", "says"),
     [
-        ({}, 6, 1, "is not clear; say it with --ppn"),
-        ({"SLURM_JOB_CPUS_PER_NODE": "8,1(x2)"}, 11, 1, "is not clear"),
-        ({"SLURM_JOB_CPUS_PER_NODE": "8,1(x2)"}, 5, 2, "is not clear"),
-        ({"SLURM_JOB_CPUS_PER_NODE": "8(x3)"}, 12, 4, "is not clear"),
+        ({}, 6, 1, "is not known; give --ppn"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "8,1(x2)"}, 11, 1, "is not known"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "8,1(x2)"}, 5, 2, "is not known"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "8(x3)"}, 12, 4, "is not known"),
     ],
 )
 def test_counts_that_do_not_follow_are_refused(extra, ranks, cpus, says):

@@ -8,7 +8,7 @@ from rankmap.launch.expectation import default_order, expectation
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 from rankmap.slots import slots_of
 
 SPEC = "minicray:dragonfly"
@@ -23,7 +23,7 @@ def test_it_is_the_gain_over_the_default_order():
     made = placed("0-7", "4")
     found = expectation(made, Job("stencil:4x8", bytes=1e5))
     asked = Predictor(made.on.machine, Job("stencil:4x8", [4] * 8, 1e5, algorithm="library"))
-    gain = Gains(asked, Placed(made.on.rows)).of(Placed(made.on.rows, made.slots))
+    gain = Gains(asked, asked.place(made.on.rows)).of(made.placement)
     assert found.gain == gain.document()
     assert found.words.startswith(f"expected {gain.range_text} as fast as the default order")
     assert all(one["name"] != "routing" for one in found.gain["unknowns"])
@@ -51,7 +51,7 @@ def test_the_default_is_what_the_launcher_does_with_these_nodes(ppn):
 def test_what_cannot_be_told_is_said(pattern, job, says):
     found = expectation(placed("0-7", "4"), Job(pattern, **job))
     assert found.gain is None
-    assert found.words.startswith("what it wins is not known: ")
+    assert found.words.startswith("its gain is not known: ")
     assert says in found.words
 
 

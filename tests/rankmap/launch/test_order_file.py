@@ -2,12 +2,14 @@
 
 import os
 import stat
+import subprocess
 
 import pytest
 
 from placement.errors import LaunchError
 from rankmap.launch import launch_folder
-from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
+from rankmap.launch.launch_folder import discard_launch, order_folders, remove_at_end, store_order
+from tests.waiting import wait_until
 
 
 def test_the_file_is_private_and_its_name_cannot_be_guessed(tmp_path):
@@ -71,3 +73,24 @@ def test_what_compute_nodes_read_stays_out_of_the_local_tmp(tmp_path, monkeypatc
     assert order_folders(False, None)[0] == str(tmp_path)
     assert len(order_folders(False, None)) == 2
     assert order_folders(True, "/scratch") == ["/scratch"]
+
+
+@pytest.mark.parametrize("kernel", ["tells of a process's end", "does not"])
+def test_the_directory_goes_when_its_process_has_ended(tmp_path, monkeypatch, kernel):
+    if kernel == "does not":
+        monkeypatch.delattr(os, "pidfd_open", raising=False)
+        monkeypatch.setattr(launch_folder, "_LOOK", 0.05)
+    path = store_order("x", "slurm", "", [str(tmp_path)])
+    with subprocess.Popen(["sleep", "600"]) as job:
+        remove_at_end(path, job.pid)
+        assert os.path.exists(path)
+        job.kill()
+    wait_until(lambda: not os.listdir(tmp_path), "the directory gone")
+
+
+def test_a_process_that_is_not_there_leaves_the_file(tmp_path):
+    path = store_order("x", "slurm", "", [str(tmp_path)])
+    with subprocess.Popen(["true"]) as job:
+        pass
+    remove_at_end(path, job.pid)
+    assert os.path.exists(path)

@@ -34,7 +34,7 @@ def test_the_best_so_far_counts_where_no_more_comes_in_time():
 
     assert last_result(work, 0.5) == {
         "a": 1,
-        "late": "planning stands still (--patience is 0.5, raise it)",
+        "late": "planning makes no progress (--patience is 0.5, raise it)",
     }
 
 
@@ -46,9 +46,9 @@ def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        (lambda: os._exit(3), "planning broke down"),
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "planning broke down"),
-        (lambda: time.sleep(1000), "planning stands still (--patience is 0.5, raise it)"),
+        (lambda: os._exit(3), "planning failed"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "planning failed"),
+        (lambda: time.sleep(1000), "planning makes no progress (--patience is 0.5, raise it)"),
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda: exec("raise SystemExit('\\x1b[31m')"), "SystemExit: \\x1b[31m"),
     ],
@@ -92,7 +92,7 @@ def watch(monkeypatch):
         (3.9, 399.0, ""),  # a machine so busy that it seldom lets the child work
         (4.1, 4.1, "planning takes too long"),
         (0.0, 39.0, ""),
-        (0.0, 41.0, "planning stands still"),
+        (0.0, 41.0, "planning makes no progress"),
         (0.1, 401.0, "planning takes too long"),
     ],
 )

@@ -55,7 +55,7 @@ exec /usr/bin/srun "$@"
 """
 
 #: What ends the line on an order where nobody says what machine this is.
-UNKNOWN = "; what it wins is not known: nidmaptest states no bandwidths\n"
+UNKNOWN = "; its gain is not known: nidmaptest states no bandwidths\n"
 
 
 def in_job(slurm, script, *options):
@@ -264,6 +264,20 @@ def test_verify_compares_the_ranks_with_the_plan(slurm):
     assert first == "nidmap: verified: all 16 ranks are where the plan says, on 4 nodes\n"
     assert order.endswith(UNKNOWN)
     assert placed(out) == expected.hosts.tolist()
+
+
+#: What srun itself would place ranks by, and what it leaves to the order.
+OBEYED_BESIDES = "--ntasks-per-core=2 --ntasks-per-socket=8 --spread-job --use-min-nodes -E"
+
+
+@needs_slurm
+@pytest.mark.parametrize("mpi", ["other", "cray-mpich"])
+def test_what_is_passed_on_leaves_the_ranks_where_the_order_says(slurm, mpi):
+    words = f"--pattern stencil:2x8 --strategy morton --mpi {mpi} --verify --strict --patience 60"
+    job = f"{NIDMAP} run {words} -- srun -n 16 {OBEYED_BESIDES} {WHERE}"
+    out, said = in_job(slurm, job)
+    assert len(placed(out)) == 16
+    assert "verified: all 16 ranks are where the plan says, on 4 nodes" in said
 
 
 @needs_slurm

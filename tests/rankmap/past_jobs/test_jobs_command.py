@@ -55,7 +55,7 @@ def test_a_sentence_two_tables_and_what_they_rest_on(tool):
     assert lines[0].endswith("above all lammps on 4 nodes")
     assert any(line.split()[:4] == ["lammps", "4", "2", "2"] for line in lines)
     assert "note: not in the machine: 1 node of the jobs" in lines
-    assert "note: 1 job of unknown pattern: held against stencil:auto and alltoall" in lines
+    assert "note: 1 job of unknown pattern: judged for stencil:auto and for alltoall" in lines
 
 
 def test_json_adds_up(tool):
@@ -133,11 +133,11 @@ def test_without_bandwidths_no_node_hours_are_told(tool):
         (["jobs.txt", "--user", "eve"], 2, "no job of user eve"),
         (["jobs.txt", "--state", "jobs.txt"], 3, "jobs.txt"),
         (["jobs.txt", "-o", "x.pdf"], 2, "no .pdf is written here"),
-        (["jobs.txt", "--json", "-o", "x.csv"], 2, "exclude each other"),
+        (["jobs.txt", "--json", "-o", "x.csv"], 2, "give either --json or -o x.csv"),
         (["jobs.txt", "--applications", "bad.toml"], 3, "bad.toml: "),
         (["jobs.txt", "--applications", "worse.toml"], 3, "worse.toml: "),
         (["broken.txt"], 3, "broken.txt:2: start 'x' is no time"),
-        (["waiting.txt"], 3, "lists no job that has had a node"),
+        (["waiting.txt"], 3, "lists no job with nodes"),
         (["elsewhere.txt"], 3, "no job has a node of"),
         ([], 4, "sacct"),
     ],

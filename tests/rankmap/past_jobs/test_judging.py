@@ -89,8 +89,8 @@ def test_a_full_search_says_what_it_found(spec):
     rows = seats.of(job).astype(np.int64)
     model = Predictor(machine, Job("alltoall"))
     usable = np.flatnonzero(judge.usable(rows, free)).tolist()
-    best = min(model.time(np.array(some)) for some in combinations(usable, len(rows)))
-    assert found.slowdown.likely <= model.time(rows) / best * (1 + 1e-9)
+    best = min(model.time(model.place(np.array(some))) for some in combinations(usable, len(rows)))
+    assert found.slowdown.likely <= model.time(model.place(rows)) / best * (1 + 1e-9)
     assert found.slowdown.low <= found.slowdown.likely <= found.slowdown.high
 
 

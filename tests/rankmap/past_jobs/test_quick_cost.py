@@ -64,7 +64,7 @@ def direct_by_loops(machine, rows, sent):
 def test_what_is_listed_takes_as_long_as_loops_say(drawn):
     machine, rows, pairs, bytes_ = drawn
     a, b = (np.array([pair[k] for pair in pairs], dtype=np.int64) for k in (0, 1))
-    cut, direct = cut_times(machine, rows, 0.0, a, b, np.array(bytes_))
+    cut, direct = cut_times(machine, rows, Traffic.of(a, b, np.array(bytes_)))
     sent = dict(zip(pairs, bytes_, strict=True))
     assert direct == pytest.approx(direct_by_loops(machine, rows, sent), rel=1e-5)
     bound = bound_demand(
@@ -78,10 +78,10 @@ def test_what_is_listed_takes_as_long_as_loops_say(drawn):
 @given(traffic())
 def test_everyone_to_everyone_is_the_same_pair_by_pair(drawn):
     machine, rows, _, _ = drawn
-    none = np.empty(0, dtype=np.int64)
     a, b = np.nonzero(~np.eye(len(rows), dtype=bool))
-    plain = cut_times(machine, rows, 0.0, a, b, np.full(len(a), 2e9))
-    assert cut_times(machine, rows, 2e9, none, none, none.astype(float)) == pytest.approx(plain)
+    plain = cut_times(machine, rows, Traffic.of(a, b, 2e9))
+    everyone = Traffic.everyone(np.arange(len(rows)), 1, 2e9)
+    assert cut_times(machine, rows, everyone) == pytest.approx(plain)
 
 
 @pytest.mark.parametrize("pattern", ["alltoall", "stencil:auto", "ring", "allreduce"])
@@ -94,7 +94,7 @@ def test_no_routing_is_faster_than_the_low_end(spec, pattern):
     for rows in list(combinations(range(0, len(machine), 2), 4))[::23]:
         span = cost.of(np.array(rows))
         assert span.low <= span.likely * (1 + 1e-9) <= span.high * (1 + 1e-9) ** 2
-        assert span.low <= model.time(np.array(rows)) * (1 + 1e-9)
+        assert span.low <= model.time(model.place(np.array(rows))) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("spec", ["torus:4x4,bw=1", "tree:2x2x2,dist=1:2:3"])

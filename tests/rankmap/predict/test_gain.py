@@ -14,7 +14,8 @@ from placement.machine import Machine
 from placement.network import largest_bias, usual_bias
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gain, Gains, Placed, time_range
+from rankmap.predict.gain import Gain, Gains, time_range
+from tests.rankmap.helpers import time_of
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")
 CUBE = [0, 1, 4, 5, 16, 17, 20, 21]
@@ -27,7 +28,7 @@ def model(machine, pattern, ppn=1, size=1e6, algorithm="library", **figures):
 
 def gain(machine: Machine, pattern: str, plan, base, ppn=1, **stated) -> Gain:
     asked = model(machine, pattern, ppn, **stated)
-    return Gains(asked, Placed(np.array(base))).of(Placed(np.array(plan)))
+    return Gains(asked, asked.place(np.array(base))).of(asked.place(np.array(plan)))
 
 
 def test_what_is_stated_is_no_unknown():
@@ -67,7 +68,7 @@ def test_the_range_is_that_of_independent_errors_around_the_predicted_gain(data)
         asked = Predictor(
             with_figures(TORUS, process=process), Job("alltoall", 2, 1e6, algorithm=algorithm)
         )
-        times[algorithm, process] = asked.time(base) / asked.time(plan)
+        times[algorithm, process] = asked.time(asked.place(base)) / asked.time(asked.place(plan))
     likely = times["at-once", None]  # no site says which MPI a torus has
     assert found.likely == pytest.approx(likely)
     for one in found.unknowns:
@@ -96,7 +97,7 @@ def test_the_ends_of_routing_are_the_best_division_and_routers_that_hardly_detou
         other = nidmap.load_machine(site)
         other.topology.parameters["bias"] = bias
         asked = model(other, "alltoall", **given)
-        ratios.append(asked.time(base) / asked.time(plan))
+        ratios.append(asked.time(asked.place(base)) / asked.time(asked.place(plan)))
     assert found.likely == pytest.approx(ratios[1])
     spread = [one for one in found.unknowns if one.name == "routing"]
     ends = [(one.low, one.high) for one in spread] or [(found.likely, found.likely)]
@@ -107,8 +108,10 @@ def test_the_likely_gain_is_that_of_the_predicted_times():
     machine = nidmap.load_machine("lumi")
     plan, base = np.arange(0, 640, 40), np.arange(16)
     asked = Predictor(machine, Job("fft:16x4", 4, 1e5, algorithm="library"))
-    found = Gains(asked, Placed(base)).of(Placed(plan))
-    assert found.likely == pytest.approx(asked.time(base) / asked.time(plan))
+    found = Gains(asked, asked.place(base)).of(asked.place(plan))
+    assert found.likely == pytest.approx(
+        asked.time(asked.place(base)) / asked.time(asked.place(plan))
+    )
 
 
 def test_less_payload_means_more_willing_routers_where_both_were_measured_together():
@@ -121,7 +124,7 @@ def test_less_payload_means_more_willing_routers_where_both_were_measured_togeth
     times = []
     for payload in (1.0, 0.64):
         machine.topology.parameters["bias"] = 6 * payload
-        times.append(model(machine, "alltoall", 32, 1e5, payload=payload, **free).time(rows))
+        times.append(time_of(model(machine, "alltoall", 32, 1e5, payload=payload, **free), rows))
     assert times[1] == pytest.approx(times[0], rel=0.1)
 
 
@@ -132,7 +135,7 @@ def test_a_stated_routing_leaves_nothing_to_the_routers():
     assert found.unknowns == ()
     assert found.low == found.likely == found.high
     asked = model(machine, "alltoall", **stated)
-    times = [asked.time(np.arange(*span)) for span in ((300, 312), (0, 240, 20))]
+    times = [asked.time(asked.place(np.arange(*span))) for span in ((300, 312), (0, 240, 20))]
     assert found.likely == pytest.approx(times[0] / times[1])
 
 
@@ -155,19 +158,21 @@ def test_a_plan_that_takes_no_time_is_any_number_of_times_as_fast():
 
 def test_a_baseline_is_as_fast_as_itself_for_certain():
     asked = Predictor(
-        nidmap.load_machine("minicray:fattree,latency=0"), Job("fft:4x4", 2, 1e5, algorithm="")
+        nidmap.load_machine("minicray:fattree"), Job("fft:4x4", 2, 1e5, algorithm="pairwise")
     )
     base, slots = np.arange(8), np.arange(16)
-    assert Gains(asked, Placed(base)).of(Placed(base)) == Gain(1.0, 1.0, 1.0)
-    assert Gains(asked, Placed(base, slots)).of(Placed(base, slots)) == Gain(1.0, 1.0, 1.0)
-    assert Gains(asked, Placed(base)).of(Placed(base[::-1])).unknowns
+    assert Gains(asked, asked.place(base)).of(asked.place(base)) == Gain(1.0, 1.0, 1.0)
+    assert Gains(asked, asked.place(base, slots)).of(asked.place(base, slots)) == Gain(
+        1.0, 1.0, 1.0
+    )
+    assert Gains(asked, asked.place(base)).of(asked.place(base[::-1])).unknowns
 
 
 def test_a_range_of_times_contains_the_likely_one():
     asked = Predictor(TORUS, Job("alltoall", 2, 1e6, algorithm="library"))
-    found = time_range(asked, Placed(np.arange(8)))
+    found = time_range(asked, asked.place(np.arange(8)))
     assert found.low <= found.likely <= found.high
-    assert found.likely == pytest.approx(asked.time(np.arange(8)))
+    assert found.likely == pytest.approx(asked.time(asked.place(np.arange(8))))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -192,6 +197,6 @@ def test_what_shaheen_states_of_its_routers_follows_from_its_published_alltoall(
     rates = []
     for algorithm in ("pairwise", "at-once"):
         asked = model(machine, "alltoall", 32, 1e5, algorithm, **free)
-        rates.append(32 * (8 * 32 - 1) * 1e5 / asked.time(rows) / 1e9)
+        rates.append(32 * (8 * 32 - 1) * 1e5 / asked.time(asked.place(rows)) / 1e9)
     assert rates[0] <= FFT.FULL_NODE_GBS[8] <= rates[1]
     assert rates[1] - rates[0] < 1

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
+from rankmap.order import Order
 from rankmap.pattern.structured import Lines, Ring, Stencil
+from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Seating
 from rankmap.predict.phases import phases
-from rankmap.slots import Slots
+from rankmap.slots import Slots, slots_of
 from tests.rankmap.predict import brute
 
 MACHINE = parse_spec("torus:5x5")
@@ -35,8 +36,12 @@ def jobs(draw, ranks):
     )
     counts = np.diff([0, *sorted(cuts), ranks])
     slots = np.array(draw(st.permutations(range(ranks))))
-    node = np.repeat(np.arange(len(rows)), counts)[slots]
-    return Seating(MACHINE, np.array(rows), node, counts)
+    return Placement(MACHINE, np.array(rows), counts, slots)
+
+
+def on_first(nodes, ppn):
+    """Return ranks one after another on the first nodes."""
+    return Placement(MACHINE, np.arange(nodes), np.full(nodes, ppn))
 
 
 extents = st.integers(1, 5)
@@ -114,7 +119,8 @@ def test_bruck_brings_every_block_home(ranks):
     at = {(source, distance): source for source in range(ranks) for distance in range(ranks)}
     rows = np.arange(25)
     node = np.arange(ranks) % 25
-    job = Seating(MACHINE, rows[: min(ranks, 25)], node, np.bincount(node))
+    on = slots_of(MACHINE, rows[: min(ranks, 25)], np.bincount(node).tolist())
+    job = Order.of_nodes(node, on).placement
     (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "bruck")
     sent = []
     for k in range(math.ceil(math.log2(ranks))):
@@ -132,7 +138,7 @@ def test_bruck_brings_every_block_home(ranks):
 
 
 def test_a_pencil_has_a_phase_of_rows_and_one_of_columns():
-    job = Seating(MACHINE, np.arange(4), np.repeat(np.arange(4), 4), np.full(4, 4))
+    job = on_first(4, 4)
     row, column = phases(Lines("fft", (4, 4)), job, 1.0, "at-once")
     assert (row.name, row.total.total, row.inside) == ("row", 0.0, 12.0)
     assert (column.name, column.total.total, column.inside) == ("column", 48.0, 0.0)
@@ -140,7 +146,7 @@ def test_a_pencil_has_a_phase_of_rows_and_one_of_columns():
 
 def test_many_steps_are_sampled_and_said():
     ranks = 4000
-    job = Seating(MACHINE, np.arange(20), np.repeat(np.arange(20), 200), np.full(20, 200))
+    job = on_first(20, 200)
     (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "ring", 300)
     assert phase.in_turn == 3999
     assert phase.shown == len(list(phase.steps())) == 300
@@ -157,7 +163,7 @@ def test_a_sample_stands_for_every_step_once(count, most):
 
 def test_training_sends_what_its_formulas_say():
     pattern = parse_wanted("training:tp=2,cp=2,dp=2,pp=2,layers=2,hidden=8,seq=16,microbatches=1")
-    job = Seating(MACHINE, np.arange(16), np.arange(16), np.ones(16, dtype=np.int64))
+    job = on_first(16, 1)
     found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
     sent = pattern.sent()
     assert list(found) == ["tp", "cp", "dp", "pp"]
@@ -170,7 +176,7 @@ def test_training_sends_what_its_formulas_say():
 
 def test_experts_exchange_all_to_all():
     pattern = parse_wanted("training:dp=4,ep=4,layers=1,hidden=4,seq=8,microbatches=1")
-    job = Seating(MACHINE, np.arange(4), np.arange(4), np.ones(4, dtype=np.int64))
+    job = on_first(4, 1)
     found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
     table = found["ep"].total.table()[:4, :4]
     each = pattern.sent()["ep"] / 3
@@ -182,7 +188,7 @@ def test_a_matrix_keeps_its_directions(tmp_path):
     path.write_text("0,10,0\n3,0,0\n0,4,0\n")
     slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
     pattern = fit_pattern(parse_wanted(f"matrix:{path}"), slots)
-    job = Seating(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    job = on_first(3, 1)
     (phase,) = phases(pattern, job, 2.0, "at-once")
     assert phase.total.table()[:3, :3].tolist() == [[0, 20, 0], [6, 0, 0], [0, 8, 0]]
     assert phase.a_rank == 1
@@ -192,7 +198,7 @@ def test_a_graph_sends_its_weight_both_ways(tmp_path):
     path = tmp_path / "g.graph"
     path.write_text("3 2 1\n2 7\n1 7 3 5\n2 5\n")
     pattern = parse_wanted(f"graph:{path}")
-    job = Seating(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    job = on_first(3, 1)
     (phase,) = phases(pattern, job, 1.0, "at-once")
     assert phase.total.table()[:3, :3].tolist() == [[0, 7, 0], [7, 0, 5], [0, 5, 0]]
 
@@ -204,7 +210,7 @@ def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
     pattern = parse_wanted(f"matrix:{path}")
     if pattern.ranks is None:
         pattern = fit_pattern(pattern, slots)
-    job = Seating(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    job = on_first(3, 1)
     (phase,) = phases(pattern, job, 1.0, "at-once")
     assert phase.total.table()[:2, :2].tolist() == [[0, 10], [4, 0]]
 

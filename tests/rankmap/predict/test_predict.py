@@ -20,6 +20,7 @@ from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
 from rankmap.slots import slots_of
 from tests.effort import examples
+from tests.rankmap.helpers import placed, time_of
 
 MACHINES = {
     spec: parse_spec(spec)
@@ -53,9 +54,8 @@ def jobs(draw):
 def test_no_time_is_below_its_bound_or_its_injection(job, algorithm):
     machine, rows, ppn, pattern, order = job
     algorithm = "" if pattern.startswith(("stencil", "ring")) else algorithm
-    found = Predictor(
-        with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm=algorithm)
-    ).predict(rows, order)
+    model = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm=algorithm))
+    found = model.predict(placed(model, rows, order))
     assert found.time_s >= found.bound_s >= 0
     assert found.time_s >= max(found.by_class.values()) * (1 - 1e-12)
     assert found.time_s >= found.bottleneck.seconds * (1 - 1e-12)
@@ -67,29 +67,34 @@ def test_no_time_is_below_its_bound_or_its_injection(job, algorithm):
 @given(jobs())
 def test_a_prediction_is_the_same_twice_and_what_the_quick_way_says(job):
     machine, rows, ppn, pattern, order = job
-    one = Predictor(machine, Job(pattern, ppn, 1e6, algorithm="")).predict(rows, order)
+    first = Predictor(machine, Job(pattern, ppn, 1e6, algorithm=""))
+    one = first.predict(placed(first, rows, order))
     asked = Predictor(machine, Job(pattern, ppn, 1e6, algorithm=""))
-    two = asked.predict(rows, order)
+    two = asked.predict(placed(asked, rows, order))
     assert one.document() == two.document()
-    assert asked.time(rows, order) == pytest.approx(one.time_s, rel=1e-12)
+    assert time_of(asked, rows, order) == pytest.approx(one.time_s, rel=1e-12)
 
 
 @given(jobs(), st.floats(1e-3, 1e3))
 def test_time_is_linear_in_bytes_without_latency(job, factor):
     machine, rows, ppn, pattern, order = job
-    one = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm="")).time(
-        rows, order
+    one = time_of(
+        Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm="")),
+        rows,
+        order,
     )
-    more = Predictor(
-        with_figures(machine, latency=0), Job(pattern, ppn, 1e6 * factor, algorithm="")
-    ).time(rows, order)
+    more = time_of(
+        Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6 * factor, algorithm="")),
+        rows,
+        order,
+    )
     assert more == pytest.approx(one * factor, rel=1e-9)
 
 
 @given(jobs(), st.floats(0, 50), st.data())
 def test_background_never_makes_it_faster(job, load, data):
     machine, rows, ppn, pattern, order = job
-    alone = Predictor(machine, Job(pattern, ppn, 1e6, algorithm="")).time(rows, order)
+    alone = time_of(Predictor(machine, Job(pattern, ppn, 1e6, algorithm="")), rows, order)
     others = []
     before = alone
     for _ in range(data.draw(st.integers(1, 3))):
@@ -97,8 +102,8 @@ def test_background_never_makes_it_faster(job, load, data):
             st.lists(st.integers(0, len(machine) - 1), min_size=1, max_size=10, unique=True)
         )
         others.append(Other(np.array(nodes), load))
-        now = Predictor(machine, Job(pattern, ppn, 1e6, background=others, algorithm="")).time(
-            rows, order
+        now = time_of(
+            Predictor(machine, Job(pattern, ppn, 1e6, background=others, algorithm="")), rows, order
         )
         assert now >= before * (1 - 1e-9)
         before = now
@@ -111,12 +116,10 @@ def test_relabelled_groups_change_nothing(names, count, seed):
     other, row = _relabelled(machine, np.array(names))
     rows = np.random.default_rng(seed).permutation(len(machine))[:count]
     for routing in ("minimal", "valiant"):
-        one = Predictor(
-            with_figures(machine, routing=routing), Job("alltoall", 1, 1e6, algorithm="")
-        ).predict(rows)
-        two = Predictor(
-            with_figures(other, routing=routing), Job("alltoall", 1, 1e6, algorithm="")
-        ).predict(row[rows])
+        job = Job("alltoall", 1, 1e6, algorithm="")
+        models = [Predictor(with_figures(m, routing=routing), job) for m in (machine, other)]
+        one = models[0].predict(models[0].place(rows))
+        two = models[1].predict(models[1].place(row[rows]))
         assert two.time_s == pytest.approx(one.time_s, rel=1e-12)
         assert two.by_class == pytest.approx(one.by_class)
 
@@ -273,9 +276,9 @@ def test_an_order_matters_to_a_stencil():
     rows = slots.rows
     assert rows is not None
     column = arrange(slots, "stencil:8x8", "column-major")
-    assert asked.time(rows) == asked.time(rows, column)  # a square grid, turned
+    assert asked.time(asked.place(rows)) == time_of(asked, rows, column)  # a square grid, turned
     shuffled = np.random.default_rng(0).permutation(64)
-    assert asked.time(rows, shuffled) > asked.time(rows)
+    assert asked.time(asked.place(rows, shuffled)) > asked.time(asked.place(rows))
 
 
 def test_background_takes_its_share_and_no_more():
@@ -367,7 +370,7 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
     ppn = 2 if pattern == "fft:4x2" else 1
     asked = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm=""))
     every = itertools.combinations(range(len(machine)), count)
-    found = [asked.predict(np.array(rows)) for rows in every]
+    found = [asked.predict(asked.place(np.array(rows))) for rows in every]
     limits = [one.bound_s for one in found]
     best = min(one.time_s for one in found)
     if pattern in ("alltoall", "sort", "stencil:3,periodic"):  # one node is like another

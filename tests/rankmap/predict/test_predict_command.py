@@ -118,7 +118,7 @@ def test_background_from_a_file(tool, tmp_path):
         ("--pattern matrix:gone.csv", 3, "gone.csv"),
         ("--order gone.slots", 3, "gone.slots"),
         ("--order broken.slots", 3, "broken.slots"),
-        ("--order broken.slots --strategy morton", 2, "exclude each other"),
+        ("--order broken.slots --strategy morton", 2, "give either --order or --strategy"),
         ("--format slots", 2, "--format goes with --order"),
         ("--strategy nope", 2, "nope"),
         ("--background gone", 3, "gone"),

@@ -14,7 +14,7 @@ from placement.options import with_figures
 from placement.traffic import Traffic
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.gain import Gains
 
 TORUS = nidmap.load_machine("torus:4x4x2,bw=2,injection=5")
 
@@ -50,11 +50,11 @@ def test_steps_follow_each_other(data):
     staged = Predictor(
         with_figures(TORUS, latency=0), Job(f"stencil:{words},staged", 1, 1e6, algorithm="")
     )
-    assert staged.time(rows) == pytest.approx(by_hand(dims, weights, periodic, rows))
+    assert staged.time(staged.place(rows)) == pytest.approx(by_hand(dims, weights, periodic, rows))
     at_once = Predictor(
         with_figures(TORUS, latency=0), Job(f"stencil:{words}", 1, 1e6, algorithm="")
     )
-    assert at_once.time(rows) <= staged.time(rows) * (1 + 1e-9)
+    assert at_once.time(at_once.place(rows)) <= staged.time(staged.place(rows)) * (1 + 1e-9)
 
 
 def test_a_staged_stencil_is_the_same_pattern():
@@ -71,7 +71,7 @@ def test_whether_a_stencil_is_staged_is_an_unknown_unless_it_says_so():
     names = []
     for words in ("stencil:2x2x2", "stencil:2x2x2,staged"):
         asked = Predictor(with_figures(TORUS, process=np.inf), Job(words, 1, 1e6, algorithm=""))
-        found = Gains(asked, Placed(base)).of(Placed(rows))
+        found = Gains(asked, asked.place(base)).of(asked.place(rows))
         names.append([one.name for one in found.unknowns])
     assert names == [["staging"], ["overlap"]]
 
@@ -82,10 +82,10 @@ def test_ranks_that_run_ahead_win_half_of_what_all_at_once_would_win_or_lose_it(
         Predictor(with_figures(TORUS, process=np.inf, latency=0), Job(words, 1, 1e6, algorithm=""))
         for words in ("stencil:4,staged", "stencil:4")
     )
-    steps = [asked.time(rows) for rows in places]  # one way, and back: both alike
-    won = [(steps[k] - whole.time(rows)) / 8**0.5 for k, rows in enumerate(places)]
+    steps = [asked.time(asked.place(rows)) for rows in places]  # one way, and back: both alike
+    won = [(steps[k] - whole.time(whole.place(rows))) / 8**0.5 for k, rows in enumerate(places)]
     lost = [max(one, took / 8**0.5) for one, took in zip(won, steps, strict=True)]  # or a step
-    (one,) = Gains(asked, Placed(places[1])).of(Placed(places[0])).unknowns
+    (one,) = Gains(asked, asked.place(places[1])).of(asked.place(places[0])).unknowns
     assert one.name == "overlap"
     assert [one.low, one.high] == pytest.approx([
         (steps[1] - won[1]) / (steps[0] + lost[0]),

@@ -12,7 +12,7 @@ from placement.options import with_figures
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern.structured import Stencil
 from rankmap.predict import Job, Predictor, predict
-from rankmap.predict.gain import Placed, time_range
+from rankmap.predict.gain import time_range
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 from rankmap.recording.file import save_recording
 from rankmap.recording.sequence import MOST_STEPS, steps_in
@@ -149,7 +149,7 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
         one = Predictor(
             with_figures(machine, latency=0, process=np.inf), Job(f"measured:{path}", algorithm="")
         )
-        found[calls] = time_range(one, Placed(np.arange(12)))
+        found[calls] = time_range(one, one.place(np.arange(12)))
         (queues,) = found[calls].unknowns
         assert queues.name == "queues"
     assert found[100][:3] == pytest.approx([100 * seconds for seconds in found[1][:3]])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from placement.errors import UsageError
 from placement.load import load_machine
 from rankmap.order import Order
+from rankmap.predict import Job
 from rankmap.runtime.rerank import rerank
 from rankmap.score import cost
 from tests.effort import examples
@@ -180,19 +181,19 @@ def test_a_rank_that_fails_ends_all(place, count, failing):
 def test_any_layout_gives_a_permutation_that_is_no_worse(nodes, periodic):
     hosts = [(f"nid{k:05d}", "") for k in nodes]
     pattern = f"stencil:{len(nodes)}{',periodic' if periodic else ''}"
-    new, talk, _ = rerank(hosts, pattern, "torus:2x2x2")
+    new, talk, _ = rerank(hosts, Job(pattern), "torus:2x2x2")
     assert sorted(new.tolist()) == list(range(len(nodes)))
     assert talk == ""
     back = np.argsort(new)
     names = [host for host, _ in hosts]
-    flat = rerank(hosts, pattern)[0]
+    flat = rerank(hosts, Job(pattern))[0]
     assert by_node(np.argsort(flat), pattern, names) <= by_node(range(len(nodes)), pattern, names)
     assert sorted(back.tolist()) == list(range(len(nodes)))
 
 
 def test_the_best_order_of_a_small_grid_is_found():
     hosts = [(name, "") for name in cyclic(6, 3)]
-    new = np.argsort(rerank(hosts, "stencil:2x3")[0])
+    new = np.argsort(rerank(hosts, Job("stencil:2x3"))[0])
     names = [host for host, _ in hosts]
     best = min(by_node(p, "stencil:2x3", names) for p in itertools.permutations(range(6)))
     assert by_node(new, "stencil:2x3", names) == best
@@ -200,7 +201,7 @@ def test_the_best_order_of_a_small_grid_is_found():
 
 def test_an_order_that_cannot_be_bettered_is_kept():
     hosts = [(name, "") for name in ("b", "b", "a", "a")]
-    assert rerank(hosts, "stencil:4")[0].tolist() == [0, 1, 2, 3]
+    assert rerank(hosts, Job("stencil:4"))[0].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_an_order_that_cannot_be_bettered_is_kept():
 )
 def test_the_best_order_is_chosen_by_time_where_that_can_be_told(machine, says):
     hosts = [(name, "") for name in named(0, 6, 6, 0, 6, 0)]
-    found = rerank(hosts, "stencil:3x2", machine)
+    found = rerank(hosts, Job("stencil:3x2"), machine)
     assert says in found.remark
     assert found.ranks.tolist() != list(range(6))
 
@@ -220,9 +221,9 @@ def test_the_best_order_is_chosen_by_time_where_that_can_be_told(machine, says):
 def test_ranks_keep_an_order_that_is_as_fast_as_the_best():
     machine = "dragonfly:groups=2,chassis=2,blades=2,nodes=2"
     hosts = [(name, "") for name in named(5, 0, 5, 0, 10, 10)]
-    first = rerank(hosts, "stencil:6", machine)
+    first = rerank(hosts, Job("stencil:6"), machine)
     assert first.ranks.tolist() != list(range(6))
-    again = rerank([hosts[rank] for rank in first.ranks], "stencil:6", machine)
+    again = rerank([hosts[rank] for rank in first.ranks], Job("stencil:6"), machine)
     assert again.ranks.tolist() == list(range(6))
 
 
@@ -230,19 +231,19 @@ def test_slurms_names_count_where_they_tell_as_much():
     machine = load_machine("torus:4x4")
     hosts = [("c0-0.cluster", name) for name in named(1, 1)]
     hosts += [("c0-1.cluster", name) for name in named(2, 2)]
-    assert rerank(hosts, "ring", machine)[1] == ""
+    assert rerank(hosts, Job("ring"), machine)[1] == ""
     same = [(host, "nid00001") for host, _ in hosts]
-    assert "only nodes are told apart" in rerank(same, "ring", machine)[1]
+    assert "only nodes are told apart" in rerank(same, Job("ring"), machine)[1]
     long = [(f"{name}.cluster.example", "") for name in named(1, 2)]
-    assert rerank(long, "ring", machine)[1] == ""
+    assert rerank(long, Job("ring"), machine)[1] == ""
 
 
 def test_a_request_that_makes_no_sense_is_a_usage_error():
     hosts = [("a", "")] * 4
     with pytest.raises(UsageError):
-        rerank(hosts, "stencil:5")
+        rerank(hosts, Job("stencil:5"))
     with pytest.raises(UsageError, match="no strategy 'magic'"):
-        rerank(hosts, "stencil:4", strategy="magic")
+        rerank(hosts, Job("stencil:4"), strategy="magic")
 
 
 def test_the_module_is_light_and_needs_no_mpi4py():

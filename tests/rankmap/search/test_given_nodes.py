@@ -20,6 +20,7 @@ from rankmap.search import budget
 from rankmap.search.auto_order import auto_order, rank_orders
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.slots import slots_of
+from tests.rankmap.helpers import time_of
 
 #: Few ranks on slots that are even or not: machine, nodes, ranks a node, pattern.
 FEW = [
@@ -53,12 +54,12 @@ def test_few_ranks_get_the_best_of_all_orders(spec, nodes, ppn, pattern):
     latency = None if "," in ppn else 0
     asked, on = asked_for(spec, nodes, ppn, pattern, latency=latency)
     ranking = rank_orders(asked, on, Budget(LIMITS.judgements))
-    times = [asked.time(on.rows, Order.of_nodes(np.array(row), on)) for row in layouts(on)]
+    times = [time_of(asked, on.rows, Order.of_nodes(np.array(row), on)) for row in layouts(on)]
     assert ranking.every
     assert ranking.judged == len(times)
     assert ranking.best.cost == pytest.approx(min(times), rel=1e-6)
-    assert ranking.best.cost == asked.time(on.rows, ranking.best.placement.slots)
-    assert ranking.default.cost == asked.time(on.rows)
+    assert ranking.best.cost == asked.time(asked.place(on.rows, ranking.best.placement.slots))
+    assert ranking.default.cost == asked.time(asked.place(on.rows))
 
 
 #: More ranks: no brute force, but what others find.
@@ -76,12 +77,12 @@ def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes,
     made = auto_order(on, Job(pattern, **job))
     figures = made.optimised
     assert figures["by"] == "time"
-    assert figures["time_s"] == pytest.approx(asked.time(on.rows, made), rel=1e-9)
+    assert figures["time_s"] == pytest.approx(time_of(asked, on.rows, made), rel=1e-9)
     least = figures["time_s"] * (1 - LIMITS.clearly) - 1e-15
-    assert least <= asked.time(on.rows)
+    assert least <= asked.time(asked.place(on.rows))
     for strategy in ("hilbert", "column-major", "round-robin"):
         if asked.pattern.on(on).dims is not None:
-            assert least <= asked.time(on.rows, arrange(on, pattern, strategy))
+            assert least <= time_of(asked, on.rows, arrange(on, pattern, strategy))
     if on.ppn is not None:
         free = np.isin(np.arange(len(on.machine)), on.rows)
         same = plan(
@@ -96,7 +97,7 @@ def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes,
 def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_done():
     asked, on = asked_for("minicray:dragonfly", "0-9,17,20", "4", "stencil:6x8")
     made = auto_order(on, Job("stencil:6x8"), seconds=0.01)
-    assert made.optimised["time_s"] <= asked.time(on.rows)
+    assert made.optimised["time_s"] <= asked.time(asked.place(on.rows))
     assert not made.optimised["finished"]
 
 

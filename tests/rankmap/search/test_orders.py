@@ -20,6 +20,7 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
 from rankmap.slots import Slots
+from tests.rankmap.helpers import time_of
 
 JOBS = [
     ("torus:8x8x8,bw=4", 64, 1, "stencil:4x4x4", 1.0),
@@ -65,7 +66,7 @@ def timed(asked, rows, order):
     """Return the seconds of an order on these nodes; infinite where it does not apply."""
     on = asked.slots(rows)
     try:
-        return asked.time(rows, orders.find(order)(fit_pattern(asked.pattern, on), on))
+        return time_of(asked, rows, orders.find(order)(fit_pattern(asked.pattern, on), on))
     except NidmapError:
         return math.inf
 

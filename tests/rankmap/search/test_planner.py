@@ -21,6 +21,7 @@ from rankmap.search.auto_order import auto_order
 from rankmap.search.node_sets import node_choices
 from rankmap.slots import slots_of
 from tests.effort import examples
+from tests.rankmap.helpers import time_of
 
 SPECS = [
     "dragonfly:groups=5,chassis=2,blades=4,nodes=4,global=8,injection=10",
@@ -69,8 +70,10 @@ def test_the_contract_and_never_worse_than_slurm(case):
     figures = found.facts["predicted"]
     default = plan(machine, count, strategy="slurm-none", candidates=free, include=include)
     judge = Predictor(machine, job)
-    assert figures["default_time_s"] == pytest.approx(judge.time(default.rows), rel=1e-12)
-    assert figures["time_s"] == pytest.approx(judge.time(found.rows, found.order), rel=1e-12)
+    assert figures["default_time_s"] == pytest.approx(
+        judge.time(judge.place(default.rows)), rel=1e-12
+    )
+    assert figures["time_s"] == pytest.approx(time_of(judge, found.rows, found.order), rel=1e-12)
     chosen = figures["chosen"]
     if chosen["by"] == "J":
         assert machine.name == "tree:12"
@@ -227,7 +230,7 @@ def test_other_jobs_are_kept_away_from():
         machine, 24, job=Job("alltoall", background=[Other(busy, 8.0, "a")]), candidates=free
     )
     asked = Predictor(machine, Job("alltoall", background=[Other(busy, 8.0, "a")], algorithm=""))
-    assert asked.time(beside.rows) <= asked.time(alone.rows) * 1.005
+    assert asked.time(asked.place(beside.rows)) <= asked.time(asked.place(alone.rows)) * 1.005
     assert beside.facts["predicted"]["background"][0]["job"] == "a"
 
 
@@ -238,7 +241,7 @@ def test_an_adaptive_routing_is_searched_as_it_is():
     figures = found.facts["predicted"]
     judge = Predictor(with_figures(machine, routing="adaptive"), Job("fft:3x4", 1, algorithm=""))
     assert figures["routing"] == "adaptive"
-    assert figures["time_s"] == pytest.approx(judge.time(found.rows, found.order), rel=1e-9)
+    assert figures["time_s"] == pytest.approx(time_of(judge, found.rows, found.order), rel=1e-9)
     assert figures["time_s"] <= figures["default_time_s"]
 
 

@@ -1,4 +1,4 @@
-"""InfiniBand fabrics as ibnetdiscover finds them: fat trees, DragonFly+, dragonflies.
+"""Fabrics of which a dump lists the cables: fat trees, DragonFly+, dragonflies.
 
 A leaf is a switch with hosts on it, or with no cable but to the spines of one
 pod; a switch's level counts from the leaves. Where every cable goes from one
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from placement.dumps.tables import Table
     from placement.records import Dump
-    from placement.support.array_types import Floats, Ints, Mask, Strs
+    from placement.support.array_types import Array, Floats, Ints, Mask, Strs
 
-    _Columns = tuple[Strs, Ints, Strs, Ints, Mask, Floats]
+    _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]
 
 __all__ = ["locate"]
 
@@ -66,14 +66,14 @@ class _ListedCables:
 
 
 def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
-    """Return the places of hosts on the switches of an InfiniBand fabric.
+    """Return the places of hosts on the switches of a fabric.
 
     Parameters
     ----------
     table : Table
         Hosts by name, in their final order.
     dumps : sequence of Dump
-        Of fabric ``infiniband``, with links.
+        Of hosts, switches and cables.
     given : Topology or None
         A site's, for its bandwidths.
 
@@ -97,7 +97,8 @@ def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geome
     else:
         shape = _shape_of_groups(cables, islands)
     network = _network(cables, cabled, shape, stated)
-    return replace(network, topology=replace(network.topology, wiring=wiring_of(dumps)))
+    own = replace(network.topology, wiring=wiring_of(dumps), fabric=dumps[0].fabric)
+    return replace(network, topology=own)
 
 
 def _cables(dumps: Sequence[Dump]) -> _ListedCables:
@@ -108,8 +109,8 @@ def _cables(dumps: Sequence[Dump]) -> _ListedCables:
     swap = host | (~host & ((b < a) | ((b == a) & (b_port < a_port))))
     low, high = np.where(swap, b, a), np.where(swap, a, b)
     port = np.where(swap, b_port, a_port)
-    key = np.searchsorted(np.unique(low), low) * 2**20 + port
-    once = np.sort(np.unique(key, return_index=True)[1])
+    ends, ports = (np.unique(column, return_inverse=True)[1] for column in (low, port))
+    once = np.sort(np.unique(ends * len(ports) + ports, return_index=True)[1])
     low, high, host, gbs = low[once], high[once], host[once], gbs[once]
     at = np.searchsorted(names, low)
     inner = ~host
@@ -134,9 +135,9 @@ def _ends(dump: Dump) -> _Columns:
     gbs = links.bandwidth if links.bandwidth is not None else np.full(len(links), np.nan)
     return (
         np.where(turn, links.b, links.a),
-        np.where(turn, links.b_port, links.a_port).astype(np.int64),
+        np.where(turn, links.b_port, links.a_port),
         np.where(turn, links.a, links.b),
-        np.where(turn, links.a_port, links.b_port).astype(np.int64),
+        np.where(turn, links.a_port, links.b_port),
         links.host_a | links.host_b,
         gbs,
     )
@@ -304,7 +305,6 @@ def _network(
         kind=shape.kind,
         levels=(*shape.levels, "node"),
         extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
-        fabric="infiniband",
         bandwidth=stated or _figures(cables, shape),
         parameters=shape.parameters,
     )

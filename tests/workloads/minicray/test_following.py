@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 import nidmap
+from placement.errors import UsageError
+from placement.network import channels
 from placement.options import with_figures
+from placement.specs import MINICRAY_BURST
+from placement.traffic import Traffic
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.drift import EAGER, MOST_PACKETS, Course
-from rankmap.predict.gain import Gains, Placed
-from rankmap.predict.phase import Sends
+from rankmap.predict.gain import EAGER, Gains
+from rankmap.predict.phase import Phase, Sends
+from workloads.minicray.against import HEADER, segment
+from workloads.minicray.following import MOST_PACKETS, Course, course
+from workloads.minicray.net import MTU
 
 TORUS = nidmap.load_machine("minicray:torus")
 PACKET = 1.0
@@ -113,12 +120,12 @@ def test_a_prediction_follows_ranks_and_is_no_shorter_than_the_busiest_link(patt
         with_figures(TORUS, routing="single", latency=0), Job(pattern, 1, 5e4, algorithm=algorithm)
     )
     rows = np.array([0, 1, 2, 3, 4, 5, 6, 17])
-    found = one.predict(rows)
-    assert found.time_s == one.time(rows)
+    found = one.predict(one.place(rows))
+    assert found.time_s == one.time(one.place(rows))
     one.follows = False
-    links = [phase.loads.seconds().max() for phase in one.predict(rows).phases]
+    links = [phase.loads.seconds().max() for phase in one.predict(one.place(rows)).phases]
     assert found.time_s >= max(links) * (1 - 1e-9)
-    assert found.time_s != one.time(rows)
+    assert found.time_s != one.time(one.place(rows))
 
 
 def test_phases_that_no_barrier_parts_may_overlap():
@@ -128,7 +135,7 @@ def test_phases_that_no_barrier_parts_may_overlap():
         with_figures(machine, routing="single", latency=0),
         Job("allreduce", 1, 4e5, algorithm="rabenseifner"),
     )
-    found = one.predict(rows)
+    found = one.predict(one.place(rows))
     least = [phase.loads.seconds().max() for phase in found.phases]
     took = [phase.bandwidth_s for phase in found.phases]
     assert sum(took) == pytest.approx(found.time_s)
@@ -146,9 +153,9 @@ def test_what_cannot_be_followed_is_as_long_as_its_steps():
         long,
         Predictor(with_figures(fluid, latency=0), Job("alltoall", 1, 5e4, algorithm="pairwise")),
     ):
-        before = one.time(rows)
+        before = one.time(one.place(rows))
         one.follows = False
-        assert one.time(rows) == before
+        assert one.time(one.place(rows)) == before
 
 
 def test_a_gain_is_likely_that_of_ranks_that_are_followed():
@@ -157,8 +164,8 @@ def test_a_gain_is_likely_that_of_ranks_that_are_followed():
         Job("alltoall", 1, 5e4, algorithm="pairwise"),
     )
     slurm, own = np.array([0, 1, 2, 3, 4, 5, 6, 17]), np.array([0, 1, 3, 4, 9, 10, 12, 13])
-    found = Gains(one, Placed(slurm)).of(Placed(own))
-    assert found.likely == pytest.approx(one.time(slurm) / one.time(own))
+    found = Gains(one, one.place(slurm)).of(one.place(own))
+    assert found.likely == pytest.approx(one.time(one.place(slurm)) / one.time(one.place(own)))
     assert found.low < found.likely < found.high
 
 
@@ -179,11 +186,46 @@ def test_whether_messages_are_eager_is_an_unknown_where_they_are_small_and_nothi
             with_figures(machine, routing="single", latency=0),
             Job("alltoall", 1, size, algorithm="pairwise"),
         )
-        gains[name] = Gains(one, Placed(slurm)).of(Placed(own))
-        assert gains[name].likely == pytest.approx(one.time(slurm) / one.time(own))
+        gains[name] = Gains(one, one.place(slurm)).of(one.place(own))
+        assert gains[name].likely == pytest.approx(
+            one.time(one.place(slurm)) / one.time(one.place(own))
+        )
     (unsure,) = [one for one in gains["unknown"].unknowns if one.name == "eager"]
     both = sorted([gains["eager"].likely, gains["never"].likely])
     assert [unsure.low, unsure.high] == pytest.approx(both)
     assert gains["unknown"].likely == gains["never"].likely
     for name in ("large", "eager", "never"):
         assert "eager" not in [one.name for one in gains[name].unknowns]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2.5", "x"])
+def test_a_burst_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match="burst"):
+        nidmap.load_machine(f"torus:4x4,burst={text}")
+
+
+def halo(size, passes):
+    """Return a phase of passes of a ring there and back between the first six nodes."""
+    ranks = np.arange(6)
+    sends = Sends.of((k, ranks, np.roll(ranks, 1 - 2 * k), size) for k in range(2))
+    placement = Placement(TORUS, ranks, np.ones(6, dtype=np.int64))
+    sent = Traffic.of(sends.source, sends.target, sends.size * passes)
+    return Phase("halo", placement, sent, sends=lambda: sends, passes=float(passes))
+
+
+def passes_take(size, passes):
+    """Return the seconds of passes on links of 1 GB/s."""
+    found = course(halo(size, passes), "single", len(channels(TORUS)), MINICRAY_BURST)
+    return found.seconds(np.ones(len(channels(TORUS)) + 2 * len(TORUS)))
+
+
+def test_many_small_passes_take_what_their_bytes_do():
+    """Links that were idle let 9 kB pass at once: as much as eight passes of a rank's message."""
+    many = passes_take(1000.0, 400)
+    wire = 400 * (1000 + 2 * HEADER * (1 - 1000 / segment(MTU))) / 1e9
+    assert wire * (1 - 1e-9) <= many <= 2.5 * wire
+
+
+def test_a_short_message_costs_its_headers():
+    short, full = (passes_take(size, 400) for size in (8.0, float(segment(MTU))))
+    assert short / full == pytest.approx((8 + 2 * HEADER) / segment(MTU), rel=0.2)

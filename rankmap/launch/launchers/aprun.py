@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.launch import CRAY, ORDER_OF_CRAY, OTHER, Launch, Launcher, even_ranks, launcher
-from rankmap.launch.allocation import fill_nodes, unclear_counts
+from rankmap.launch import Launch
+from rankmap.launch.allocation import unclear_counts
+from rankmap.launch.cray import CrayOrder
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Aprun"]
 
 
-@launcher(("aprun", CRAY), ("aprun", OTHER))
-class Aprun(Launcher):
+class Aprun(CrayOrder):
     """aprun with MPICH_RANK_ORDER.
 
     ``-L`` gives candidates: ALPS lays the ranks out over them in a node order
@@ -28,41 +28,30 @@ class Aprun(Launcher):
     """
 
     options = OptionTable(
-        valued="n=pes N=pes-per-node d=depth L=node-list cc cp mpmd_env",
-        flags="ss strict",
-        refused="B=batch-args l=node-list-file R=relaunch S=pes-per-numa-node sl sn",
+        ranks="n= pes=",
+        per_node="N= pes-per-node=",
+        cores="d= depth=",
+        list="L= node-list=",
+        bind="cc=",
+        placing="B batch-args l= node-list-file= R= relaunch=",
+        passed="cp= mpmd_env= ss strict sl= sn= S= pes-per-numa-node=",
         letters="adDeEFjLlmnNpPrRStz",
     )
-    form = "mpich"
     binder = "aprun"
-    binding_options = ("cc",)
-    ranks_option, cores_option, list_option = "pes", "depth", "node-list"
     asks_order = True
     rank_variables = ("ALPS_APP_PE", "PMI_RANK")
-    variables = ORDER_OF_CRAY
-    loose = ("cc", "none", "-cc none")
 
     def counts(self, ranks: int, nodes: int) -> Ints:
         """Return aprun's own counts: ``-N`` ranks on each node, the last one taking the rest."""
-        per_node = self.step.number("pes-per-node")
+        per_node = self.per_node()
         if per_node is None or -(-ranks // per_node) > nodes:
             raise unclear_counts(ranks, nodes)
-        return fill_nodes(ranks, np.full(nodes, per_node))
+        return super().counts(ranks, nodes)
 
     def launch(self, order: Order, path: str) -> Launch:
-        """Return the command with ``-n``, ``-N``, ``-L`` and the reordering variables.
-
-        `order` is on the nodes as ALPS takes them.
-        """
-        nids, step = _nids(order.on), self.step
-        if step.values.get("node-list") not in (None, nids):
-            step = step.without("node-list")
-        words = []
-        numbers = ("-n", "pes", len(order)), ("-N", "pes-per-node", even_ranks(order))
-        for flag, name, value in (*numbers, ("-L", "node-list", nids)):
-            if name not in step.values:
-                words += [flag, str(value)]
-        return self.insert(step, words, path)
+        """Return the command with ``-n``, ``-N``, ``-L``, for the nodes as ALPS takes them."""
+        nids, per_node = _nids(order.on), self.even_ranks(order)
+        return self.command([], path, ranks=len(order), per_node=per_node, list=nids)
 
 
 def _nids(on: Slots) -> str:
@@ -75,5 +64,5 @@ def _nids(on: Slots) -> str:
     else:
         nids = name_numbers(on.names)[1]
     if (nids < 0).any():
-        raise LaunchError(f"node {on.names[int(np.argmin(nids))]} has no NID that aprun could take")
+        raise LaunchError(f"node {on.names[int(np.argmin(nids))]} has no NID for aprun -L")
     return nid_ranges(np.sort(nids).tolist())

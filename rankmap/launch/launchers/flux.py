@@ -14,8 +14,7 @@ import numpy as np
 
 from placement.errors import LaunchError
 from rankmap.emit.process_mapping import FLUX
-from rankmap.emit.process_mapping import Mapping as ProcessMapping
-from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
+from rankmap.launch import CRAY, Launch, Launcher
 from rankmap.launch.allocation import Allocation, flux_instance
 from rankmap.launch.options import OptionTable
 
@@ -26,29 +25,30 @@ if TYPE_CHECKING:
 __all__ = ["CrayFlux", "Flux"]
 
 
-@launcher(("flux", OTHER))
 class Flux(Launcher):
     """flux run with a host file as its task map."""
 
     options = OptionTable(
-        valued="n=ntasks ntasks N=nodes nodes c=cores-per-task cores-per-task tasks-per-node"
-        " o=setopt setopt",
-        flags="exclusive label-io unbuffered",
-        refused="taskmap tasks-per-core gpus-per-node requires nslots cores cc bcc dry-run",
+        ranks="ntasks= n=",
+        nodes="nodes= N=",
+        per_node="tasks-per-node=",
+        cores="cores-per-task= c=",
+        bind="setopt= o=",
+        placing="taskmap= tasks-per-core= gpus-per-node= requires= cores= dry-run",
+        passed="exclusive label-io unbuffered",
         letters="nNcgqBtoS",
     )
     first = 2
-    form = "slurm"
-    ranks_option, cores_option = "ntasks", "cores-per-task"
-    per_node_options = ("tasks-per-node",)
-    keeps_list = True
+    format = "slurm"
+    limit = FLUX
+    on_nodes = keeps_list = True
     rank_variables = ("FLUX_TASK_RANK",)
-    loose = ("setopt", "cpu-affinity=off", "-o cpu-affinity=off")
+    loose = ("cpu-affinity=off",)
 
     def check(self) -> None:
         """Refuse other commands than ``flux run``."""
         if self.step.argv[1:2] != ("run",):
-            raise LaunchError("only flux run starts ranks whose order can be chosen")
+            raise LaunchError("only the ranks of flux run can be ordered")
         super().check()
 
     def find_allocation(self) -> Allocation | None:
@@ -59,31 +59,26 @@ class Flux(Launcher):
         """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
         if self.step.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(
-                f"which of {nodes} nodes Flux gives {ranks} ranks is its own choice",
-                "start on all nodes of the instance, as many on each",
+                f"Flux itself chooses how {ranks} ranks go on {nodes} nodes",
+                "use all nodes of the instance, with as many ranks on each",
             )
         return np.full(nodes, ranks // nodes)
 
-    def mapping(self) -> ProcessMapping:
-        """Return that of Flux's PMI-1."""
-        return FLUX
-
     def launch(self, order: Order, path: str) -> Launch:
         """Return the command with ``--taskmap`` and the numbers it needs."""
-        on, step, job = order.on, self.step, self.allocation
+        on, job = order.on, self.allocation
         if on.ppn is None or (job and len(job.nodes) != len(on.names)):
-            raise LaunchError("Flux can only be told orders on all its nodes, as many on each")
-        words = [f"--taskmap=hostfile:{path}"]
-        if "tasks-per-node" not in step.values and "ntasks" not in step.values:
-            words.append(f"--ntasks={len(order)}")
-        if "nodes" not in step.values:
-            words.append(f"--nodes={len(on.names)}")
-        return self.insert(step, words, path)
+            raise LaunchError(
+                "flux run can be ordered only on all its nodes, as many ranks on each"
+            )
+        ranks = {} if self.per_node() else {"ranks": len(order)}
+        return self.command([f"--taskmap=hostfile:{path}"], path, **ranks, nodes=len(on.names))
 
 
-@launcher(("flux", CRAY))
 class CrayFlux(Flux):
     """flux run of programs of Cray MPICH, which take block task maps alone."""
+
+    library = CRAY
 
     def launch(self, order: Order, path: str) -> Launch:
         """Return the command; only where ranks in a row sit on nodes in a row."""

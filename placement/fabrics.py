@@ -1,0 +1,79 @@
+"""Fabrics: what the hardware that joins routers is known to do, one record each.
+
+A network's ``kind`` is its shape; its fabric is what carries it: how fast a message and a hop
+are, what a node injects, whether routers send packets around full links, whether a message
+keeps to one cable of a bundle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from placement.machine import Topology
+
+__all__ = ["FABRICS", "TAKEN_FOR", "Fabric", "fabric_of"]
+
+
+class Fabric(NamedTuple):
+    """One fabric.
+
+    Attributes
+    ----------
+    title : str
+        As messages have it.
+    mpi_us : float
+        One short message between neighbours, us, as its sites' configurations assume.
+    hop_ns : float
+        One more switch on the way, ns, likewise.
+    injection : float
+        GB/s a direction between a node and its router where nothing states it; 0 unknown.
+    interface : str
+        What injects so much.
+    adapts : bool
+        True where routers are known to send packets around full links.
+    by_cable : bool
+        True where a message keeps to one cable of a bundle, so that the slowest holds up the
+        others; False where routers choose for each packet and use what all cables have.
+    ports : int
+        Ports to other groups that a router has; 0 where that is free.
+    """
+
+    title: str
+    mpi_us: float
+    hop_ns: float
+    injection: float = 0.0
+    interface: str = ""
+    adapts: bool = False
+    by_cable: bool = False
+    ports: int = 0
+
+
+#: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface.
+FABRICS = {
+    "aries": Fabric("Aries", 1.3, 100.0, 10.0, "Aries", adapts=True, ports=10),
+    "gemini": Fabric("Gemini", 1.5, 105.0, 10.4, "Gemini"),
+    "slingshot": Fabric("Slingshot", 2.0, 350.0, 25.0, "Slingshot", adapts=True, ports=16),
+    "infiniband": Fabric("InfiniBand", 1.2, 100.0, 25.0, "InfiniBand of 200 Gb/s", by_cable=True),
+}
+# Of Ethernet nothing is measured here: its latencies are taken to be InfiniBand's.
+FABRICS["ethernet"] = FABRICS["infiniband"]._replace(injection=0.0, interface="")
+
+#: The fabric that a synthetic network's kind is taken for.
+TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
+
+
+def fabric_of(topology: Topology) -> Fabric:
+    """Return a network's fabric, or the one that a network without one is taken for.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> fabric_of(parse_spec("torus:4x4").topology).title
+    'Gemini'
+    """
+    if topology.fabric in FABRICS:
+        return FABRICS[topology.fabric]
+    if topology.kind == "dragonfly" and topology.router_levels == 2:
+        return FABRICS["slingshot"]
+    return FABRICS[TAKEN_FOR.get(topology.kind, "infiniband")]

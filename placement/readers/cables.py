@@ -1,0 +1,272 @@
+"""Cables between hosts and switches, as any tool lists them: who they join, and what is wrong.
+
+A reader names the ends (`Cables.end`) and their ports (`Cables.port`) as they are printed;
+`Cables.dump` judges them and makes hosts, switches and links of them. An end is known by a key
+of its own, since names repeat; ports are numbers or words.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from placement.errors import printable
+from placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
+from placement.support.array_types import Array
+
+__all__ = ["Cables"]
+
+
+class Cables:
+    """Collects the ends and the ports of one dump; `dump` judges them.
+
+    Ends are numbered in the order in which they appear; ports are kept in
+    columns, since a large fabric has hundreds of thousands.
+
+    Attributes
+    ----------
+    index : dict of str to int
+        The number of each end by its key.
+    kinds : list of str
+        ``switch``, ``host`` or ``other`` (router, gateway).
+    descriptions : list of str
+    fabric : str
+        Name of the fabric (`placement.fabrics`).
+    hint : str
+        What to do where no host is in it.
+    both_ends : bool
+        True where every end lists its own ports; False where some are only seen by others.
+
+    Examples
+    --------
+    >>> cables = Cables("ethernet")
+    >>> leaf, node = cables.end("a", "switch", "leaf1"), cables.end("b", "host", "n1")
+    >>> cables.port(1, leaf, "swp1", node, "eth0")
+    >>> dump = cables.dump("mine", "x.txt", LineCounts(1))
+    >>> dump.nodes.name.tolist(), dump.nodes.router.tolist(), dump.links.a_port.tolist()
+    (['n1'], ['leaf1'], ['swp1'])
+    """
+
+    def __init__(
+        self, fabric: str, hint: str = "is this the whole fabric?", both_ends: bool = True
+    ) -> None:
+        self.fabric, self.hint, self.both_ends = fabric, hint, both_ends
+        self.index: dict[str, int] = {}
+        self.kinds: list[str] = []
+        self.descriptions: list[str] = []
+        self.rows = [array("q") for _ in ("line", "a", "b")]
+        self.ports: tuple[list[int | str], list[int | str]] = ([], [])
+        self.gbs = array("d")
+
+    def end(self, key: str, kind: str, description: str) -> int:
+        """Return the number of the switch or host with this key.
+
+        Parameters
+        ----------
+        key : str
+            Tells it from all others: a GUID, an address.
+        kind : str
+            ``switch``, ``host`` (one of its adapters) or ``other`` (router, gateway).
+        description : str
+            What it calls itself; '' where that stands elsewhere.
+        """
+        number = self.index.setdefault(key, len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(kind)
+            self.descriptions.append(description.strip())
+        elif not self.descriptions[number]:
+            self.descriptions[number] = description.strip()
+        return number
+
+    def port(
+        self,
+        line: int,
+        a: int,
+        a_port: int | str,
+        b: int = -1,
+        b_port: int | str = -1,
+        gbs: float = math.nan,
+    ) -> None:
+        """Take a port as printed: its own end, the other one (-1: no cable), GB/s a direction."""
+        for column, value in zip(self.rows, (line, a, b), strict=True):
+            column.append(value)
+        for ports, port in zip(self.ports, (a_port, b_port), strict=True):
+            ports.append(port)
+        self.gbs.append(gbs)
+
+    def host(self, description: str) -> str:
+        """Return the host that a description names, '' where it names none."""
+        return description
+
+    def names(self) -> list[str]:
+        """Return the name of each end: of a switch its own, of an adapter its host's or ''."""
+        ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
+        shared = Counter(text for _, kind, text in ends if kind == "switch")
+        names = []
+        for key, kind, text in ends:
+            alone = text if text and shared[text] == 1 else f"{text} {key}".strip()
+            names.append({"switch": alone, "host": self.host(text)}.get(kind, ""))
+        return names
+
+    def remarks(self) -> Iterator[Finding]:
+        """Yield what the format knows besides."""
+        yield from ()
+
+    def dump(self, format: str, source: str, counts: LineCounts) -> Dump:  # noqa: A002  # Dump's field
+        """Return hosts, switches and links.
+
+        Parameters
+        ----------
+        format, source : str
+        counts : LineCounts
+
+        Returns
+        -------
+        Dump
+            `nodes` are the hosts that have a cable to a switch, ``router``
+            the switch of the first and ``nics`` their number (a port of a
+            switch has one cable, whatever hangs on it); `links` has
+            every printed end between switches, and between hosts and
+            switches; `routers` all switches. ``parameters["other_adapters"]``
+            counts ends that are neither.
+        """
+        view = _PortTable(self)
+        named = list(zip(view.names, self.kinds, strict=True))
+        switches = [name for name, kind in named if kind == "switch"]
+        nodes = view.hosts()
+        faults = [*view.double_ports(), *view.odd_links(), *view.one_ended(), *self.remarks()]
+        if nodes is None:
+            text = "no host with a cable to a switch in it"
+            faults.insert(0, Finding(0, "no-nodes", text, self.hint))
+        return Dump(
+            format,
+            source,
+            counts,
+            nodes=nodes,
+            links=view.links(),
+            routers=np.array(switches) if switches else None,
+            fabric=self.fabric,
+            parameters={"other_adapters": sum(k != "switch" and not n for n, k in named)},
+            findings=tuple(sorted(faults, key=lambda f: f.line)),
+        )
+
+
+class _PortTable:
+    """The ports as numpy columns."""
+
+    def __init__(self, cables: Cables) -> None:
+        self.cables = cables
+        self.names = cables.names()
+        self.name, kinds = np.array(self.names or [""]), np.array(cables.kinds or [""])
+        self.line, self.a, self.b = (np.array(column, dtype=np.int64) for column in cables.rows)
+        self.a_port, self.b_port = map(np.array, cables.ports)
+        self.host, self.cabled = kinds == "host", self.b >= 0
+        far, named = np.where(self.cabled, self.b, 0), self.name != ""
+        one_switch = (kinds[self.a] == "switch") | (kinds[far] == "switch")
+        self.counts = self.cabled & one_switch & named[self.a] & named[far] & (self.a != self.b)
+        self.kept = np.flatnonzero(self.counts)
+        # one number for each port of each end
+        port = np.unique(np.concatenate([self.a_port, self.b_port]), return_inverse=True)[1]
+        own, other = port.reshape(2, -1)
+        ends = (self.a << 32) + own, np.where(self.cabled, (self.b << 32) + other, -1)
+        _, number = np.unique(np.concatenate(ends), return_inverse=True)
+        self.here, self.there = number.reshape(2, -1)
+
+    def links(self) -> LinkRecords | None:
+        """Return every printed end of a link that counts."""
+        rows = self.kept
+        if not len(rows):
+            return None
+        a, b = self.a[rows], self.b[rows]
+        return LinkRecords(
+            line=self.line[rows].astype(np.int32),
+            a=self.name[a],
+            b=self.name[b],
+            a_port=_printed(self.a_port[rows]),
+            b_port=_printed(self.b_port[rows]),
+            kind=np.full(len(rows), "ib" if self.cables.fabric == "infiniband" else "cable"),
+            host_a=self.host[a],
+            host_b=self.host[b],
+            bandwidth=np.array(self.cables.gbs)[rows],
+        )
+
+    def hosts(self) -> NodeRecords | None:
+        """Return the hosts that a link reaches, in the order of the lines."""
+        found = [self.kept[self.host[end[self.kept]]] for end in (self.a, self.b)]
+        rows = np.concatenate(found)
+        if not len(rows):
+            return None
+        order = np.argsort(rows, kind="stable")
+        far, rows = np.repeat([False, True], [*map(len, found)])[order], rows[order]
+        a, b = self.a[rows], self.b[rows]
+        end, switch = np.where(far, b, a), np.where(far, a, b)
+        port, line = np.where(far, self.a_port[rows], self.b_port[rows]), self.line[rows]
+        names, first, host = np.unique(self.name[end], return_index=True, return_inverse=True)
+        number = np.unique(port, return_inverse=True)[1].ravel()
+        attached = np.unique(np.stack([host.ravel(), switch, number]), axis=1)[0]
+        by_line = np.argsort(first)
+        first = first[by_line]
+        return NodeRecords(
+            line=line[first].astype(np.int32),
+            name=names[by_line],
+            router=self.name[switch[first]],
+            nics=np.bincount(attached, minlength=len(names))[by_line].astype(np.int32),
+        )
+
+    def double_ports(self) -> Iterator[Finding]:
+        """Find ports that are printed twice: a port has one cable."""
+        _, first, again = np.unique(self.here, return_index=True, return_inverse=True)
+        first_of = first[again.ravel()]
+        for row in np.flatnonzero(first_of != np.arange(len(first_of))).tolist():
+            one = first_of[row]
+            same = bool(self.there[one] == self.there[row])
+            text = f"{self._port(row)} stands on line {self.line[one]} already"
+            hint = "the same again" if same else "with another cable: a port has one"
+            yield Finding(int(self.line[row]), "duplicate-port", text, hint, fault=not same)
+
+    def odd_links(self) -> Iterator[Finding]:
+        """Find cables from host to host, and from a thing to itself."""
+        to_itself = self.cabled & (self.a == self.b)
+        no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
+        for row in np.flatnonzero(to_itself | no_switch).tolist():
+            what = "itself" if to_itself[row] else f"{self._thing(self.b[row])}, a host too"
+            text = f"{self._port(row)} is cabled to {what}"
+            yield Finding(int(self.line[row]), "odd-link", text, "it is left out", fault=False)
+
+    def one_ended(self) -> Iterator[Finding]:
+        """Find links of which the other side prints nothing, or another link.
+
+        Where the link counts, a contradiction is a fault; what hangs on an
+        adapter that is not a host is left out anyway.
+        """
+        here, there, cabled = self.here, self.there, self.cabled
+        span = int(max(here.max(), there.max())) + 1 if len(here) else 1
+        seen_back = np.isin(here * span + there, (there * span + here)[cabled])
+        elsewhere = np.isin(there, here[cabled]) & self.counts
+        alone = cabled & ~seen_back
+        if not self.cables.both_ends:
+            alone &= np.isin(self.b, self.a)
+        for row in np.flatnonzero(alone).tolist():
+            other = bool(elsewhere[row])
+            peer = f"port {self.b_port[row]} of {self._thing(self.b[row])}"
+            sees = "sees another port" if other else "does not see it"
+            text = f"{self._port(row)} sees {peer}, which {sees}"
+            kind = "contradicting-link" if other else "one-ended-link"
+            hint = "a cable has two ends" if other else "is this an excerpt?"
+            yield Finding(int(self.line[row]), kind, text, hint, fault=other)
+
+    def _port(self, row: int) -> str:
+        return f"port {self.a_port[row]} of {self._thing(self.a[row])}"
+
+    def _thing(self, end: int) -> str:
+        name = self.names[end] or self.cables.descriptions[end]
+        return printable(name or list(self.cables.index)[end])
+
+
+def _printed(ports: Array) -> Array:
+    """Return ports as records have them: numbers in 32 bits, words as they are."""
+    return ports if ports.dtype.kind == "U" else ports.astype(np.int32)

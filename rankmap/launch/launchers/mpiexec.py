@@ -1,0 +1,307 @@
+"""What the launchers called mpiexec and mpirun have in common, and each of them.
+
+They take their nodes from a host file or from the batch system, fill them in
+order, and know nothing of srun's way of dealing ranks out.
+
+*Hydra* (MPICH): its host file keeps an order of ranks only without a batch system's help:
+under ``-launcher slurm`` its lines are matched to the nodes as Slurm sorts
+them, and a host that stands twice is two nodes to MPICH. So the host file has
+each node once, sorted, and ``-rankmap`` says which node each rank is on; that
+holds under every launcher (checked on MPICH 5.0.2, and inside Slurm 22.05.8).
+MPICH 4 takes ``-rankmap`` and does nothing with it (4.1.3, 4.3.2): there only
+orders that keep each node's ranks together are launched, and not by Slurm's
+proxies. *Intel MPI* descends from it and has no ``-rankmap``; its machine file
+keeps the order, except when it is bootstrapped by Slurm.
+
+*Open MPI*: ``--map-by seq:OVERSUBSCRIBE:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4)
+keep the order of the lines and leave binding to mpirun; a plain host file does not
+keep it: the node of mpirun comes first. (Without OVERSUBSCRIBE, 5 starts nothing
+and exits with 0 where a node has fewer cores than ranks.) A rankfile says the core
+too, and mpirun does not start where a node lacks one, so it is used only where the
+machine's cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
+
+*PALS* of HPE (PBS on Aurora, Polaris and their like) takes the nodes as the job lists
+them, unless told otherwise, and passes the environment on; Cray MPICH renumbers the ranks
+from its order file. That list is asked from it, not assumed. What is known of its options
+is from its published help; it could not be run here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+import numpy as np
+
+from placement.errors import LaunchError, printable
+from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, vector
+from rankmap.emit.process_mapping import Mapping as ProcessMapping
+from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
+from rankmap.launch.cray import CrayOrder
+from rankmap.launch.options import OptionTable
+from rankmap.launch.queries import run_query
+from rankmap.order import Order
+
+__all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
+
+#: One argument of a command may not be longer (Linux: 128 KiB).
+_LONGEST = 120_000
+
+#: The first MPICH whose mpiexec obeys ``-rankmap``.
+MAPS = 5
+
+#: Open MPI's mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
+_MAPPING = re.compile(
+    r"(?:(?:slot|core|hwthread)?|ppr:([0-9]{1,6}):node)(?::PE=([0-9]{1,4}))?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+class _HydraFamily(Launcher):
+    """What MPICH's and Intel's have in common."""
+
+    options = OptionTable(
+        ranks="n= np=",
+        per_node="ppn= perhost=",
+        hosts="hosts= host=",
+        files="f= hostfile= machinefile=",
+        starter="launcher= bootstrap=",
+        bind="bind-to= binding=",
+        placing="rankmap order-nodes configfile skip-launch-node nolocal rr hosts-group",
+        passed="launcher-exec= bootstrap-exec= wdir= l genvall genvnone genv== env==",
+    )
+    keeps_list = True
+    host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
+    starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
+
+    def is_started_by_slurm(self) -> bool:
+        """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
+        way = self.step.values.get("starter") or self.first_set(self.starter_variables)[1]
+        return way == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not way)
+
+    def with_file(self, words: list[str], path: str, ranks: int) -> Launch:
+        """Return the command with words of an order file, in place of the user's hosts."""
+        return self.command(words, path, hosts=None, files=None, per_node=None, ranks=ranks)
+
+
+class Hydra(_HydraFamily):
+    """MPICH's mpiexec with ``-rankmap``."""
+
+    library = MPICH
+    format = binder = "hydra"
+    limit = HYDRA
+    bind_variables = ("HYDRA_BINDING",)
+    binds_by = "-bind-to"
+
+    def check(self) -> None:
+        """Refuse MPICH 4 where Slurm starts its proxies: it loses the order."""
+        super().check()
+        if self.major < MAPS and self.is_started_by_slurm():
+            raise LaunchError(
+                "MPICH 4 and older lose the order of their host file inside Slurm", "use srun"
+            )
+
+    def mapping(self) -> ProcessMapping:
+        """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
+        return self.limit if self.major >= MAPS else HYDRA_FILE
+
+    def text(self, order: Order) -> str:
+        """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
+        by_node = Order(np.arange(len(order)), order.on.sorted())
+        return super().text(order if self.major < MAPS else by_node)
+
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the command with ``-f`` and ``-rankmap``."""
+        words = ["-f", path]
+        if self.major >= MAPS:
+            words += ["-rankmap", rankmap(order.sorted())]
+        elif np.count_nonzero(np.diff(order.node)) >= len(order.on.counts):
+            raise LaunchError(
+                "under MPICH 4 and older only consecutive ranks of a node share memory",
+                "use srun, or a strategy that keeps each node's ranks together",
+            )
+        return self.with_file(words, path, len(order))
+
+
+class IntelHydra(_HydraFamily):
+    """Intel MPI's mpiexec with ``-machinefile``, the batch system's placement put aside."""
+
+    library = format = INTEL
+    limit = None
+    bind_variables = ("I_MPI_PIN",)
+    loose = ("0", "no", "off", "disable")
+    host_variables = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
+    starter_variables = ("I_MPI_HYDRA_BOOTSTRAP", "HYDRA_BOOTSTRAP")
+    variables: ClassVar[dict[str, str]] = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
+
+    def check(self) -> None:
+        """Refuse Slurm's bootstrap, which loses every order."""
+        super().check()
+        if self.is_started_by_slurm():
+            raise LaunchError(
+                "Intel MPI loses the order of its machine file when Slurm starts its proxies",
+                "use srun, or -bootstrap ssh",
+            )
+
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the command with ``-machinefile``."""
+        return self.with_file(["-machinefile", path], path, len(order))
+
+
+class OpenMpi(Launcher):
+    """mpirun with a sequential file or a rankfile."""
+
+    library = binder = OPENMPI
+    format = "seq"
+    limit = None  # PMIx tells ranks their nodes
+    keeps_list = True
+    options = OptionTable(
+        ranks="n= np= c=",
+        per_node="N= npernode=",
+        hosts="host= H=",
+        files="hostfile= machinefile=",
+        map="map-by=",
+        bind="bind-to= bind-to-none",
+        oversubscribe="oversubscribe",
+        placing="rank-by rankfile rf nolocal bynode bycore npersocket ppr cpu-set cpu-list dvm"
+        " add-host add-hostfile cpus-per-proc cpus-per-rank default-hostfile",
+        passed="x= wdir= report-bindings tag-output"
+        " mca== omca== gmca== prtemca== pmixmca== gpmixmca==",
+    )
+    placing_variables = ("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")
+    bind_variables = (
+        "OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"
+    )  # fmt: skip
+    loose = ("none", "bind-to-none")
+    rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+
+    def check(self) -> None:
+        """Refuse a mapping that is not node after node."""
+        super().check()
+        self.mapped()
+
+    def mapped(self) -> tuple[int, int]:
+        """Return the ranks on each node (0: not said) and the cores of each, by ``--map-by``."""
+        match = _MAPPING.fullmatch(self.step.values.get("map", ""))
+        if not match:
+            raise LaunchError(f"mpirun {self.step.words('map')} places ranks itself")
+        return int(match[1] or 0), max(1, int(match[2] or 1))
+
+    def per_node(self) -> int | None:
+        """Return ``-N`` or that of ``--map-by ppr:N:node``."""
+        return self.mapped()[0] or super().per_node()
+
+    def cores(self) -> int:
+        """Return ``PE=`` of ``--map-by``."""
+        return self.mapped()[1]
+
+    def ranks(self, nodes: int) -> int:
+        """Return the number of ranks; without ``-n`` it is that of the slots."""
+        slots = self.allocation.tasks if self.allocation else None
+        if slots is None or "ranks" in self.step.values or self.per_node():
+            return super().ranks(nodes)
+        return int(slots.sum())
+
+    def text(self, order: Order) -> str:
+        """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
+        from rankmap.emit import openmpi, slurm
+
+        if self.bound:
+            return openmpi.write(order, places=self.bound.cores())
+        return openmpi.write(order, self.cores()) if self._binds(order) else slurm.write(order)
+
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the command with its order file in place of its own mapping."""
+        job = self.allocation
+        if job and job.tasks is not None and "oversubscribe" not in self.step.values:
+            job.refuse_more(order.on, job.tasks, "ranks")  # mpirun would not start
+        gone = ["map", "per_node"]
+        if self.bound or self._binds(order):
+            words = (
+                ["--rankfile", path] if self.major == 4 else ["--map-by", f"rankfile:file={path}"]
+            )
+        elif self.major == 4:
+            gone += ["hosts", "files"]
+            words = ["--hostfile", path, "--mca", "rmaps", "seq"]
+        else:
+            cores = f":PE={self.cores()}" if self.cores() > 1 else ""
+            words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
+        if job is None and "--hostfile" not in words:
+            words += ["--host", _host_option(order)]
+        return self.command(words, path, **dict.fromkeys(gone), ranks=len(order))
+
+    def _binds(self, order: Order) -> bool:
+        """Tell whether the machine's cores are known and enough, and binding is left to us."""
+        on = order.on
+        if on.machine is None or on.rows is None or {"bind", "map"} & self.step.values.keys():
+            return False
+        return bool((on.machine.cores[on.rows] >= on.counts * self.cores()).all())
+
+
+class Pals(CrayOrder):
+    """PALS's mpiexec with MPICH_RANK_ORDER."""
+
+    library = CRAY
+    binder = "pals"
+    options = OptionTable(
+        ranks="n= np=",
+        per_node="ppn=",
+        cores="depth= d=",
+        hosts="hosts=",
+        files="hostfile=",
+        bind="cpu-bind=",
+        bind_gpus="gpu-bind=",
+        placing="configfile include-tasks exclude-tasks soft arch",
+        passed="env= genv= wdir= label l envall envnone",
+    )
+    keeps_list = asks_order = True
+    rank_variables = ("PALS_RANKID", "PMI_RANK")
+
+    def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
+        """Leave ``--gpu-bind`` out where this PALS does not know it."""
+        try:
+            knows = "--gpu-bind" in run_query([self.step.argv[0], "--help"], self.env)
+        except LaunchError:
+            knows = False
+        return options if knows else options[:1]
+
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the command with ``-n``, ``--ppn`` and the reordering variables."""
+        on, job = order.on, self.allocation
+        whole = job is not None and len(job.nodes) == len(on.counts)
+        hosts = {} if whole else {"files": None, "hosts": ",".join(on.names.tolist())}
+        return self.command([], path, ranks=len(order), per_node=self.even_ranks(order), **hosts)
+
+
+def rankmap(order: Order) -> str:
+    """Return Hydra's ``-rankmap``: the vector of blocks, the node being its line.
+
+    Raises
+    ------
+    LaunchError
+        Longer than one argument of a command can be.
+
+    Examples
+    --------
+    >>> from rankmap.slots import Slots
+    >>> on = Slots(np.array(["nid1", "nid2"]), np.array([2, 2]))
+    >>> from rankmap.order import Order
+    >>> rankmap(Order(np.array([0, 2, 3, 1]), on))
+    '(vector,(0,1,1),(1,1,2),(0,1,1))'
+    """
+    text = vector(order.node)
+    if len(text) > _LONGEST:
+        raise LaunchError(
+            f"-rankmap of {printable(str(len(order)))} ranks is too long for a command line",
+            "launch with srun or Open MPI, which read the order from a file",
+        )
+    return text
+
+
+def _host_option(order: Order) -> str:
+    """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
+    pairs = zip(order.on.names.tolist(), order.on.counts.tolist(), strict=True)
+    text = ",".join(f"{name}:{count}" for name, count in pairs)
+    if len(text) > _LONGEST:
+        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile")
+    return text

@@ -1,0 +1,159 @@
+"""srun of native Slurm, in two ways: with a host file, and for Cray MPICH.
+
+A host file names the node of every rank and srun keeps it. It is given as
+``--nodelist=FILE --distribution=arbitrary``: SLURM_HOSTFILE does the same, but
+srun passes it on to the ranks, where an srun of theirs would take it for its
+own. Cray MPICH's PMI does not take that distribution:
+there the node list goes in as it is (Slurm sorts it), ranks in blocks, and
+the library itself renumbers them from MPICH_RANK_ORDER.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from placement.errors import LaunchError, printable
+from rankmap.emit.process_mapping import PMI2
+from rankmap.emit.process_mapping import Mapping as ProcessMapping
+from rankmap.launch import CRAY, LAUNCH, Launch, Launcher
+from rankmap.launch.allocation import unclear_counts
+from rankmap.launch.cray import CrayOrder
+from rankmap.launch.options import OptionTable
+
+if TYPE_CHECKING:
+    from placement.support.array_types import Ints
+    from rankmap.order import Order
+
+__all__ = ["CraySrun", "HostfileSrun"]
+
+#: What is said where neither the command nor Slurm names a PMI.
+_ALONE = (
+    "srun has no --mpi and Slurm's MpiDefault is none: ranks of an MPI that needs PMI start as"
+    " singletons (srun --mpi=list says which there are)"
+)
+
+
+class Srun(Launcher):
+    """What both ways have in common."""
+
+    options = OptionTable(
+        ranks="ntasks= n=",
+        nodes="nodes= N=",
+        per_node="ntasks-per-node=",
+        cores="cpus-per-task= c=",
+        list="nodelist= w=",
+        distribution="distribution= m=",
+        overcommit="overcommit O",
+        bind="cpu-bind=",
+        mpi="mpi=",
+        several="multi-prog het-group=",
+        # With these, srun 22.05.8 fails or puts ranks elsewhere; other options it obeys besides.
+        placing="exclude= x= relative= r= nodefile= F= jobid= no-allocate Z ntasks-per-gpu=",
+        passed="prolog= epilog= task-prolog= task-epilog= exact exclusive label overlap pty"
+        " unbuffered preserve-env E spread-job use-min-nodes",
+        letters="AbBcCdDeFGiJLMmNnopqrStTWwx",
+    )
+    binder = "srun"
+    bind_variables = ("SLURM_CPU_BIND",)
+    loose = ("none", "no")
+    binds_by = "--cpu-bind"
+    rank_variables = ("SLURM_PROCID",)
+    host = "${SLURMD_NODENAME:-$(uname -n)}"
+
+    def check(self) -> None:
+        """Refuse a distribution of the user's own."""
+        super().check()
+        kind = self.step.values.get("distribution") or self.env.get("SLURM_DISTRIBUTION", "")
+        if kind.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
+            raise LaunchError(f"srun --distribution={printable(kind, 30)} places ranks itself")
+
+    def ranks(self, nodes: int) -> int:
+        """Return srun's number of ranks: ``-n``, the job's, or so many on each node, else one.
+
+        With ``-c`` alone it is what the CPUs have room for, which is not guessed.
+        """
+        known = self.step.number("ranks") or (self.allocation and self.allocation.ranks)
+        if known:
+            return known
+        if not self.per_node() and "cores" in self.step.values:
+            return super().ranks(nodes)
+        return (self.per_node() or 1) * (self.step.number("nodes") or nodes)
+
+    def per_node(self) -> int | None:
+        """Return that of the command, else the job's."""
+        return super().per_node() or (self.allocation.per_node if self.allocation else None)
+
+    def counts(self, ranks: int, nodes: int) -> Ints:
+        """Return srun's own counts; so many a node hold where they divide exactly."""
+        wanted = self.step.number("nodes") or nodes
+        if wanted > nodes:
+            raise LaunchError(f"{wanted} nodes requested, but the job has {nodes}")
+        if ranks in (wanted, (self.per_node() or 0) * wanted):
+            even = np.full(wanted, ranks // wanted)
+            return np.append(even, np.zeros(nodes - wanted, dtype=np.int64))
+        if self.allocation is None or nodes != len(self.allocation.nodes):
+            raise unclear_counts(ranks, nodes)
+        return self.allocation.counts(ranks, self.cores(), wanted)
+
+    def asked_remarks(self, seconds: float) -> list[str]:
+        """Return what Slurm's settings make of the command: without PMI ranks are alone."""
+        if "mpi" in self.step.values or self.env.get("SLURM_MPI_TYPE"):
+            return []
+        from placement.slurm.command import Deadline, configuration
+
+        try:
+            default = configuration(Deadline(seconds)).get("MpiDefault", "")
+        except LaunchError:
+            return []
+        return [_ALONE] if default == "none" else []
+
+
+class HostfileSrun(Srun):
+    """srun with a host file: line r is the node of rank r, whose ranks find it in `LAUNCH`."""
+
+    format = "slurm"
+    limit = PMI2
+    variables: ClassVar[dict[str, str]] = {LAUNCH: "{path}"}
+    placing_variables = ("SLURM_HOSTFILE",)
+
+    def check(self) -> None:
+        """Refuse what would win over a host file."""
+        super().check()
+        if "list" in self.step.values:
+            raise LaunchError("srun -w overrides a host file", "give run --nodes instead")
+
+    def mapping(self) -> ProcessMapping | None:
+        """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""
+        asked = self.step.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
+        return None if asked.startswith("pmix") else self.limit
+
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the same command with the host file."""
+        return self.command([], path, list=path, distribution="arbitrary", ranks=len(order))
+
+
+class CraySrun(CrayOrder, Srun):
+    """srun for Cray MPICH: sorted nodes, ranks in blocks, MPICH_RANK_ORDER."""
+
+    library = CRAY
+
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the command with the node list, block distribution and reordering variables."""
+        from placement.nodelist import NodeList
+
+        on = order.on.sorted()
+        if on.ppn is None and not np.array_equal(
+            on.counts, self.counts(len(order), len(on.counts))
+        ):
+            raise LaunchError(f"srun's block distribution does not yield {on.words()}")
+        return self.command(
+            [],
+            path,
+            list=NodeList(on.names.tolist()).fold(),
+            nodes=len(on.counts),
+            ranks=len(order),
+            distribution=self.step.values.get("distribution", "block"),
+            **({"per_node": on.ppn} if on.ppn else {}),
+        )

@@ -1,0 +1,121 @@
+"""What every launcher promises, those of other distributions too: one test over the registry."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from rankmap.emit import names as formats
+from rankmap.launch import (
+    CRAY,
+    INTEL,
+    MPICH,
+    MPIEXECS,
+    OPENMPI,
+    OTHER,
+    Launcher,
+    find,
+    names,
+    variants,
+)
+from rankmap.orders import arrange
+from tests.rankmap.helpers import named, slots
+
+#: Commands as users write them, for every launcher and MPI: always 4 ranks of ./app -n 9.
+SAMPLES = [
+    ("srun", OTHER, "srun -p debug -t 10 -A me -J tool -n 4 -N2 -c 2 --mpi pmi2 -l ./app"),
+    ("srun", OTHER, "srun -vvn4 --overlap --mem 0 ./app"),
+    ("srun", OTHER, "srun --task-prolog ./app --spread-job -E -n 4 ./app"),
+    ("srun", CRAY, "srun --exclusive --exact --ntasks=4 --cpu-bind=cores -K1 -ul ./app"),
+    ("aprun", CRAY, "aprun -n 4 -N 2 -d 2 -cc cpu -j1 -ss -e A=B -S 1 -F exclusive ./app"),
+    ("flux", OTHER, "flux run -n 4 -N 2 -o cpu-affinity=off --env=A=B -x ./app"),
+    ("flux", CRAY, "flux run -n 4 -N 2 --label-io ./app"),
+    ("mpiexec", MPICH, "mpiexec -genv A B -n 4 -l -bind-to core -prepend-rank ./app"),
+    ("mpiexec", MPICH, "mpiexec.mpich -launcher ssh -launcher-exec ./app -n 4 ./app"),
+    ("mpiexec", INTEL, "mpiexec.hydra -bootstrap ssh -np 4 -genvall -s all ./app"),
+    ("mpiexec", OPENMPI, "mpirun --mca btl self,tcp -x PATH -np 4 --tag-output ./app"),
+    ("mpiexec", OPENMPI, "orterun --bind-to core --report-bindings -c 4 -wdir /tmp ./app"),
+    ("mpiexec", CRAY, "mpiexec -n 4 --ppn 2 -d 2 --cpu-bind depth --env A=B --label ./app"),
+]
+
+
+@pytest.fixture(autouse=True)
+def app(tmp_path, monkeypatch):
+    (tmp_path / "app").write_text("#!/bin/sh\n")
+    (tmp_path / "app").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+
+
+def read(mpi, line):
+    """Return the launcher of a user's command."""
+    words = [*line.split(), "-n", "9"]
+    return find(f"/usr/bin/{words[0]}", mpi)(words, {})
+
+
+def launched(how):
+    """Return the launch of four ranks in two blocks."""
+    return how.launch(arrange(slots(named(12, 13), 2), "ring", "row-major"), "/x/an order")
+
+
+def follows(part, words):
+    """Tell whether words stand among others in their order."""
+    rest = iter(words)
+    return all(word in rest for word in part)
+
+
+def test_the_guide_has_a_row_of_every_launcher():
+    guide = Path(__file__).parents[3] / "docs" / "launching.md"
+    rows = [line.split("|")[1] for line in guide.read_text().splitlines() if line[:1] == "|"]
+    for name in set(names()) - set(MPIEXECS[1:]):
+        assert any(f"`{name}" in row for row in rows), name
+
+
+def test_every_launcher_has_a_sample():
+    sampled = {find(program, mpi) for program, mpi, _ in SAMPLES}
+    assert sampled == {kind for name in names() for kind in variants(name).values()}
+
+
+@pytest.mark.parametrize(("program", "mpi", "line"), SAMPLES)
+def test_a_users_command_is_read_and_reaches_the_launcher(program, mpi, line):
+    how = read(mpi, line)
+    assert isinstance(how, Launcher)
+    assert how.step.argv[how.step.program :] == ("./app", "-n", "9")
+    assert how.ranks(2) == 4
+    launch = launched(how)
+    assert follows(how.step.argv, launch.argv)
+    assert launch.argv[-3:] == ("./app", "-n", "9")
+    assert "/x/an order" in " ".join([*launch.argv, *launch.env.values()])
+
+
+@pytest.mark.parametrize(("program", "mpi", "line"), SAMPLES)
+def test_a_class_says_what_it_is(program, mpi, line):
+    kind = find(program, mpi)
+    assert kind.__doc__
+    assert kind.__doc__ != Launcher.__doc__
+    assert kind.format in formats()
+    assert kind.limit is None or (kind.limit.limit > 0 and kind.limit.source)
+    assert read(mpi, line).text(arrange(slots(named(12, 13), 2), "ring", "row-major"))
+
+
+@pytest.mark.parametrize(("program", "mpi", "line"), SAMPLES)
+def test_words_that_nobody_knows_are_passed_on(program, mpi, line):
+    strange = f"{line.removesuffix('./app')}--frobnicate=3 --mumble ./app"
+    how = read(mpi, strange)
+    assert how.step.argv[how.step.program :] == ("./app", "-n", "9")
+    assert follows(how.step.argv, launched(how).argv)
+
+
+@pytest.mark.parametrize(("program", "mpi", "line"), SAMPLES)
+def test_of_two_counts_the_last_holds_as_it_does_for_the_launcher(program, mpi, line):
+    first, *rest = line.split()
+    at = 1 if first == "flux" else 0
+    how = read(mpi, " ".join([first, *rest[:at], "-n", "64", *rest[at:]]))
+    assert how.ranks(2) == 4
+    assert follows(["-n", "64"], launched(how).argv)
+
+
+@pytest.mark.parametrize(("program", "mpi", "line"), SAMPLES)
+def test_a_dry_runs_line_is_the_launch_to_a_shell(program, mpi, line):
+    launch = launched(read(mpi, line))
+    words = shlex.split(launch.line())
+    assert words == [*(f"{name}={value}" for name, value in launch.env.items()), *launch.argv]

@@ -1,0 +1,33 @@
+"""Help says what an option does in the words of those who launch jobs."""
+
+import click
+import pytest
+
+import nidmap  # noqa: F401  # the front door names the commands
+from placement.commands import cli
+from rankmap.commands.compare import compare
+from rankmap.commands.jobs import jobs
+from rankmap.commands.order import order, run
+from rankmap.commands.predict import predict
+from rankmap.commands.record import record
+from rankmap.commands.sort import sort
+
+SAYS = [
+    (run, "If anything is unclear, the command starts unchanged, in its default order"),
+    (run, "Order file to launch; its name says the format"),
+    (run, "Refuse (code 125) to start in another order."),
+    (order, "Ranks per node: 24 or 24,24,12; default: this job's, else 1."),
+    (predict, "and name the bottleneck"),
+    (compare, "the range of that gain over all unknowns, the bottleneck"),
+    (compare, "Exclude these nodes."),
+    (jobs, "A dump of node states: down nodes were not available."),
+    (jobs, "Only this user's jobs, or 'all'; from Slurm: yours."),
+    (record, "Record the communication matrix of an unmodified MPI program"),
+    (sort, "Sort nodes by their switches, neighbours next to each other."),
+]
+
+
+@pytest.mark.parametrize(("command", "says"), SAYS)
+def test_a_help_is_plain(command, says):
+    shown = command.get_help(click.Context(command, info_name="x", parent=click.Context(cli)))
+    assert says in " ".join(shown.split())
