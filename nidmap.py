@@ -103,6 +103,7 @@ _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "job": "rankmap.predict.job:Job",
     "predict --against": "workloads.minicray.against",
+    "ranks followed": "workloads.minicray.following:course",
     "job here": "rankmap.launch.allocation:job_here",
     "names of launcher": "rankmap.launch:names",
     "names of order": "rankmap.orders:names",

@@ -38,7 +38,7 @@ a direction:
 
 Where ``injection`` is not given it is assumed (`placement.fabrics`; fat trees: ``bw``); ``inf``
 makes any link unlimited. All kinds take ``burst``: the bytes that an interface sends of a
-message before it turns to another one (`rankmap.predict.bursts`), and the figures of any
+message before it turns to another one (`workloads.minicray.following`), and the figures of any
 machine: ``latency``, ``routing`` … (`placement.options`).
 """
 
@@ -364,7 +364,8 @@ def _minicray(options: Options) -> Machine:
     whole = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
     whole.text = options.text
     whole.given |= options.given
-    return KINDS[name](whole)
+    machine = KINDS[name](whole)
+    return lay_figures(machine, {"latency": 0.0})  # links are slowed, and latencies are not
 
 
 #: Kinds whose first option is their sizes alone, or a name.

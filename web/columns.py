@@ -31,6 +31,7 @@ _PATTERNS = (
     ("stencil:auto", "a grid of the job's own size in three dimensions"),
     ("sort", "a parallel sort: samples, then everything changes hands"),
     ("ring", "each rank to the next"),
+    ("sweep:16x16", "wavefronts through a grid from each corner; add ,pieces=10"),
     ("allreduce", "what all ranks have combined, to all; also bcast, reduce, allgather …"),
     ("permutation", "each rank to one drawn at random; add :seed=1"),
     ("transposition:16x16", "each rank of a grid to the rank across its diagonal"),

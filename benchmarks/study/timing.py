@@ -15,7 +15,6 @@ import numpy as np
 from benchmarks.study.setting import COMMON, Setting, algorithm
 from placement.options import with_figures
 from rankmap.predict import Job, Predictor
-from rankmap.predict.phase import message_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -228,17 +227,8 @@ class Stepped:
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
                 continue
-            ranks = phase.placement.ranks
-            self.phases.append(
-                [
-                    _step(
-                        asked.loads(phase.placement.demand(step), None),
-                        times,
-                        message_of(step, ranks),
-                    )
-                    for step, times in phase.steps()
-                ]
-            )
+            steps = asked.step_loads(phase, None)
+            self.phases.append([_step(step.loads, step.times, step.message) for step in steps])
 
     def seconds(
         self,

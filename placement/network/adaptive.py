@@ -201,8 +201,8 @@ class Pairs:
     def weigh(self, weights: Weights) -> Floats:
         """Return what a byte of each pair weighs."""
         away, home = weights.away.reshape(-1)[self.away], weights.home.reshape(-1)[self.home]
-        across: Floats = weights.across[self.demand, self.g, self.h]
-        return across + away + home
+        across = weights.across[self.demand, self.g, self.h]
+        return np.asarray(across + away + home)
 
 
 class Between:
@@ -229,8 +229,8 @@ class Between:
         """Return what a byte of each pair of groups weighs in the mean."""
         away = np.einsum("dgsh,dgsh->dgh", self.total.away, weights.away)
         home = np.einsum("dhtg,dhtg->dgh", self.total.home, weights.home)
-        across: Floats = weights.across[self.at]
-        return across + (away[self.at] + home[self.at]) / self.amount
+        across = weights.across[self.at]
+        return np.asarray(across + (away[self.at] + home[self.at]) / self.amount)
 
 
 def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:

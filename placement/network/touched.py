@@ -246,7 +246,7 @@ class TouchedGroups:
         """Numbers of the largest table of a demand."""
         groups, sets = self.ways.groups, self.here.stop + 1
         inside = len(self.members) * groups.width * max(groups.local.lanes, len(self.each))
-        return max(inside, len(self.each) * sets * max(sets, groups.width))
+        return int(max(inside, len(self.each) * sets * max(sets, groups.width)))
 
     def load(self, total: Split, minimal: Split) -> Places:
         """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.

@@ -217,8 +217,7 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     ``message_us`` and ``nic_us`` the time between two messages of a rank and
     of a node; ``gap_us`` what a step of a staged exchange takes beyond its
     bytes. ``routing`` names the routings that fit what was measured, several
-    where they could not be told apart. ``burst`` is the bytes that an interface sends
-    of a message before it turns to another one. ``bias`` is how many times as full
+    where they could not be told apart. ``bias`` is how many times as full
     as detours routing ``adaptive`` lets minimal ways become (`placement.network.adaptive`).
     ``eager`` is the bytes up to which a message is done for its sender when it is handed over.
     """
@@ -230,7 +229,6 @@ class Sending(StrictTable, frozen=True, kw_only=True):
     nic_us: Figure[Amount] | None = None
     gap_us: Figure[NotNegative] | None = None
     routing: Figure[Routings] | None = None
-    burst: Figure[Amount] | None = None
     bias: Figure[AtLeastOne] | None = None
     eager: Figure[NotNegative] | None = None
 

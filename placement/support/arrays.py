@@ -1,6 +1,8 @@
-"""Sums by key, and matrix products that leave the other cores alone."""
+"""Sums by key, even samples, and matrix products that leave the other cores alone."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ __all__ = [
     "ragged_ranges",
     "rank_within",
     "solve",
+    "spread",
     "sum_by_key",
     "sum_by_pair",
     "summed",
@@ -265,3 +268,22 @@ def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+def spread(count: int, most: int) -> tuple[list[int], list[float]]:
+    """Return at most so many of the numbers 1 … count, and how many each stands for.
+
+    One of each of equal stretches, at places that follow no power of two.
+
+    Examples
+    --------
+    >>> spread(3, 64), spread(10, 3)
+    (([1, 2, 3], [1.0, 1.0, 1.0]), ([1, 5, 7], [3.0, 3.0, 4.0]))
+    """
+    if count <= most:
+        return list(range(1, count + 1)), [1.0] * count
+    edges = [count * k // most for k in range(most + 1)]
+    sizes = [high - low for low, high in pairwise(edges)]
+    golden = (5**0.5 - 1) / 2
+    at = [int((k * golden) % 1 * size) for k, size in enumerate(sizes)]
+    return [1 + low + a for low, a in zip(edges, at, strict=False)], [float(s) for s in sizes]

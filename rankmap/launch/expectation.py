@@ -9,16 +9,21 @@ import numpy as np
 
 from placement.errors import NidmapError
 from rankmap.order import Order
+from rankmap.pattern.graph import SECONDS, Graph
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from rankmap.predict import Job
+    from rankmap.placement import Placement
+    from rankmap.predict import Job, Predictor
     from rankmap.predict.gain import Gain
 
 __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
 UNKNOWN = "its gain is not known"
+
+#: Share of a recorded run below which its communication is said to hardly count.
+LITTLE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation
             why = "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        gain = _gain(order, job, keeps_list)
+        gain, little = _gain(order, job, keeps_list)
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
     if gain is None:
@@ -66,7 +71,7 @@ def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation
     more = ""
     if gain.unknowns:
         more = f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
-    words = f"expected {gain.range_text} as fast as the default order{more}"
+    words = f"expected {gain.range_text} as fast as the default order{more}{little}"
     return Expectation(words, gain.document())
 
 
@@ -87,8 +92,8 @@ def default_order(order: Order, keeps_list: bool) -> Order:
     return Order(plain, on.take(positions)).onto(inverse(positions))
 
 
-def _gain(order: Order, job: Job, keeps_list: bool) -> Gain | None:
-    """Return what an order wins; None where it is the default order."""
+def _gain(order: Order, job: Job, keeps_list: bool) -> tuple[Gain | None, str]:
+    """Return what an order wins, and whether that is little; None where it is the default order."""
     from rankmap.predict import Predictor
     from rankmap.predict.gain import Gains
     from rankmap.predict.job_pattern import fit_pattern
@@ -99,5 +104,26 @@ def _gain(order: Order, job: Job, keeps_list: bool) -> Gain | None:
     asked = Predictor(on.machine, job.on(on.counts.tolist()))
     fit_pattern(asked.pattern, on)
     if np.array_equal(base.node, order.node):
-        return None
-    return Gains(asked, base.placement).of(order.placement)
+        return None, ""
+    default = base.placement
+    return Gains(asked, default).of(order.placement), _little(asked, default)
+
+
+def _little(asked: Predictor, default: Placement) -> str:
+    """Return that hardly any of a recorded run is communication; '' where more is, or may be.
+
+    Nothing of a machine whose links are slowed (a mini-Cray's): its clock is not the model's.
+    """
+    from rankmap.predict.gain import time_range
+
+    known = asked.pattern.known if isinstance(asked.pattern, Graph) else {}
+    seconds = known.get(SECONDS, 0.0) * asked.size
+    if not seconds or asked.constants.burst is not None:
+        return ""
+    share = time_range(asked, default).high / seconds
+    if share >= LITTLE:
+        return ""
+    return (
+        f"; communication is at most {share:.1%} of the recorded run: no placement gains more than"
+        f" {1 / (1 - share):.3g} x"
+    )

@@ -45,6 +45,7 @@ BUNDLED = {
     "sends": "sends",
     "sort": "structured",
     "stencil": "structured",
+    "sweep": "sweep",
     "training": "training",
     "transposition": "sends",
 }
@@ -180,7 +181,7 @@ def parse_pattern(spec: str) -> Pattern:
         ``alltoall``, ``sort``, ``ring``, ``fft:PxQ`` (all-to-all in each row
         and each column of a process grid), ``fft:P`` (slab),
         ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or
-        ``stencil:auto[,ndims=3]``, ``training:tp=8,cp=1,dp=16,pp=4``,
+        ``stencil:auto[,ndims=3]``, ``sweep:PxQ[,pieces=10]``, ``training:tp=8,cp=1,dp=16,pp=4``,
         ``bcast[:root=0]``, ``reduce``, ``gather``, ``scatter``, ``allreduce``,
         ``allgather``, ``reducescatter``, ``barrier``, ``permutation[:seed=1]``,
         ``transposition:RxC``, ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``,

@@ -52,6 +52,9 @@ STEPS = "steps"
 #: Where it keeps in how many passes a recording sends them, each after the one before.
 PASSES = "passes"
 
+#: Where it keeps how many seconds a recording took, start to end.
+SECONDS = "seconds"
+
 #: Differences of rank numbers that the edges of a stencil have at most (4 periodic dimensions).
 MOST_OFFSETS = 320
 
@@ -153,7 +156,8 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        known = {name: self.known[name] for name in (DIRECTED, PASSES, STEPS) if name in self.known}
+        kept = (DIRECTED, PASSES, STEPS, SECONDS)
+        known = {name: self.known[name] for name in kept if name in self.known}
         indptr = np.append(self.indptr, more)
         return replace(self, indptr=indptr, stated=True, notes=notes, known=known)
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from placement.support.array_types import Floats
+from placement.support.arrays import spread
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import BlockStep, Part, parts
 from rankmap.pattern.collective import Collective
 from rankmap.placement import Placement
-from rankmap.predict.lines import spread
 from rankmap.predict.phase import Phase, Sends
 
 __all__ = ["phases"]

@@ -4,8 +4,8 @@ Loads of links are exact, but what programs and networks make of them is only pa
 known: whether routers send packets around full links, which algorithm the MPI library
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
-dimension, in which order bursts meet, how far ranks run ahead from step to step, whether
-they wait until what they send is received. Each of these is an *unknown* with a likely value
+dimension, how far ranks run ahead from step to step, whether they wait until what they send is
+received. Each of these is an *unknown* with a likely value
 and another one, unless the caller or the site states it. A gain is the ratio of two times
 under the same values:
 
@@ -40,12 +40,10 @@ from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
-from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
 from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
-from rankmap.predict.drift import EAGER, Course
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
-from rankmap.predict.phase import Phase, message_of
+from rankmap.predict.phase import Course, Phase
 from rankmap.progress import step
 
 __all__ = ["Gain", "Gains", "Unknown", "time_range"]
@@ -73,6 +71,11 @@ SAME = 5e-3
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
 
+#: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
+#: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
+#: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
+EAGER = 65536.0
+
 
 class Unknown(NamedTuple):
     """What is not known, and what it does to a gain.
@@ -81,7 +84,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging``, ``queues``, ``overlap`` or ``eager``.
+        ``memory``, ``staging``, ``overlap`` or ``eager``.
     question : str
         What one would have to know.
     low, high : float
@@ -183,8 +186,6 @@ class _Values(NamedTuple):
     memory : float or None
     others : bool
     staged : bool
-    queues : tuple of float
-        For each placement, the share of all orders of bursts under which it ends sooner.
     overlap : tuple of float
         For each placement, 0: its steps follow each other; 1: ranks win by running ahead all that
         they may; -1: they lose by it.
@@ -199,7 +200,6 @@ class _Values(NamedTuple):
     memory: float | None
     others: bool = False
     staged: bool = False
-    queues: tuple[float, ...] = (LIKELY, LIKELY)
     overlap: tuple[float, ...] = (0.0, 0.0)
     eager: float = 0.0
 
@@ -220,8 +220,6 @@ class _SentAtOnce:
         Seconds of the busiest node's own link.
     message : float
         Bytes of the busiest rank.
-    filled : Filled or None
-        What is on each link, by sender; None where nothing queues.
     """
 
     times: float
@@ -229,7 +227,6 @@ class _SentAtOnce:
     load: Floats
     own: float
     message: float
-    filled: Filled | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,6 +237,7 @@ class _PhaseTimes:
     steps: tuple[_SentAtOnce, ...]
     inside: float
     fixed: float
+    dependent: bool
     course: Course | None
 
 
@@ -372,13 +370,6 @@ def _unknowns(
     if all(one.staging for one in times):
         question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
         yield "staging", question, [{"staged": True}]
-    if asked.queueing:
-        orders: list[dict[str, Any]] = [{"queues": RANGE}, {"queues": RANGE[::-1]}]
-        yield (
-            "queues",
-            "the order in which bursts meet at links that are about equally full",
-            orders,
-        )
     if any(one.stepwise for one in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
@@ -414,7 +405,6 @@ def _value_words(changes: Mapping[str, Any]) -> str:
     words = {
         "others": f"other jobs send {USUAL_LOAD:g} GB/s a busy node",
         "staged": "the halo is exchanged direction by direction",
-        "queues": "bursts meet in another order",
         "overlap": "ranks run ahead of others another way",
         "eager": "sends do not wait for their receivers",
         "algorithm": f"the library goes by {value}",
@@ -478,8 +468,8 @@ class _Times:
         self.least = replace(asked.channels, bandwidth=np.minimum(usable, least))
         every = self.phases(asked.algorithm)
         self.inside = any(one.inside for one in every)
-        self.stepwise = any(one.steps for one in every)
-        self.eager = any(one.course is not None and one.course.may_be_eager for one in every)
+        self.stepwise = any(one.steps and not one.dependent for one in every)
+        self.eager = any(one.course is not None and one.course.smallest <= EAGER for one in every)
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
@@ -513,58 +503,51 @@ class _Times:
     def _phase(self, asked: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
         whole = asked.loads(phase.total, self.least, bias)
         _, *fixed = asked.beyond(phase, whole, math.inf)
-        steps = []
-        if phase.steps is not None:
-            ranks = phase.placement.ranks
-            for step, times, loads in asked.step_loads(phase, self.least, bias):
-                steps.append(self._sent(loads, times, message_of(step, ranks), None))
-        queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = fill_links(phase, whole) if queueing else None
+        steps = [] if phase.steps is None else asked.step_loads(phase, self.least, bias)
         return _PhaseTimes(
-            self._sent(whole, 1.0, phase.sent, sent),
-            tuple(steps),
+            self._sent(whole, 1.0, phase.sent),
+            tuple(self._sent(step.loads, step.times, step.message) for step in steps),
             phase.inside,
             sum(fixed),
+            phase.dependent,
             asked.course(phase),
         )
 
-    def _sent(self, loads: Loads, times: float, message: float, sent: Filled | None) -> _SentAtOnce:
+    def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
         own_s = float(own.max(initial=0.0))
-        return _SentAtOnce(times, used, loads.load[used], own_s, message, sent)
+        return _SentAtOnce(times, used, loads.load[used], own_s, message)
 
     def seconds(self, values: _Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""
-        share, overlap = values.queues[place], values.overlap[place]
+        overlap = values.overlap[place]
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
         for phase in self.phases(values.algorithm, values.staged, values.bias):
-            moved = self._moved(phase, values, wire, share, overlap)
+            moved = self._moved(phase, values, wire, overlap)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
         return total
 
-    def _moved(
-        self, phase: _PhaseTimes, values: _Values, wire: Floats, share: float, overlap: float
-    ) -> float:
+    def _moved(self, phase: _PhaseTimes, values: _Values, wire: Floats, overlap: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
-        each = [self._longest(one, values, wire, share) for one in phase.steps]
+        each = [self._longest(one, values, wire) for one in phase.steps]
         steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
-        whole = least = self._longest(phase.whole, values, wire, share)
+        whole = least = self._longest(phase.whole, values, wire)
         if phase.course is not None:
             followed = self._followed(phase.course, values, wire)
             if phase.steps:
                 steps = followed
-            elif share:
-                usual = self._longest(phase.whole, values, wire, LIKELY)
-                least = self._longest(phase.whole, values, wire, 0.0)
-                whole += followed - usual
+            else:
+                whole = followed
             if phase.course.head:  # ranks that are ahead have done a part of it by then
                 least = phase.whole.message / (values.process * GB) if values.process else 0.0
         if not phase.steps:
             return max(whole, least)
+        if phase.dependent:
+            return max(steps, least)
         won = AHEAD * max(0.0, steps - whole)
         return max(steps - overlap * (won if overlap > 0 else max(won, *each)), least)
 
@@ -584,12 +567,8 @@ class _Times:
             self._kept[key] = float((one.load / bandwidth).max(initial=0.0))
         return self._kept[key]
 
-    def _longest(self, one: _SentAtOnce, values: _Values, wire: Floats, share: float) -> float:
+    def _longest(self, one: _SentAtOnce, values: _Values, wire: Floats) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
         links = self._busiest(one, values, wire)
         rank = one.message / (values.process * GB) if values.process else 0.0
-        paths = max(links, one.own, rank)
-        if one.filled is not None:
-            queues = self.asked.queues(one.filled, wire * values.payload, rank)
-            return paths + queues.excess(share)
-        return paths
+        return max(links, one.own, rank)

@@ -15,11 +15,11 @@ All lines of one direction of a grid do the same step at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
 from placement.support.array_types import Ints
+from placement.support.arrays import spread
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
@@ -27,7 +27,7 @@ from rankmap.predict.phase import Phase, Sends, Steps
 
 Step = tuple[Ints, float, float]
 
-__all__ = ["most_steps", "phases", "spread"]
+__all__ = ["most_steps", "phases"]
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many.
@@ -169,25 +169,6 @@ def _sample_steps(extent: int, exchange: bool, most: int) -> list[Step]:
         (place ^ s if exchange else (place + s) % extent, 1.0, t)
         for s, t in zip(chosen, times, strict=True)
     ]
-
-
-def spread(count: int, most: int) -> tuple[list[int], list[float]]:
-    """Return at most so many of the numbers 1 … count, and how many each stands for.
-
-    One of each of equal stretches, at places that follow no power of two.
-
-    Examples
-    --------
-    >>> spread(3, 64), spread(10, 3)
-    (([1, 2, 3], [1.0, 1.0, 1.0]), ([1, 5, 7], [3.0, 3.0, 4.0]))
-    """
-    if count <= most:
-        return list(range(1, count + 1)), [1.0] * count
-    edges = [count * k // most for k in range(most + 1)]
-    sizes = [high - low for low, high in pairwise(edges)]
-    golden = (5**0.5 - 1) / 2
-    at = [int((k * golden) % 1 * size) for k, size in enumerate(sizes)]
-    return [1 + low + a for low, a in zip(edges, at, strict=False)], [float(s) for s in sizes]
 
 
 def _bruck(extent: int) -> Iterator[Step]:

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.hooks import SERVICES, load
 from placement.machine import Machine
 from placement.network import (
     SINGLE_PATH,
@@ -26,19 +28,14 @@ from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
-from rankmap.pattern.collective import Collective
-from rankmap.pattern.graph import STEPS, Graph
-from rankmap.pattern.structured import Lines, Stencil
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, beside, shared_channels
-from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import constants
-from rankmap.predict.drift import Course, course
 from rankmap.predict.job import Job
 from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Phase, message_of
+from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -55,6 +52,26 @@ GUESSED = 4
 
 #: Steps of an exchange whose bytes are divided together.
 DIVIDED = 8
+
+
+class StepLoads(NamedTuple):
+    """A step of a phase, and what links carry of it.
+
+    Attributes
+    ----------
+    flows : Traffic
+        Between the job's nodes, each to itself included.
+    times : float
+        Steps that it stands for.
+    message : float
+        Bytes of one message.
+    loads : Loads
+    """
+
+    flows: Traffic
+    times: float
+    message: float
+    loads: Loads
 
 
 class Model:
@@ -182,7 +199,7 @@ class Model:
             Seconds in which messages are posted, which come on top.
         """
         sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
-        if phase.steps is None and self.following:
+        if phase.steps is None and phase.sends is not None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
@@ -273,8 +290,8 @@ class Model:
 
     def step_loads(
         self, phase: Phase, left: Channels | None, bias: float | None = None
-    ) -> Iterator[tuple[Traffic, float, Loads]]:
-        """Yield what a phase sends one after the other, how often, and the loads of it.
+    ) -> Iterator[StepLoads]:
+        """Yield what a phase sends one after the other, and its loads.
 
         Parameters
         ----------
@@ -287,10 +304,10 @@ class Model:
         divided = bias is not None or self.routing == "adaptive"
         steps = phase.steps()
         while some := list(islice(steps, DIVIDED if divided else 1)):
-            demands = [phase.placement.demand(traffic) for traffic, _ in some]
+            demands = [phase.placement.demand(flows) for flows, _ in some]
             every = self._loads_of(demands, left, bias)
-            for (traffic, times), loads in zip(some, every, strict=True):
-                yield traffic, times, loads
+            for (flows, times), loads in zip(some, every, strict=True):
+                yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _loads_of(
         self, demands: list[Demand], left: Channels | None, bias: float | None
@@ -353,45 +370,28 @@ class Model:
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
-        busiest link or its message takes, or as long as ranks that are followed
-        take, ``queues`` the longer of ``link`` and ``process`` with what bursts wait
-        for each other, or what ranks that are followed take. Steps take no less together than
-        all of their bytes at once, so they are not looked at where these take `below` seconds.
+        busiest link or its message takes, or as long as ranks that are followed take. Steps
+        take no less together than all of their bytes at once, so they are not looked at where
+        these take `below` seconds.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
         if followed is not None:
-            name = "queues" if phase.steps is None else "steps"
             if followed.head:  # ranks that are ahead have done a part of it by then
                 del found["link"]
+            name = "link" if phase.steps is None else "steps"
             wire = self.every_link(loads.channels.bandwidth)
-            found[name] = followed.seconds(wire, self.constants.eager or 0.0)
+            took = followed.seconds(wire, self.constants.eager or 0.0)
+            found[name] = max(found.get(name, 0.0), took)
         elif phase.steps is not None and max(found.values()) < below:
             found["steps"] = self._in_steps(phase, left, below)
-        elif self.queueing and phase.total.total:
-            sent = fill_links(phase, loads)
-            queues = self.queues(sent, loads.channels.bandwidth, found["process"])
-            found["queues"] = max(found.values()) + queues.excess()
         return found
 
     @property
-    def queueing(self) -> bool:
-        """Whether bursts wait for each other: their size is stated, and each pair has one path."""
-        return self.constants.burst is not None and self.single_path
-
-    @property
     def following(self) -> bool:
-        """Whether ranks are followed: bursts queue, and who sends what after what is known."""
-        known = isinstance(self.pattern, (Lines, Collective)) or (
-            isinstance(self.pattern, Stencil) and self.pattern.staged
-        )
-        known = known or (isinstance(self.pattern, Graph) and STEPS in self.pattern.known)
-        return self.follows and self.queueing and known
-
-    def queues(self, sent: Filled, bandwidth: Floats, sending: float) -> Queues:
-        """Return the queues of messages where channels have so many GB/s left."""
-        assert self.constants.burst is not None
-        return sent.queues(self.every_link(bandwidth), self.constants.burst, sending)
+        """Whether ranks are followed: a mini-Cray's burst is stated, and each pair has one path."""
+        stated = self.constants.burst is not None and self.single_path
+        return self.follows and stated and "ranks followed" in SERVICES
 
     def every_link(self, bandwidth: Floats) -> Floats:
         """Return the GB/s of channels that have so many left, of injection and of ejection."""
@@ -399,10 +399,11 @@ class Model:
 
     def course(self, phase: Phase) -> Course | None:
         """Return how ranks go through a phase; None where they are not followed."""
-        if not self.following:
+        if not self.following or phase.sends is None:
             return None
-        assert self.constants.burst is not None
-        return course(phase, self.routing, len(self.channels), self.constants.burst)
+        follow = load(SERVICES["ranks followed"])
+        found: Course | None = follow(phase, self.routing, len(self.channels), self.constants.burst)
+        return found
 
     def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
         """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
@@ -411,9 +412,9 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for step, times, loads in self.step_loads(phase, left):
-            message = message_of(step, phase.placement.ranks)
-            seconds.append(times * max(self.process_s(message), self._longest(loads)))
+        for step in self.step_loads(phase, left):
+            longest = max(self.process_s(step.message), self._longest(step.loads))
+            seconds.append(step.times * longest)
             if math.fsum(seconds) >= below:
                 break
         return math.fsum(seconds)

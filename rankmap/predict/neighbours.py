@@ -1,11 +1,12 @@
 """Exchanges with few partners: stencils, rings, graphs and measured matrices.
 
 All of them are sent at once, but a staged stencil, which goes one way along one
-dimension after the other, and a recording, whose steps follow each other as they
-were seen to. Who sends what in which direction:
+dimension after the other, a sweep, wave after wave, and a recording, whose steps follow each
+other as they were seen to. Who sends what in which direction:
 
 =========  ====================================================================
 stencil    ``--bytes`` times the dimension's weight, both ways
+sweep      ``--bytes`` to the next ranks downstream, piece by piece, from each corner
 ring       ``--bytes`` to the next rank only
 sends      ``--bytes`` times what each line of the list says; a permutation and a
            transposition are ``--bytes`` from each rank to one other
@@ -24,13 +25,14 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
+from placement.support.arrays import spread
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern
-from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
+from rankmap.pattern.graph import DIRECTED, PASSES, SECONDS, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
+from rankmap.pattern.sweep import Sweep, waves
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import asked_library
-from rankmap.predict.lines import spread
 from rankmap.predict.phase import Phase, Sends
 from rankmap.recording import Recording
 
@@ -40,19 +42,33 @@ __all__ = ["directed_messages", "phase", "remember_steps"]
 MOST_TURNS = 16
 
 
-def phase(pattern: Pattern, placement: Placement, size: float) -> Phase:
-    """Return the one phase of a pattern that is no all-to-all."""
+def phase(
+    pattern: Pattern, placement: Placement, size: float, most_steps: int | None = None
+) -> Phase:
+    """Return the one phase of a pattern that is no all-to-all.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    placement : Placement
+    size : float
+        ``--bytes``.
+    most_steps : int or None
+        Waves of a sweep that are looked at, at most; None: all.
+    """
+    if isinstance(pattern, Sweep):
+        return _sweep_phase(pattern, placement, size, most_steps)
     nodes = len(placement.rows)
     steps = sends = None
     in_turn = passes = 1.0
     if isinstance(pattern, Graph):
         traffic, most, sent = _graph_traffic(pattern, placement, size)
-        passes = pattern.known.get(PASSES, passes)
+        passes = in_turn = pattern.known.get(PASSES, passes)
         if STEPS in pattern.known:
             turns = _turns(pattern, size, placement.machine.topology.parameters.get("mpi", ""))
             steps = partial(_recorded_steps, turns, placement)
-            in_turn = sum(turn.stands_for for turn in turns)
-            if in_turn == len(turns):
+            in_turn = sum(turn.stands_for * turn.times for turn in turns)
+            if all(turn.stands_for == 1 for turn in turns):
                 passes = max(turns, key=lambda turn: float(turn.sent.bytes.sum())).times
                 sends = partial(_recorded_sends, turns, passes)
     elif isinstance(pattern, Ring):
@@ -82,6 +98,34 @@ def phase(pattern: Pattern, placement: Placement, size: float) -> Phase:
     )
 
 
+def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | None) -> Phase:
+    """Return a sweep: its waves follow each other, as each message waits for others."""
+    wave, source, target = waves(pattern.dims, pattern.messages)
+    count = int(wave[-1]) + 1 if len(wave) else 0
+    chosen, times = spread(count, most or max(1, count))
+    begins = np.searchsorted(wave, np.arange(count + 1))
+    node, nodes = placement.node, len(placement.rows)
+
+    def steps() -> Iterator[tuple[Traffic, float]]:
+        for number, alike in zip(chosen, times, strict=True):
+            sent = slice(begins[number - 1], begins[number])
+            ends = node[source[sent]], node[target[sent]]
+            yield Traffic.of(*ends, size).by_pair(nodes), alike
+
+    sent = Traffic.of(node[source], node[target], size).by_pair(nodes)
+    return Phase(
+        "exchange",
+        placement,
+        sent,
+        steps=steps,
+        in_turn=float(count),
+        sent=float(np.bincount(source, minlength=1).max()) * size,
+        shown=0 if len(chosen) == count else len(chosen),
+        dependent=True,
+        sends=(lambda: Sends.of([(wave, source, target, size)])) if len(chosen) == count else None,
+    )
+
+
 class _RecordedTurn(NamedTuple):
     """What of a recording is sent at once.
 
@@ -104,17 +148,17 @@ def _turns(pattern: Graph, size: float, mpi: str) -> list[_RecordedTurn]:
     """Return the steps of a recording, an all-to-all as this library does it, if one is known."""
     library = asked_library("library", mpi)
     turns: list[_RecordedTurn] = []
-    for step, times, place in pattern.known[STEPS]:
+    for step, times, place, alike in pattern.known[STEPS]:
         sent = step.sized(size)
         line = 0 if place is None else int(place.max()) + 1
         block = sent.bytes.sum() / max(1, sent.messages.sum())
         if library is None or not line or library.choose("alltoall", block, line) != "pairwise":
-            turns.append(_RecordedTurn(sent, float(times)))
+            turns.append(_RecordedTurn(sent, float(times), alike))
             continue
         a, b = place[sent.source], place[sent.target]
         turn = a ^ b if line & (line - 1) == 0 else (b - a) % line
-        for number, alike in zip(*spread(line - 1, MOST_TURNS), strict=True):
-            turns.append(_RecordedTurn(sent.some(turn == number), float(times), alike))
+        for number, stands_for in zip(*spread(line - 1, MOST_TURNS), strict=True):
+            turns.append(_RecordedTurn(sent.some(turn == number), float(times), stands_for))
     return turns
 
 
@@ -236,12 +280,14 @@ def _share_of_edge(pattern: Graph) -> float:
 
 
 def remember_steps(pattern: Graph, recording: Recording) -> None:
-    """Keep what of a recording follows each other with the graph that was made of it.
+    """Keep what of a recording follows each other, and its time, with the graph made of it.
 
     Where all of it goes together, that is how often it does.
     """
     from rankmap.recording.sequence import steps_in
 
+    if not recording.window:
+        pattern.known[SECONDS] = recording.seconds
     steps = steps_in(recording)
     if len(steps) > 1 or any(one.place is not None for one in steps):
         pattern.known[STEPS] = [step._replace(sent=step.sent.away()) for step in steps]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from rankmap.placement import Placement
 
 Steps = Callable[[], Iterator[tuple[Traffic, float]]]
 
-__all__ = ["Phase", "Sends", "message_of"]
+__all__ = ["Course", "Phase", "Sends"]
 
 
 class Sends(NamedTuple):
@@ -35,7 +35,7 @@ class Sends(NamedTuple):
     size: Floats
 
     @classmethod
-    def of(cls, every: Iterable[tuple[int, Ints, Ints, Any]]) -> Sends:
+    def of(cls, every: Iterable[tuple[Ints | int, Ints, Ints, Any]]) -> Sends:
         """Return (step, sources, targets, bytes) one after the other; none is to oneself.
 
         Examples
@@ -55,6 +55,21 @@ class Sends(NamedTuple):
         after = np.cumsum([0] + [one.step.max(initial=-1) + 1 for one in parts])
         moved = [one._replace(step=one.step + k) for one, k in zip(parts, after, strict=False)]
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
+
+
+class Course(Protocol):
+    """A phase through which a later room follows the ranks (``ranks followed``)."""
+
+    @property
+    def head(self) -> int:
+        """Messages of what ranks do before."""
+
+    @property
+    def smallest(self) -> float:
+        """Bytes of the smallest message; inf where ranks go through one step only."""
+
+    def seconds(self, bandwidth: Floats, eager: float = 0.0) -> float:
+        """Return the seconds on links of so many GB/s, messages up to so many bytes eager."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +99,8 @@ class Phase:
         known.
     passes : float
         How often ranks go through them, pass after pass.
+    dependent : bool
+        Whether a step's messages wait for those of the step before, so that no rank runs ahead.
     before : tuple of Phase
         Phases that ranks come from without a barrier.
     total : Demand
@@ -104,6 +121,7 @@ class Phase:
     shown: int = 0
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
+    dependent: bool = False
     before: tuple[Phase, ...] = ()
     total: Demand = field(init=False)
     a_node: float = field(init=False)
@@ -115,10 +133,9 @@ class Phase:
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
-
-def message_of(step: Traffic, ranks: int) -> float:
-    """Return the bytes of one message where each of `ranks` ranks sends one, all alike."""
-    away = step.away()
-    if len(away):
-        return float((away.bytes / away.messages).max())
-    return float(step.bytes.sum()) / ranks
+    def message(self, step: Traffic) -> float:
+        """Return the bytes of one message of a step, in which every rank sends one, all alike."""
+        away = step.away()
+        if len(away):
+            return float((away.bytes / away.messages).max())
+        return float(step.bytes.sum()) / self.placement.ranks

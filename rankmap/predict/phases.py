@@ -59,7 +59,7 @@ def phases(
     elif isinstance(pattern, Training):
         found = _training_phases(pattern, placement, size)
     else:
-        found = iter([neighbours.phase(pattern, placement, size)])
+        found = iter([neighbours.phase(pattern, placement, size, steps)])
     before: tuple[Phase, ...] = ()
     for phase in found:
         phase.before = before

@@ -61,7 +61,7 @@ class PhaseTime:
         Bytes that the busiest rank sends.
     transfer : str
         What the bytes take so long for: ``link`` (the busiest one), ``process``,
-        ``steps``, ``queues`` (see `rankmap.predict.model.Model.limits`) or ``memory``.
+        ``steps`` (see `rankmap.predict.model.Model.limits`) or ``memory``.
     """
 
     name: str
@@ -254,11 +254,6 @@ def _binding(found: Prediction) -> str:
     if what == "steps":
         steps = sum(phase.in_turn for phase in own)
         return f"its {steps:.0f} steps bind, one after the other ({took} of it)"
-    if what == "queues":
-        return (
-            f"queues bind ({took}): bursts meet at links that are about as full as the busiest,"
-            f" which alone takes {time_text(worst.seconds)}"
-        )
     return f"{what} binds ({took} of it)"
 
 

@@ -17,6 +17,7 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
+from rankmap.pattern.sweep import Sweep
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import asked_library
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
@@ -144,6 +145,8 @@ def _terms(
             steps = "staged"
         elif isinstance(pattern, Graph):
             steps = "as recorded"
+        elif isinstance(pattern, Sweep):
+            steps = "each wave after those it waits for"
         how += f", step by step ({steps})"
     if known.process_gbs:
         how += f", a rank sends at most {known.process_gbs:g} GB/s"

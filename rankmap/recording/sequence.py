@@ -17,14 +17,19 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Ints
+from placement.support.arrays import spread
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
+from rankmap.pattern.sweep import Sweep, waves
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
-from rankmap.recording.words import NEARLY_EQUAL, stencil_in
+from rankmap.recording.words import NEARLY_EQUAL, stencil_in, sweep_in
 
 __all__ = ["MOST_STEPS", "RecordedStep", "steps_in"]
 
 #: Steps at most: the largest, and all that is left in one more.
 MOST_STEPS = 16
+
+#: Waves of a sweep at most: of more an even sample.
+MOST_WAVES = 64
 
 #: Share of all bytes from which messages are a step of their own.
 LEAST_SHARE = 0.01
@@ -43,11 +48,14 @@ class RecordedStep(NamedTuple):
     place : int64 (ranks,) or None
         Of an all-to-all, each rank's place in its communicator, -1 where it takes no part;
         None for what is no all-to-all of equal blocks.
+    alike : float
+        Steps that it stands for.
     """
 
     sent: Traffic
     times: int
     place: Ints | None = None
+    alike: float = 1.0
 
     @classmethod
     def of(cls, sent: Traffic, place: Ints | None = None) -> RecordedStep:
@@ -84,7 +92,19 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
     [[1, 2], [2, 0]]
     """
     ranks = recording.ranks
-    phases = [part for phase in recording.phases for part in _one_after_another(phase)]
+    swept = {k: sweep_in(phase, ranks) for k, phase in enumerate(recording.phases)}
+    in_waves = [
+        step
+        for k, sweep in swept.items()
+        if sweep is not None
+        for step in _waves(recording.phases[k], sweep)
+    ]
+    phases = [
+        part
+        for k, phase in enumerate(recording.phases)
+        if swept[k] is None
+        for part in _one_after_another(phase)
+    ]
     sent = [phase.messages().by_pair(ranks) for phase in phases]
     least = LEAST_SHARE * sum(int(one.bytes.sum()) for one in sent)
     found: list[RecordedStep | _Together] = []
@@ -110,8 +130,19 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
     kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
     rest += [one.sent for k, one in enumerate(steps) if k not in kept]
     last = RecordedStep.of(join_traffic(rest).by_pair(ranks))
-    every = (*(one for k, one in enumerate(steps) if k in kept), last)
+    every = (*in_waves, *(one for k, one in enumerate(steps) if k in kept), last)
     return [one for one in every if one.sent.bytes.sum()]
+
+
+def _waves(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
+    """Yield the waves of a sweep, of many an even sample, all of its passes together."""
+    wave, source, target = waves(sweep.dims, sweep.messages)
+    passes = int(phase.sent.messages.max()) // (2 * sweep.messages)
+    size = passes * float(phase.sent.bytes.sum() / phase.sent.messages.sum())
+    for number, alike in zip(*spread(int(wave[-1]) + 1, MOST_WAVES), strict=True):
+        here = wave == number - 1
+        sent = Traffic.of(source[here], target[here], size, float(passes))
+        yield RecordedStep(sent, passes, alike=alike)
 
 
 def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:

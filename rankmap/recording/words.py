@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,19 @@ from placement.support.quantities import size_text
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.graph import from_edges, stencil_of
 from rankmap.pattern.structured import Stencil, points
+from rankmap.pattern.sweep import Sweep
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
 
-__all__ = ["NEARLY_EQUAL", "describe", "document", "grid_lines", "named_pattern", "stencil_in"]
+__all__ = [
+    "NEARLY_EQUAL",
+    "describe",
+    "document",
+    "grid_lines",
+    "lines_in",
+    "named_pattern",
+    "stencil_in",
+    "sweep_in",
+]
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
@@ -55,6 +66,60 @@ def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | 
         if sizes.max() > factor * sizes.min():
             return None
     return found
+
+
+def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
+    """Return the sweep that a phase is, as often as its `messages` say; None where it is none.
+
+    A halo is a stencil too, but there a rank sends to all of its neighbours before it waits, in
+    a sweep to those downstream: a rank has four such steps, one from each corner, for two messages
+    to each neighbour, and the last rank of each wave has none (or names no receiver).
+
+    Examples
+    --------
+    >>> from placement.traffic import Traffic
+    >>> pairs = np.array([0, 0, 1, 1, 2, 2, 3, 3]), np.array([1, 2, 0, 3, 0, 3, 1, 2])
+    >>> sent = Traffic(*pairs, np.full(8, 800), np.full(8, 4))
+    >>> sweep_in(RecordedPhase("point-to-point", "", 8, 24, sent), 4).spec
+    'sweep:2x2'
+    >>> sweep_in(RecordedPhase("point-to-point", "", 4, 16, sent), 4) is None
+    True
+    """
+    found = stencil_in(phase.sent, ranks)
+    messages = phase.sent.by_pair(ranks).messages
+    if found is None or len(found.dims) != 2 or found.wrap or found.reach > 1:
+        return None
+    from_corner = int(messages[0]) // 2
+    alike = (messages == 2 * from_corner).all()
+    last = {4 * from_corner * (ranks - 1), 4 * from_corner * ranks if ranks > 4 else 0}
+    if not alike or phase.collectives or phase.calls > 4 * from_corner or phase.steps not in last:
+        return None
+    return Sweep(found.dims)
+
+
+def lines_in(sent: Traffic, ranks: int) -> str:
+    """Return the lines of a process grid whose ranks all send to each other; '' for none.
+
+    Examples
+    --------
+    >>> from placement.traffic import Traffic
+    >>> rows = Traffic.of(np.array([0, 1, 2, 3]), np.array([1, 0, 3, 2]), 8)
+    >>> lines_in(rows, 4)
+    'the 2 rows of a 2x2 grid'
+    """
+    pairs = sent.away().by_pair(ranks)
+    a, b = pairs.source, pairs.target
+    for rows in range(2, ranks // 2 + 1):
+        columns = ranks // rows
+        lines = (
+            ("rows", a // columns == b // columns, rows, columns),
+            ("columns", a % columns == b % columns, columns, rows),
+        )
+        whole = [line for line in lines if line[1].sum() == ranks * (line[3] - 1)]
+        if rows * columns == ranks and whole and sum(line[1].sum() for line in whole) == len(a):
+            words = " and ".join(f"the {count} {what}" for what, _, count, _ in whole)
+            return f"{words} of a {rows}x{columns} grid"
+    return ""
 
 
 def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
@@ -114,9 +179,9 @@ def describe(recording: Recording) -> str:
             share = f"{100 * size / whole:.3g} %" if whole else ""
             words = phase_words(phase, recording.ranks)
             lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
-    staged = _staged_stencils(recording)
-    if staged:
-        lines.append(f"  {staged}")
+    lines += [
+        f"  {words}" for words in (_staged_stencils(recording), _shared_stencil(recording)) if words
+    ]
     named = named_pattern(recording)
     if named:
         lines.append(f"  by name: {named}")
@@ -138,7 +203,12 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
         return _collective_words(phase, ranks)
     if phase.kind not in ("point-to-point", "one-sided"):
         size = "" if phase.kind == "barrier" else ", its size by rank"
-        return f"{phase.kind}{size}, {_times(phase.calls)}"
+        lines = lines_in(phase.sent, ranks) if phase.kind == "alltoall" else ""
+        where = f" on {lines}" if lines else ""
+        return f"{phase.kind}{where}{size}, {_times(phase.calls)}"
+    if waves := sweep_in(phase, ranks):
+        grid = "x".join(map(str, waves.dims))
+        return f"sweep over a {grid} grid, from each corner in turn, {_steps(phase.calls)}"
     exact = stencil_in(phase.sent, ranks)
     found = exact or stencil_in(phase.sent, ranks, NEARLY_EQUAL)
     how = "in flight together" if phase.together > 1 else "one after the other"
@@ -188,9 +258,36 @@ def _staged_stencils(recording: Recording) -> str:
     return "; ".join(found)
 
 
+def _shared_stencil(recording: Recording) -> str:
+    """Return the stencil whose ranks post from different places in the code; '' for none."""
+    ranks = recording.ranks
+    parts = [
+        phase
+        for phase in recording.phases
+        if phase.kind == "point-to-point" and len(np.unique(phase.sent.source)) < ranks
+    ]
+    found = stencil_in(join_traffic(part.sent for part in parts), ranks, math.inf)
+    if found is None or len(parts) < 2:
+        return ""
+    near = points(len(found.dims), found.reach) - 1
+    what = f"{_stencil_words(found)}, up to {near} neighbours a rank"
+    return f"{len(parts)} of these, each of some ranks, are together a {what}"
+
+
 def named_pattern(recording: Recording) -> str:
     """Return the options that name what most bytes are; '' where nothing is."""
-    return _named_stencil(recording) or _named_transposes(recording)
+    return _named_sweep(recording) or _named_stencil(recording) or _named_transposes(recording)
+
+
+def _named_sweep(recording: Recording) -> str:
+    """Return the sweep that most bytes are, of the size of its messages."""
+    whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    for phase in recording.phases:
+        waves = sweep_in(phase, recording.ranks)
+        if waves is not None and phase.sent.bytes.sum() >= _MOST * whole:
+            size = phase.sent.bytes.sum() / phase.sent.messages.sum()
+            return f"--pattern {waves.spec} --bytes {size:.3g}"
+    return ""
 
 
 def _named_transposes(recording: Recording) -> str:

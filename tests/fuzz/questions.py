@@ -77,6 +77,6 @@ def _pattern(rng, ranks):
     grid = [f"{a}x{ranks // a}", f"{a}x{b}x{ranks // a // b}"]
     return rng.choice([
         f"stencil:{rng.choice(grid)}{rng.choice(('', ',periodic', ',staged', ',points=27'))}",
-        f"fft:{grid[0]}", f"transposition:{grid[0]}", f"bcast:root={ranks - 1}",
+        f"fft:{grid[0]}", f"sweep:{grid[0]}", f"transposition:{grid[0]}", f"bcast:root={ranks - 1}",
         *rng.sample(_PATTERNS, 4),
     ])  # fmt: skip

@@ -95,7 +95,8 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
         times += [_arm_times(table, arm["name"], phase) for arm in header["arms"]]
         for arm in others:
             logs = paired_ratios(table, first["name"], arm["name"], visits)
-            found = interval(logs, level=nominal)
+            # Launches that ended early are one value each, and nobody looks before the last.
+            found = interval(logs, level=nominal if len(logs) < 2 else LEVEL)
             comparisons.append(_compare(found, arm, first, phase))
     unsound = {c["phase"] for c in comparisons if c["same"] and c["shown"]}
     for entry in comparisons:
@@ -168,7 +169,7 @@ def _compare(
         "phase": phase,
         "same": arm["members"] == first["members"],
         **{k: v if v is not None and math.isfinite(v) else None for k, v in values.items()},
-        **{name: getattr(found, name, 0) for name in ("blocks", "launches")},
+        **{name: getattr(found, name, 0) for name in ("blocks", "launches", "missing")},
         "shown": found is not None and found.shown,
     }
 
@@ -179,6 +180,11 @@ def credited_phase(found: Mapping[str, Any]) -> str:
     return next((phase for phase in _PHASES if phase in measured), _PHASES[-1])
 
 
+def _more(entry: Mapping[str, Any]) -> str:
+    """Return what an interval that says nothing needs more of."""
+    return "launches" if entry["launches"] > 1 else "blocks"
+
+
 def _verdict(entry: Mapping[str, Any], unsound: bool) -> str:
     """Return the comparison in words that claim no more than was measured."""
     if entry["ratio"] is None:
@@ -187,6 +193,8 @@ def _verdict(entry: Mapping[str, Any], unsound: bool) -> str:
         if entry["shown"]:
             return "the same order twice differs from itself: these samples prove nothing"
         return "no difference shown, as it should be (the same order)"
+    if entry["missing"]:
+        return f"not enough {_more(entry)}: about {entry['missing']} more"
     if not entry["shown"]:
         return "no difference shown"
     if unsound:

@@ -1,13 +1,13 @@
-"""Intervals for paired ratios, and when a measurement may stop: a studentised bootstrap.
+"""Intervals for paired ratios, and when a measurement may stop: Student's t of a trimmed mean.
 
-The paired value of a block is the logarithm of one arm's time over the
-other's. Blocks of one launch share its conditions (nodes' clocks, daemons,
-neighbours' traffic), so a resample draws launches first and blocks within
-each. Plain percentiles of such resamples hold too little: simulated with
-known truth, 2 launches of 10 blocks that differ as much as blocks do, they
-hold it in 67 % of cases instead of 95. Studentised (bootstrap-t, symmetric;
-Hall 1988, Davison and Hinkley 1997, 5.2 and 3.8) they hold it in 93 to 98 %
-for 1 to 10 launches, normal, heavy-tailed and skewed noise.
+The paired value of a block is the logarithm of one arm's time over the other's. In one launch
+a fifth of the blocks at each end is left out of the mean, and set to the nearest that is in it
+for the error; the mean over its error is distributed as Student's t with as many degrees of
+freedom as blocks are left in, less one (Tukey and McLaughlin 1963). Blocks of one launch share
+its conditions (nodes' clocks, daemons, neighbours' traffic), so several launches are as
+many values, one mean each. Simulated with known truth, 1 to 5 launches of 6 to 30 blocks,
+normal, skewed, heavy-tailed and bursty noise, intervals of 95 % hold it in 93 to 97 % of cases.
+A bootstrap of six blocks holds it as often, with intervals three times as wide in the median.
 
 Who looks at the 95 % interval after every block and stops at the first one that
 leaves out 1 finds a difference where there is none in one case out of seven,
@@ -28,13 +28,21 @@ import numpy as np
 
 from placement.support.array_types import Floats
 
-__all__ = ["FEWEST", "FIRST_LOOK", "Interval", "interval", "looks", "nominal_level"]
+__all__ = [
+    "FEWEST", "FIRST_LOOK", "Interval", "interval", "looks", "nominal_level", "student_quantile",
+]  # fmt: skip
 
 #: Fewest blocks over all launches for which an interval is given.
 FEWEST = 6
 
-#: Logarithm of a factor beyond which an end of an interval is none.
-_BOUNDED = math.log(1000.0)
+#: Ends so many times apart say nothing, unless both are on one side of 1.
+_VAGUE = 2.0
+
+#: More blocks than anybody is told to measure.
+_MOST = 1000
+
+#: The largest number that has an exponential.
+_LARGEST = 700.0
 
 #: Part of the blocks that is left out at each end.
 _TRIM = 0.2
@@ -43,14 +51,15 @@ _TRIM = 0.2
 _POWER = 0.8416212335729143
 
 
-#: Blocks before which nothing is decided: a bootstrap of fewer has no tails.
+#: Blocks before which a measurement does not stop, however clear it looks.
 FIRST_LOOK = 8
 
 #: A next look comes after so many more blocks as a part of those that there are.
 _PART = 8
 
-#: Random walks that the width is found with; its level is then known to 0.1 points.
-_WALKS = 40_000
+#: Measurements without a difference that the width is found with, at most, and their blocks
+#: together; its level is then known to 0.2 points, from 100 blocks on to less.
+_DRAWN, _DRAWN_BLOCKS = 20_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +71,23 @@ class Interval:
     ratio : float
         Geometric mean over launches of the blocks' ratios.
     low, high : float
-        Ends of the interval; 0 and inf where the samples do not bound it.
+        Ends of the interval.
     level : float
         How often such an interval holds the truth.
     smallest : float
         Smallest ratio above 1 that this noise lets one see, 4 times out of 5.
     blocks, launches : int
+    missing : int
+        How many more blocks (of several launches: launches) would say something, about; 0 where
+        these do: they show a difference, or the ends are less than a factor of two apart.
 
     Examples
     --------
     >>> found = interval([np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10])])
-    >>> found.shown, round(found.ratio, 2)
-    (True, 1.11)
+    >>> found.shown, round(found.ratio, 2), round(found.low, 3), found.missing
+    (True, 1.11, 1.096, 0)
+    >>> interval([np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])]).missing
+    26
     """
 
     ratio: float
@@ -83,6 +97,7 @@ class Interval:
     smallest: float
     blocks: int
     launches: int
+    missing: int = 0
 
     @property
     def shown(self) -> bool:
@@ -90,13 +105,7 @@ class Interval:
         return not self.low <= 1.0 <= self.high
 
 
-def interval(
-    launches: Sequence[Floats],
-    *,
-    level: float = 0.95,
-    resamples: int = 4000,
-    seed: int = 0,
-) -> Interval | None:
+def interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interval | None:
     """Return the interval of the mean over launches of paired log ratios.
 
     Parameters
@@ -105,8 +114,6 @@ def interval(
         Log ratios of each launch's blocks; launches without one are left out.
     level : float
         Coverage.
-    resamples : int
-    seed : int
 
     Returns
     -------
@@ -124,25 +131,86 @@ def interval(
         return None
     if not all(np.isfinite(values).all() for values in kept):
         raise ValueError("a ratio is not finite")
+    count = blocks if len(kept) == 1 else len(kept)
     centre, error = _estimate(kept)
-    width = _quantile(kept, centre, level, resamples, seed) * error if error else 0.0
-    power = width + _POWER * error
+    width = student_quantile(level, _freedom(kept)) * error
+    missing = 0
+    if abs(centre) <= width and 2 * width > math.log(_VAGUE):
+        missing = _enough(count, width, level, len(kept) == 1) - count
     return Interval(
         ratio=math.exp(centre),
         low=_exp(centre - width),
         high=_exp(centre + width),
         level=level,
-        smallest=_exp(power),
+        smallest=_exp(width + _POWER * error),
         blocks=blocks,
         launches=len(kept),
+        missing=missing,
     )
 
 
+def student_quantile(level: float, freedom: int) -> float:
+    """Return the t that |t| of so many degrees of freedom stays below with a probability.
+
+    Parameters
+    ----------
+    level : float
+    freedom : int
+
+    Notes
+    -----
+    By halving an angle's bracket: the probability is a finite sum of its cosine's powers
+    (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+
+    Examples
+    --------
+    >>> round(student_quantile(0.95, 3), 3), round(student_quantile(0.95, 30), 3)
+    (3.182, 2.042)
+    """
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _within(np.array(angle), freedom) < level else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(angle: Floats, freedom: int) -> Floats:
+    """Return how probable a smaller |t| is than sqrt(freedom) times the tangents of angles."""
+    odd, cosine = freedom % 2, np.cos(angle)
+    power = cosine if odd else np.ones_like(angle)
+    total = np.zeros_like(angle)
+    for k in range(2 + odd, freedom + 1, 2):
+        total += power
+        power = power * cosine**2 * (k - 1) / k
+    total *= np.sin(angle)
+    return 2 / math.pi * (angle + total) if odd else total
+
+
+def _freedom(launches: Sequence[Floats]) -> int:
+    """Return the degrees of freedom of `_estimate`."""
+    return (len(launches) if len(launches) > 1 else _kept(len(launches[0]))) - 1
+
+
+def _kept(blocks: int) -> int:
+    """Return how many blocks of a launch are left in its mean."""
+    return blocks - 2 * int(_TRIM * blocks)
+
+
+def _enough(count: int, width: float, level: float, trimmed: bool) -> int:
+    """Return about how many blocks or launches have ends less than a factor of two apart."""
+
+    def relative(n: int) -> float:
+        return student_quantile(level, (_kept(n) if trimmed else n) - 1) / math.sqrt(n)
+
+    enough, error = count, width / relative(count)
+    while 2 * error * relative(enough) > math.log(_VAGUE) and enough < _MOST:
+        enough += 1
+    return max(enough, count + 1)
+
+
 def _exp(value: float) -> float:
-    """Return the exponential; 0 or infinite for a factor that says the noise bounds nothing."""
-    if abs(value) < _BOUNDED:
-        return math.exp(value)
-    return 0.0 if value < 0 else math.inf
+    """Return the exponential, of what is too large infinity."""
+    return math.exp(value) if value < _LARGEST else math.inf
 
 
 def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
@@ -153,7 +221,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
     block that another job's burst has spoilt does not decide.
     """
     n = values.shape[-1]
-    cut = int(_TRIM * n)
+    cut = (n - _kept(n)) // 2
     ranked = np.sort(values, axis=-1)
     mean = ranked[..., cut : n - cut].mean(axis=-1)
     near = np.clip(ranked, ranked[..., cut, None], ranked[..., n - cut - 1, None])
@@ -168,25 +236,6 @@ def _estimate(launches: Sequence[Floats]) -> tuple[float, float]:
         return float(mean), float(error)
     means = np.array([_trimmed_mean(values)[0] for values in launches])
     return float(means.mean()), float(means.std(ddof=1) / math.sqrt(len(means)))
-
-
-def _quantile(
-    launches: Sequence[Floats], centre: float, level: float, resamples: int, seed: int
-) -> float:
-    """Return the resamples' quantile of |estimate - centre| / standard error."""
-    rng = np.random.default_rng(seed)
-    count = len(launches)
-    drawn = rng.integers(0, count, (resamples, count))
-    means, errors = np.empty((resamples, count)), np.empty((resamples, count))
-    for k, values in enumerate(launches):
-        here = drawn == k
-        again = values[rng.integers(0, len(values), (int(here.sum()), len(values)))]
-        means[here], errors[here] = _trimmed_mean(again)
-    error = errors[:, 0] if count == 1 else means.std(axis=1, ddof=1) / math.sqrt(count)
-    off = np.abs(means.mean(axis=1) - centre)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        studentised = np.where(error > 0, off / error, np.where(off > 0, np.inf, 0.0))
-    return float(np.quantile(studentised, level, method="higher"))
 
 
 # --- stopping early --------------------------------------------------------------------
@@ -212,9 +261,8 @@ def looks(blocks: int) -> tuple[int, ...]:
 def nominal_level(at: tuple[int, ...], level: float = 0.95) -> float:
     """Return the level of each interval, so that those of all looks hold the truth together.
 
-    The sum over blocks is a random walk: its largest distance from the truth
-    in standard errors, over all looks, has the quantile that each interval
-    must be wide.
+    Measurements of normal noise are drawn: the levels of the widest intervals that leave the
+    truth out, over all looks, have the quantile that each interval must have.
 
     Parameters
     ----------
@@ -228,12 +276,16 @@ def nominal_level(at: tuple[int, ...], level: float = 0.95) -> float:
     >>> nominal_level((12,))
     0.95
     >>> round(nominal_level((8, 9, 10, 11, 12)), 3)
-    0.976
+    0.984
     """
     if len(at) < 2:
         return level
     rng = np.random.default_rng(0)
-    steps = np.sqrt(np.diff((0, *at)))
-    walk = np.cumsum(rng.standard_normal((_WALKS, len(at))) * steps, axis=1)
-    farthest = np.abs(walk / np.sqrt(at)).max(axis=1)
-    return math.erf(float(np.quantile(farthest, level)) / math.sqrt(2))
+    drawn = rng.standard_normal((min(_DRAWN, _DRAWN_BLOCKS // at[-1]), at[-1]))
+    farthest = np.zeros(len(drawn))
+    for blocks in at:
+        mean, error = _trimmed_mean(drawn[:, :blocks])
+        freedom = _kept(blocks) - 1
+        angle = np.arctan(np.abs(mean) / error / math.sqrt(freedom))
+        farthest = np.maximum(farthest, _within(angle, freedom))
+    return float(np.quantile(farthest, level))

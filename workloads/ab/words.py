@@ -104,10 +104,10 @@ def _comparisons(found: Mapping[str, Any]) -> str:
     rows = []
     for entry in found["comparisons"]:
         span = f"{_ratio(entry['low'], '0')} … {_ratio(entry['high'], 'inf')}"
+        span = "-" if entry["ratio"] is None or entry["missing"] else span
         rows.append([
             f"{entry['arm']} : {entry['against']}", entry["phase"], _ratio(entry["ratio"], "-"),
-            "-" if entry["ratio"] is None else span, _ratio(entry["smallest"], "-"),
-            entry["blocks"], entry["verdict"],
+            span, _ratio(entry["smallest"], "-"), entry["blocks"], entry["verdict"],
         ])  # fmt: skip
     return align_columns([head, *rows])
 
@@ -122,7 +122,8 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     Examples
     --------
     >>> entry = {"arm": "auto", "against": "default", "phase": "communication", "ratio": 1.08,
-    ...          "low": 1.05, "high": 1.11, "smallest": 1.03, "verdict": "faster", "shown": True}
+    ...          "low": 1.05, "high": 1.11, "smallest": 1.03, "verdict": "faster", "shown": True,
+    ...          "missing": 0}
     >>> sentence(entry, 0.95)
     'auto against default, communication: 1.080 times faster (95 %: 1.050 to 1.110)'
     >>> sentence({**entry, "low": 0.99, "shown": False, "verdict": "no difference shown"}, 0.95)
@@ -130,7 +131,7 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     """  # noqa: E501  # the sentence as it is
     head = f"{entry['arm']} against {entry['against']}, {entry['phase']}:"
     verdict, ratio, low, high = (entry[name] for name in ("verdict", "ratio", "low", "high"))
-    if ratio is None:
+    if ratio is None or entry["missing"]:
         return f"{head} {verdict}"
     if verdict == "slower":
         ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else None

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from placement.load import load_machine
+from placement.traffic import Traffic
 from rankmap.launch.expectation import default_order, expectation
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
+from rankmap.recording import RecordedPhase, Recording
+from rankmap.recording.file import save_recording
 from rankmap.slots import slots_of
 
 SPEC = "minicray:dragonfly"
@@ -59,3 +62,31 @@ def test_nothing_is_expected_where_no_bandwidth_is_known():
     on = slots_of(load_machine("tree:4x4,dist=1:2"), "0-3", "2")
     found = expectation(Order(np.arange(8), on), Job("ring"))
     assert found.words.endswith("tree:4x4,dist=1:2 states no bandwidths")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "window", "says"),
+    [
+        (
+            1.0,
+            "",
+            "; communication is at most 4.0% of the recorded run: no placement gains more",
+        ),
+        (0.2, "", ""),  # 20 %
+        (1.0, "30%-70%", ""),  # the seconds are those of the whole run
+        (0.0, "", ""),
+    ],
+)
+def test_a_program_that_hardly_communicates_is_told_so(tmp_path, seconds, window, says):
+    machine = load_machine("torus:4x4,bw=1,injection=inf,latency=0,routing=dimension-order")
+    a = np.array([0, 5])
+    sent = Traffic(a, a[::-1], np.full(2, 40_000_000), np.full(2, 10))
+    path = str(tmp_path / "app.npz")
+    phase = RecordedPhase("point-to-point", "app+0x1", 10, 20, sent)
+    save_recording(Recording(16, seconds, (phase,), window=window), path)
+    on = slots_of(machine, "0-15", "1")
+    slots = np.arange(16)
+    slots[[1, 5]] = 5, 1  # the two side by side
+    found = expectation(Order(slots, on), Job(f"measured:{path}"))
+    assert found.gain["likely"] == pytest.approx(1.0)
+    assert says in found.words if says else "communication is" not in found.words

@@ -64,6 +64,33 @@ static void halo(int staged)
     MPI_Comm_free(&grid);
 }
 
+/* Wavefronts over a grid from each corner, three pieces of two octants from each. */
+static void sweep(int rank, int size)
+{
+    int dims[2] = {0, 0};
+    static double in[2][500], out[500];
+    MPI_Dims_create(size, 2, dims);
+    int at[2] = {rank / dims[1], rank % dims[1]}, stride[2] = {dims[1], 1};
+    for (int corner = 0; corner < 4; corner++)
+        for (int piece = 0; piece < 6; piece++) {
+            MPI_Request requests[2];
+            int posted = 0;
+            for (int d = 0; d < 2; d++) {
+                int step = corner >> (1 - d) & 1 ? -1 : 1, from = at[d] - step;
+                if (from >= 0 && from < dims[d])
+                    MPI_Recv(in[d], 500, MPI_DOUBLE, rank - step * stride[d], piece, MPI_COMM_WORLD,
+                             MPI_STATUS_IGNORE);
+            }
+            for (int d = 0; d < 2; d++) {
+                int step = corner >> (1 - d) & 1 ? -1 : 1, to = at[d] + step;
+                if (to >= 0 && to < dims[d])
+                    MPI_Isend(out, 500, MPI_DOUBLE, rank + step * stride[d], piece, MPI_COMM_WORLD,
+                              &requests[posted++]);
+            }
+            MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
+        }
+}
+
 static void collectives(int rank, int size)
 {
     MPI_Comm row;
@@ -122,6 +149,8 @@ int main(int argc, char **argv)
         random_messages(rank, size, 20, (unsigned)atoi(argv[2]), !strcmp(what, "together"));
     if (!strcmp(what, "halo") || !strcmp(what, "staged"))
         halo(!strcmp(what, "staged"));
+    if (!strcmp(what, "sweep"))
+        sweep(rank, size);
     if (!strcmp(what, "collectives"))
         collectives(rank, size);
     if (!strcmp(what, "onesided"))

@@ -24,6 +24,7 @@ from rankmap.recording.words import (
     describe,
     document,
     grid_lines,
+    lines_in,
     named_pattern,
     phase_words,
     stencil_in,
@@ -349,3 +350,34 @@ def test_counts_that_cannot_be_merged_are_kept(capfd, tmp_path, monkeypatch, fau
     assert load_recording(str(tmp_path / "r.npz")).ranks == 4
     assert [f.name for f in tmp_path.iterdir() if "counts" in f.name] == []
     assert run(again[1:]) == 3
+
+
+@given(st.integers(2, 6), st.integers(2, 6), st.sampled_from(["rows", "columns", "both"]))
+def test_all_to_alls_of_unequal_blocks_are_named_by_their_lines(rows, columns, which):
+    a, b = (ends.ravel() for ends in np.indices((rows * columns,) * 2))
+    across, down = a // columns == b // columns, a % columns == b % columns
+    on = {"rows": across, "columns": down, "both": across | down}[which]
+    sent = Traffic.of(a[on], b[on], np.arange(1.0, on.sum() + 1))
+    grid = f"of a {rows}x{columns} grid"
+    parts = [f"the {rows} rows", f"the {columns} columns"]
+    expected = {"rows": parts[:1], "columns": parts[1:], "both": parts}[which]
+    found = lines_in(sent, rows * columns)
+    assert found == f"{' and '.join(expected)} {grid}"
+    first = np.flatnonzero(sent.source != sent.target)[0]
+    assert not lines_in(sent.some(np.arange(len(sent)) != first), rows * columns)
+
+
+def test_a_stencil_of_phases_of_different_ranks_is_named():
+    """As LULESH's, whose ranks post from other places at each side of the grid."""
+    every = join_traffic(Stencil((2, 2, 2), reach=3).edges())
+    every = every + every.reversed()
+    parts = [every.some(every.source == rank) for rank in range(8)]
+    phases = tuple(
+        RecordedPhase("point-to-point", f"a+{k}", 10, 10, replace(
+            part, bytes=np.arange(1, 8) * 80, messages=np.full(7, 10)
+        ))
+        for k, part in enumerate(parts)
+    )  # fmt: skip
+    said = describe(Recording(8, 1.0, phases))
+    assert "8 of these, each of some ranks, are together a 27-point stencil 2x2x2" in said
+    assert "are together a" not in describe(Recording(8, 1.0, phases[:7]))

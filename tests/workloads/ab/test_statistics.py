@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.ab.analysis import analyse, paired_ratios, pool_runs
 from workloads.ab.arms import schedule
-from workloads.ab.statistics import FEWEST, interval
+from workloads.ab.statistics import FEWEST, interval, student_quantile
+from workloads.ab.words import sentence
 from workloads.results import Run
 
 #: Cases a coverage is counted over: 3 standard errors of 95 % are then 3.8 points.
@@ -24,15 +26,20 @@ def noise(rng, kind, launches, blocks):
         return rng.normal(size=(launches, blocks)) + hit * sign * rng.exponential(
             15, (launches, blocks)
         )
+    if kind == "skewed":
+        return rng.lognormal(size=(launches, blocks)) - 1  # the median is 0
+    if kind == "drifting":  # one arm grows slower: the mean over the run is what is asked
+        slope = np.linspace(-2, 2, blocks) * rng.choice([-1, 1])
+        return rng.normal(size=(launches, blocks)) + slope
     if kind == "heavy":
         return rng.standard_t(3, (launches, blocks))
     return rng.normal(size=(launches, blocks))
 
 
-@pytest.mark.parametrize("kind", ["normal", "heavy", "bursts"])
+@pytest.mark.parametrize("kind", ["normal", "heavy", "bursts", "skewed", "drifting"])
 @pytest.mark.parametrize(
     ("launches", "blocks", "between"),
-    [(1, 12, 0), (1, 30, 0), (2, 12, 1), (3, 12, 0), (3, 12, 0.5), (5, 8, 1)],
+    [(1, 6, 0), (1, 8, 0), (1, 12, 0), (1, 30, 0), (2, 12, 1), (3, 12, 0), (3, 12, 0.5), (5, 8, 1)],
 )
 def test_the_interval_holds_the_truth_as_often_as_it_says(kind, launches, blocks, between):
     rng = np.random.default_rng(launches * 1000 + blocks)
@@ -40,33 +47,51 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(kind, launches, blocks
     for _ in range(CASES):
         logs = math.log(truth) + 0.03 * noise(rng, kind, launches, blocks)
         logs += 0.03 * between * rng.normal(size=(launches, 1))
-        found = interval(list(logs), resamples=500)
+        found = interval(list(logs))
         held += found.low <= truth <= found.high
     assert held / CASES >= 0.95 - OFF
-    assert held / CASES <= 0.95 + OFF + 0.02  # no wider than it need be
+    if kind != "drifting":  # which no interval of so few blocks tells from noise
+        assert held / CASES <= 0.95 + OFF + 0.01  # no wider than it need be
+
+
+def test_six_blocks_of_little_noise_say_what_student_would():
+    """A bootstrap of six has no tails: its ends were 0 and infinity for spreads of a few %."""
+    rng = np.random.default_rng(4)
+    wide = [interval([0.01 * rng.normal(size=6)]).high for _ in range(CASES)]
+    assert np.median(wide) < 1.02
+    assert np.mean(np.array(wide) > 1.10) == 0
+    logs = 0.01 * rng.normal(size=6)
+    ends = np.array(scipy.stats.t.interval(0.95, 5, logs.mean(), scipy.stats.sem(logs)))
+    found = interval([logs])
+    assert np.abs(np.log([found.low, found.high]) - ends).max() < 0.02
+
+
+@given(st.floats(0.5, 0.999), st.integers(1, 60))
+def test_student_s_quantiles_are_scipy_s(level, freedom):
+    expected = scipy.stats.t.ppf(0.5 + level / 2, freedom)
+    assert student_quantile(level, freedom) == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_interval_that_says_nothing_is_not_printed_as_one():
+    rng = np.random.default_rng(9)
+    rows = samples(rng, [1.0, 1.0, 1.0], blocks=6, noise=1.5)
+    by_arm, _ = verdicts(rows)
+    entry = by_arm["auto"]
+    assert entry["missing"] > 0
+    assert entry["verdict"] == f"not enough blocks: about {entry['missing']} more"
+    assert sentence(entry, 0.95).endswith(entry["verdict"])
+    enough = samples(rng, [1.0, 1.0, 1.0], blocks=6 + 2 * entry["missing"], noise=1.5)
+    assert verdicts(enough)[0]["auto"]["missing"] == 0
 
 
 def test_a_difference_of_the_stated_size_is_seen_four_times_in_five():
     rng = np.random.default_rng(5)
     seen = 0
     for _ in range(CASES):
-        probe = interval([0.03 * rng.normal(size=12)], resamples=500)
+        probe = interval([0.03 * rng.normal(size=12)])
         logs = math.log(probe.smallest) + 0.03 * rng.normal(size=12)
-        seen += interval([logs], resamples=500).shown
+        seen += interval([logs]).shown
     assert 0.7 <= seen / CASES <= 0.97
-
-
-def test_plain_percentiles_would_hold_too_little():
-    """Why the bootstrap is studentised: two launches that differ."""
-    rng = np.random.default_rng(3)
-    held = 0
-    for _ in range(200):
-        logs = rng.normal(size=(2, 12)) + rng.normal(size=(2, 1))
-        drawn = rng.integers(0, 2, (400, 2))
-        again = logs[drawn[:, :, None], rng.integers(0, 12, (400, 2, 12))].mean(axis=(1, 2))
-        low, high = np.quantile(again, [0.025, 0.975])
-        held += low <= 0 <= high
-    assert held / 200 < 0.85
 
 
 @given(
@@ -75,18 +100,17 @@ def test_plain_percentiles_would_hold_too_little():
 )
 def test_a_factor_moves_the_interval_and_a_swap_turns_it(launches, shift):
     values = [np.round(np.array(one), 3) for one in launches]
-    found = interval(values, resamples=200)
+    found = interval(values)
     if sum(map(len, values)) < FEWEST:
         assert found is None
         return
-    moved = interval([one + shift for one in values], resamples=200)
-    turned = interval([-one for one in values], resamples=200)
+    moved = interval([one + shift for one in values])
+    turned = interval([-one for one in values])
     assert moved.ratio == pytest.approx(found.ratio * math.exp(shift), rel=1e-6)
     assert turned.ratio == pytest.approx(1 / found.ratio, rel=1e-6)
     assert found.low <= found.ratio * (1 + 1e-12)
     assert found.ratio <= found.high * (1 + 1e-12)
-    if found.low > 0 and found.high < math.inf:
-        assert turned.high == pytest.approx(1 / found.low, rel=1e-6)
+    assert turned.high == pytest.approx(1 / found.low, rel=1e-6)
 
 
 def test_values_that_are_all_the_same_have_no_width():

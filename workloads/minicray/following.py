@@ -1,4 +1,7 @@
-"""What an exchange takes where each rank goes through its steps as soon as its partners let it.
+"""What a mini-Cray's exchange takes: its ranks followed through their steps, packet by packet.
+
+The one term that a mini-Cray has and no other machine: the front door names it to the predictor
+(`rankmap.predict.model`), which asks for it where the bytes of a burst are stated.
 
 No barrier parts the steps of an exchange: a rank begins its next one when all that it
 receives in this one is there and all that it sends is done, which it is when the receiver's
@@ -12,8 +15,11 @@ Ranks are followed here, packet by packet. A link serves packets in the order in
 come, s seconds each, and one that finds the link idle passes at once: packet n of a queue goes
 on when the link has served n - 1. Acknowledgements have no bytes, but wait their turn. Which of two
 packets comes first is chance where ranks are about equally far, so that ranks begin a little
-apart, at random within the time of a burst; the median of several runs counts. Nothing is
-fitted.
+apart, at random within the time of a burst; the median of several runs counts. Each segment of
+TCP carries a header, and another one comes back: of a full one that is the factor by which all
+times grow (`workloads.minicray.against`), a segment that is not full costs as much. A recording is
+followed through all of its passes, or as many as there is time for: then the later half counts, as
+links that were idle let a packet pass at once and the first passes find them so. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -27,6 +33,8 @@ import numpy as np
 from placement.support.array_types import Floats, Ints
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
+from workloads.minicray.against import HEADER, segment
+from workloads.minicray.net import MTU
 
 Ways = list[list[int]]
 
@@ -35,19 +43,14 @@ __all__ = ["Course", "course"]
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
 
-#: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
-#: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
-#: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
-EAGER = 65536.0
-
 #: Packets of an exchange up to which its ranks are followed, and in all runs together.
 MOST_PACKETS = 20_000
 
 #: Runs at most.
 MOST_RUNS = 5
 
-#: Passes of a recording that are followed behind its first one, where it has several.
-MOST_PASSES = 3
+#: The same of a recording's passes.
+MOST_OF_PASSES = 6_000
 
 
 class Course(NamedTuple):
@@ -82,10 +85,9 @@ class Course(NamedTuple):
     passes: float = 1.0
 
     @property
-    def may_be_eager(self) -> bool:
-        """Whether ranks go through several steps, with messages that may be sent eagerly."""
-        sends = self.sends
-        return bool(sends.step.max(initial=0) and sends.size.min(initial=np.inf) <= EAGER)
+    def smallest(self) -> float:
+        """Bytes of the smallest message; inf where ranks go through one step only."""
+        return float(self.sends.size.min()) if self.sends.step.max(initial=0) else np.inf
 
     def seconds(self, bandwidth: Floats, eager: float = 0.0) -> float:
         """Return from the first rank's beginning, or what came before, to the last one's end.
@@ -222,30 +224,40 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     placement = phase.placement
     every = (*phase.before, phase)
     many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node)
-    if many > MOST_PACKETS or placement.machine.router.shape[1] > 1:
+    if many > MOST_PACKETS * phase.passes or placement.machine.router.shape[1] > 1:
         return None
     each = [one.sends() for one in every if one.sends is not None]
-    if len(each) < len(every):
+    if len(each) < len(every) or not len(each[-1].step):
         return None
-    head = sum(len(one.step) for one in each[:-1])
-    again = 1
-    if phase.passes > 1:  # what passes take behind a first one
-        head += len(each[-1].step)
-        least = np.ceil(each[-1].size * A_BURST / burst).sum()
-        again = int(np.clip(MOST_PACKETS // max(1, least) - 1, 1, MOST_PASSES))
-        each += each[-1:] * again
+    head, again = sum(len(one.step) for one in each[:-1]), phase.passes
+    if again > 1:
+        room = MOST_OF_PASSES // int(_packets(each[-1], burst).sum())
+        again, before = (again, 0) if again <= room else (room - room // 2, room // 2)
+        head += before * len(each[-1].step)
+        each += each[-1:] * int(again + before - 1)
+    if again < 1:
+        return None
     sends = Sends.joined(each)
-    packets = np.ceil(sends.size * A_BURST / burst).astype(np.int64)
-    if not len(packets) or not packets.all() or packets.sum() > MOST_PACKETS:
+    packets = _packets(sends, burst)
+    if not packets.all() or packets.sum() > MOST_PACKETS:
         return None
+    full = segment(MTU)
+    headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
+    sends = sends._replace(size=sends.size + headers)
+    packets = _packets(sends, burst)
     a, b = placement.node[sends.source], placement.node[sends.target]
     there, back = (
         _ways(placement, a, b, routing, channels),
         _ways(placement, b, a, routing, channels),
     )
-    runs = min(-(-MOST_RUNS // again), MOST_PACKETS // int(packets.sum()))
+    runs = min(-(-MOST_RUNS // int(again)), MOST_PACKETS // int(packets.sum())) or 1
     passes = phase.passes / again
     return Course(sends, there, back, packets, head, len(placement.node), burst, runs, passes)
+
+
+def _packets(sends: Sends, burst: float) -> Ints:
+    """Return the packets of each message."""
+    return np.ceil(sends.size * A_BURST / burst).astype(np.int64)
 
 
 def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:

@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 
 import nidmap
+from placement.errors import UsageError
+from placement.network import channels
 from placement.options import with_figures
+from placement.specs import MINICRAY_BURST
+from placement.traffic import Traffic
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.drift import EAGER, MOST_PACKETS, Course
-from rankmap.predict.gain import Gains
-from rankmap.predict.phase import Sends
+from rankmap.predict.gain import EAGER, Gains
+from rankmap.predict.phase import Phase, Sends
+from workloads.minicray.against import HEADER, segment
+from workloads.minicray.following import MOST_PACKETS, Course, course
+from workloads.minicray.net import MTU
 
 TORUS = nidmap.load_machine("minicray:torus")
 PACKET = 1.0
@@ -189,3 +196,36 @@ def test_whether_messages_are_eager_is_an_unknown_where_they_are_small_and_nothi
     assert gains["unknown"].likely == gains["never"].likely
     for name in ("large", "eager", "never"):
         assert "eager" not in [one.name for one in gains[name].unknowns]
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2.5", "x"])
+def test_a_burst_that_is_none_is_refused(text):
+    with pytest.raises(UsageError, match="burst"):
+        nidmap.load_machine(f"torus:4x4,burst={text}")
+
+
+def halo(size, passes):
+    """Return a phase of passes of a ring there and back between the first six nodes."""
+    ranks = np.arange(6)
+    sends = Sends.of((k, ranks, np.roll(ranks, 1 - 2 * k), size) for k in range(2))
+    placement = Placement(TORUS, ranks, np.ones(6, dtype=np.int64))
+    sent = Traffic.of(sends.source, sends.target, sends.size * passes)
+    return Phase("halo", placement, sent, sends=lambda: sends, passes=float(passes))
+
+
+def passes_take(size, passes):
+    """Return the seconds of passes on links of 1 GB/s."""
+    found = course(halo(size, passes), "single", len(channels(TORUS)), MINICRAY_BURST)
+    return found.seconds(np.ones(len(channels(TORUS)) + 2 * len(TORUS)))
+
+
+def test_many_small_passes_take_what_their_bytes_do():
+    """Links that were idle let 9 kB pass at once: as much as eight passes of a rank's message."""
+    many = passes_take(1000.0, 400)
+    wire = 400 * (1000 + 2 * HEADER * (1 - 1000 / segment(MTU))) / 1e9
+    assert wire * (1 - 1e-9) <= many <= 2.5 * wire
+
+
+def test_a_short_message_costs_its_headers():
+    short, full = (passes_take(size, 400) for size in (8.0, float(segment(MTU))))
+    assert short / full == pytest.approx((8 + 2 * HEADER) / segment(MTU), rel=0.2)

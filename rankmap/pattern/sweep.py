@@ -1,0 +1,151 @@
+"""Sweeps: wavefronts over a process grid, from one corner after the other.
+
+A transport sweep (K. R. Koch, R. S. Baker and R. E. Alcouffe, 1992; Sweep3D, SNAP, Kripke) divides
+two dimensions of a grid among ranks, and the third into pieces. From each corner of the process
+grid a rank takes a piece as soon as its neighbours on that side have sent theirs, and sends its own
+on, two octants from each corner, one after the other. So a message waits for others, and few
+are in flight together: `waves` says which.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from placement.support.array_types import Ints, Shape
+from rankmap.pattern import Pattern, pattern
+from rankmap.pattern.structured import GridPattern, Step, parse_extents
+
+__all__ = ["OCTANTS", "Sweep", "waves"]
+
+#: Octants that begin in the same corner of the process grid.
+OCTANTS = 2
+
+#: Messages of a sweep at most: they are listed one by one.
+_MOST_MESSAGES = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep(GridPattern):
+    """Wavefronts through a process grid from each of its corners.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Extents P and Q of the process grid.
+    pieces : int
+        Pieces that an octant is cut into along the third dimension.
+
+    Examples
+    --------
+    >>> Sweep((4, 4)).messages, Sweep((4, 4), pieces=5).spec
+    (2, 'sweep:4x4,pieces=5')
+    """
+
+    dims: Shape
+    pieces: int = 1
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        grid = "x".join(map(str, self.dims))
+        return f"sweep:{grid}" + (f",pieces={self.pieces}" if self.pieces > 1 else "")
+
+    @property
+    def messages(self) -> int:
+        """Messages to each neighbour downstream from each corner."""
+        return OCTANTS * self.pieces
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """A wave ends at the other side."""
+        return (False, False)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield (offset, weight) to the next row and to the next column: two corners send there."""
+        for offset in ((1, 0), (0, 1)):
+            yield offset, 2.0 * self.messages
+
+
+@lru_cache(maxsize=4)
+def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
+    """Return when each message of a sweep goes, where each takes as long as any other.
+
+    Parameters
+    ----------
+    dims : tuple of int
+        P and Q.
+    messages : int
+        To each neighbour downstream, from each corner.
+
+    Returns
+    -------
+    wave, source, target : int64 (m,)
+        Waves count from 0; those of a message are one more, at least, than those of all it waits
+        for. Sorted by wave. A rank begins with the next corner when it is done with one.
+
+    Notes
+    -----
+    The number of waves is what a sweep takes at least in messages: its pipelines' fills, and
+    `messages` from each corner.
+
+    Examples
+    --------
+    >>> wave, source, target = waves((2, 2), 1)
+    >>> [(w, a, b) for w, a, b in zip(wave.tolist(), source.tolist(), target.tolist()) if w < 2]
+    [(0, 0, 1), (0, 0, 2), (1, 1, 3), (1, 2, 3)]
+    """
+    rank = np.arange(math.prod(dims)).reshape(dims)
+    free = np.zeros(dims, dtype=np.int64)
+    found: list[tuple[Ints, Ints, Ints]] = []
+    for corner in itertools.product((1, -1), repeat=2):
+        turned = tuple(slice(None, None, step) for step in corner)
+        found += _from_corner(rank[turned], free[turned], messages)
+    wave, source, target = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.argsort(wave, kind="stable")
+    return wave[order], source[order], target[order]
+
+
+def _from_corner(rank: Ints, free: Ints, messages: int) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield the waves, senders and receivers of what goes from the first corner; set `free`.
+
+    `free` is the first wave in which each rank has nothing to send any more.
+    """
+    rows, columns = rank.shape
+    down = np.zeros(rank.shape, dtype=np.int64)
+    down[:-1] += 1
+    down[:, :-1] += 1
+    for _ in range(messages):
+        arrived = np.zeros(rank.shape, dtype=np.int64)
+        for diagonal in range(rows + columns - 1):
+            i = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
+            j = diagonal - i
+            begins = np.maximum(free[i, j], arrived[i, j])
+            free[i, j] = begins + (down[i, j] > 0)
+            for di, dj in ((1, 0), (0, 1)):
+                on = (i + di < rows) & (j + dj < columns)
+                a, b, wave = (i[on], j[on]), (i[on] + di, j[on] + dj), begins[on]
+                arrived[b] = np.maximum(arrived[b], wave + 1)
+                yield wave, rank[a], rank[b]
+
+
+@pattern("sweep")
+def sweep(text: str) -> Pattern:
+    """Build ``sweep:PxQ[,pieces=N]``."""
+    grid, comma, word = text.partition(",")
+    dims = parse_extents(grid, "sweep", most=2)
+    if len(dims) != 2:
+        raise UsageError(f"sweep: '{printable(grid, 30)}' is no grid of two", "as in sweep:8x8")
+    key, _, value = word.partition("=")
+    if comma and (key != "pieces" or not (value.isascii() and value.isdigit())):
+        raise UsageError(f"sweep: no option '{printable(word, 40)}'", "there is pieces=10")
+    found = Sweep(dims, int(value[:18]) if comma else 1)
+    if not found.pieces or 8 * found.messages * math.prod(dims) > _MOST_MESSAGES:
+        raise UsageError(f"sweep: '{printable(text, 60)}' has no messages, or too many to follow")
+    return found
