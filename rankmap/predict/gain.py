@@ -61,9 +61,6 @@ COPIES = (10.0, 200.0)
 #: Fabrics whose routers send packets around full links; InfiniBand's do where there are groups.
 ADAPTIVE = ("aries", "slingshot")
 
-#: Steps of an exchange that are looked at for the ends of what routers do.
-ENDS = 8
-
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
 
@@ -491,8 +488,6 @@ class _Times:
         if key not in self._phases:
             asked = copy(self.asked)
             asked.algorithm = algorithm
-            if bias is not None:
-                asked.steps = ENDS
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)

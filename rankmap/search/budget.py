@@ -135,7 +135,7 @@ DEADLINE, LARGE, DEADLINE_OF_LARGE = 10.0, 1024, 20.0
 
 #: What is said of the answer takes as long as so many judgements, about; of the seconds at most
 #: this part is kept for it.
-SAID, MOST_SAID = 8, 0.5
+SAID, MOST_SAID = 12, 0.5
 
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
@@ -232,7 +232,7 @@ class Budget:
         >>> budget = Budget(9, 10.0)
         >>> [budget.note_length(seconds) for seconds in (5.0, 0.5)]
         [None, None]
-        >>> 5.9 < budget.seconds() / SEARCHED < 6.1
+        >>> 4.9 < budget.seconds() / SEARCHED < 5.1
         True
         """
         self._lengths.append(seconds)
