@@ -49,12 +49,9 @@ def web() -> None:
 @machine_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8770,
-    show_default=True,
+    "--port", type=click.IntRange(0, 65535), default=8770, show_default=True,
     help="0 takes any free port.",
-)
+)  # fmt: skip
 @click.option("--socket", "path", metavar="PATH", help="A Unix socket instead, for you alone.")
 @click.option(
     "--prefix", default="/", metavar="/PATH/",
@@ -74,12 +71,9 @@ def web() -> None:
     help="Seconds between two queries of Slurm, for all viewers together.",
 )  # fmt: skip
 @click.option(
-    "--time-limit",
-    "seconds",
-    type=click.FloatRange(1),
-    default=60.0,
+    "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,
     help="Seconds that a plan or comparison may take.",
-)
+)  # fmt: skip
 def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 

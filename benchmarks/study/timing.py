@@ -227,10 +227,8 @@ class Stepped:
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
                 continue
-            steps = ((*phase.step(step), times) for step, times in phase.steps())
-            self.phases.append(
-                [_step(asked.loads(demand, None), times, size) for demand, size, times in steps]
-            )
+            steps = asked.step_loads(phase, None)
+            self.phases.append([_step(step.loads, step.times, step.message) for step in steps])
 
     def seconds(
         self,

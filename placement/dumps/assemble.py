@@ -1,8 +1,8 @@
 """From dumps to a `Machine`: names and states from one, links from another.
 
-The work is done elsewhere: `tables` joins the nodes, `geometry` finds where
-they sit. Here the two are put together, and what contradicts itself is
-refused at the file and line it stands on.
+In one pass: what contradicts itself is refused at the file and line it stands on, the nodes
+are joined into one table (what a later dump says of a node replaces what an earlier one said),
+`placement.geometry` finds where they sit, and the columns become a machine.
 """
 
 from __future__ import annotations
@@ -14,9 +14,16 @@ import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.dumps.contradictions import absent_cabinets, contradictions
-from placement.dumps.tables import Table, fill, join
-from placement.errors import place
-from placement.geometry import Geometry, locate
+from placement.dumps.tables import (
+    KEYS,
+    UNKNOWN,
+    Table,
+    is_known,
+    match_rows,
+    refuse_other_nodes,
+)
+from placement.errors import ParseError, place, printable
+from placement.geometry import Geometry, locate_nodes
 from placement.machine import Machine, Switches
 from placement.readers import find
 
@@ -25,10 +32,16 @@ if TYPE_CHECKING:
 
     from placement.geometry.slingshot import GroupRule
     from placement.records import Dump
-    from placement.support.array_types import Ints, Ints32, Strs
+    from placement.support.array_types import Array, Ints, Ints32, Strs
     from placement.topologies.source import Source
 
-__all__ = ["assemble"]
+__all__ = ["assemble", "join"]
+
+#: State of a node that Slurm does not list although it lists others.
+UNLISTED = "unlisted"
+
+#: What lists nodes is joined before what adds to them; of other kinds the order given counts.
+_RANKS = {"site": 0, "inventory": 2, "topology": 3, "states": 4}
 
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
 _SAID_OF_PLANS = ("two-leaves", "unnamed-host")
@@ -96,7 +109,7 @@ def assemble(
         first = apart.findings[0].text
         table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
     places = None if site is None else _places_of(site, dumps)
-    network = locate(table, dumps, site, groups, places)
+    network = locate_nodes(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
     printed = next(filter(None, (find(d.format).scheduler for d in dumps)), "")
     scheduler = (site.scheduler if site is not None else "") or printed
@@ -155,6 +168,152 @@ def _places(dump: Dump) -> bool:
         return True
     cname = dump.nodes.cname
     return cname is not None and bool(np.char.startswith(cname, "c").any())
+
+
+def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
+    """Join the nodes of all dumps.
+
+    Parameters
+    ----------
+    dumps : sequence of Dump
+        In any order: inventories come before topologies, and these before
+        Slurm's states. Where a topology or an inventory is there, dumps that
+        only list states bring no nodes of their own.
+    as_given : bool
+        Let the last of several inventories count most, not the one that says most.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ParseError
+        Where two dumps contradict one another, share no node, or none of
+        them has nodes.
+    """
+    table: Table | None = None
+    for dump in sorted(dumps, key=lambda d: 1 if as_given and _rank(d) == 2 else _rank(d)):
+        if dump.nodes is None or not len(dump.nodes):
+            continue
+        if table is None and dump.lists_jobs:
+            text = "says which nodes have jobs, not which there are"
+            raise ParseError(dump.source, 0, text, "name the machine with -m as well")
+        new = Table.of(dump)
+        if table is None:
+            table = new
+            table.columns["row"] = np.arange(len(new))
+        else:
+            table = _add_dump(table, new, dump)
+    if table is None:
+        raise ParseError(
+            dumps[0].source if dumps else "-", 0, "no node in it", "give a dump that lists nodes"
+        )
+    _refuse_twins(table)
+    return table
+
+
+def fill(table: Table, site: Dump) -> None:
+    """Fill in what a site says of the nodes and no dump does: roles and what is in a node.
+
+    Raises
+    ------
+    ParseError
+        Where the site has none of the nodes.
+    """
+    new = Table.of(site)
+    try:
+        _, at = match_rows(table, new)
+    except ParseError as error:
+        text = f"none of its nodes is in {printable(site.source)}"
+        raise ParseError(table.sources[0], 0, text, error.hint) from None
+    found = at >= 0
+    for name in ("role", "sockets", "cores", "memory_mb", "nics", "gpus", "features"):
+        use = found & new.known(name)
+        use[found] &= ~table.known(name)[at[found]]
+        _overwrite(table, {name: new[name][use]}, at[use])
+
+
+def _rank(dump: Dump) -> int:
+    """Return where a dump stands among those joined: what lists nodes before what adds to them."""
+    return _RANKS.get(find(dump.format).kind, 1) + dump.lists_jobs
+
+
+def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
+    """Return `table` with what the table of `dump` adds."""
+    key, at = match_rows(table, new)
+    refuse_other_nodes(table, new, at, key)
+    if (at < 0).any():
+        if find(dump.format).kind in ("states", "topology") or "position" in table.columns:
+            rows = np.flatnonzero(at < 0).tolist()
+            some = ", ".join(new.called(row) for row in rows[:3])
+            more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+            source = printable(new.sources[0])
+            note = f"left out, as nothing says where they are: {some}{more} of {source}"
+            table.notes.append(note)
+        else:
+            table, at = _add_rows(table, new, at)
+    found = at >= 0
+    _overwrite(table, {name: c[found] for name, c in new.columns.items()}, at[found])
+    if find(dump.format).kind == "states" and not dump.lists_jobs:
+        _mark_unlisted(table, at[found])
+    return table
+
+
+def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
+    """Return the table with empty rows for the nodes that only `new` has, and their places."""
+    missing = np.flatnonzero(at < 0)
+    sources = [*table.sources, *new.sources]
+    source = np.append(table.source, np.full(len(missing), len(table.sources)))
+    line = np.append(table.line, new.line[missing])
+    columns = {}
+    for name, column in table.columns.items():
+        rows = np.full((len(missing), *column.shape[1:]), UNKNOWN.get(name, 0), column.dtype)
+        columns[name] = np.concatenate([column, rows])
+    at = at.copy()
+    at[missing] = len(table) + np.arange(len(missing))
+    return Table(source, line, columns, sources, table.notes), at
+
+
+def _overwrite(table: Table, new: dict[str, Array], at: Ints) -> None:
+    """Put what is known of the rows `at` into the table."""
+    for name, values in new.items():
+        known = is_known(name, values)
+        if not known.any():
+            continue
+        if name not in table.columns:
+            shape = (len(table), *values.shape[1:])
+            table.columns[name] = np.full(shape, UNKNOWN[name], dtype=values.dtype)
+        column = table.columns[name]
+        wider = column.dtype.kind == "U" and column.dtype.itemsize < values.dtype.itemsize
+        column = column.astype(values.dtype if wider else column.dtype)  # a copy: dumps stay
+        column[at[known]] = values[known]
+        table.columns[name] = column
+
+
+def _mark_unlisted(table: Table, listed: Ints) -> None:
+    """Mark compute nodes that Slurm does not list: no job can have them."""
+    mask = table["role"] != "service"
+    mask[listed] = False
+    if mask.any():
+        table.columns["state"] = np.where(mask, UNLISTED, table["state"])
+        table.notes.append(f"{int(mask.sum())} compute nodes are not listed by Slurm: not free")
+
+
+def _refuse_twins(table: Table) -> None:
+    """Raise where two rows of different dumps have the same NID, cname or name."""
+    if len(table.sources) == 1:
+        return
+    for key, word in KEYS.items():
+        rows = np.flatnonzero(table.known(key))
+        order = rows[np.argsort(table[key][rows], kind="stable")]
+        same = np.flatnonzero(table[key][order][1:] == table[key][order][:-1])
+        if len(same):
+            row = int(order[same[0] + 1])
+            where = place(*table.where(int(order[same[0]])))
+            raise table.error(
+                row, f"{word} {printable(str(table[key][row]))} is another node's in {where}"
+            )
 
 
 def _in_order(table: Table) -> Table:

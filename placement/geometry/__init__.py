@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
-__all__ = ["Geometry", "locate", "number_positions"]
+__all__ = ["Geometry", "locate_nodes", "number_positions"]
 
 
-def locate(
+def locate_nodes(
     table: Table,
     dumps: Sequence[Dump],
     site: Source | None = None,
@@ -71,7 +71,7 @@ def locate(
     if lists:
         from placement.geometry import cabled
 
-        return cabled.locate(table, lists, given)
+        return cabled.locate_hosts(table, lists, given)
     if not table.has("cname"):
         return _by_slurm(table, dumps)
     from placement.names.columns import parse_cnames
@@ -82,7 +82,7 @@ def locate(
         from placement.geometry import slingshot
 
         bandwidth = None if given is None else given.bandwidth
-        return slingshot.locate(table, dumps, groups, bandwidth)
+        return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
     return _cray(table, parts, dumps, site, places)
 
@@ -162,10 +162,10 @@ def _cray(
         if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
             numbering.refuse_wrong_nids(table, parts, rule, site.name)
     if isinstance(rule, Xc):
-        return aries.locate(table, parts, rule, dumps, given, places)
+        return aries.locate_xc(table, parts, rule, dumps, given, places)
     from placement.geometry import gemini
 
-    return gemini.locate(table, parts, rule, dumps, given)
+    return gemini.locate_xe(table, parts, rule, dumps, given)
 
 
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:
@@ -174,7 +174,7 @@ def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:
 
     for dump in reversed(dumps):
         if dump.fabric == "torus3d" and table.has("coords"):
-            return slurm_tree.torus(table, dump)
+            return slurm_tree.locate_cells(table, dump)
         if dump.switches:
-            return slurm_tree.locate(table, dump)
-    return slurm_tree.flat(table)
+            return slurm_tree.locate_leaves(table, dump)
+    return slurm_tree.place_alike(table)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from placement.names.xc import Xc
     from placement.records import Dump
 
-__all__ = ["BANDWIDTH", "LEVELS", "attach_routers", "locate", "topology_of"]
+__all__ = ["BANDWIDTH", "LEVELS", "attach_routers", "locate_xc", "topology_of"]
 
 LEVELS = ("group", "chassis", "blade", "node")
 
@@ -34,7 +34,7 @@ BANDWIDTH = {"injection": 10.0, "green": 5.25, "black": 15.75, "blue": 4.6875}
 ASSUMED_LINKS = 24
 
 
-def locate(
+def locate_xc(
     table: Table,
     parts: NDArray[np.int32],
     xc: Xc,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]
 
-__all__ = ["locate"]
+__all__ = ["locate_hosts"]
 
 #: A host with more cables than this is a mistake in the list.
 MOST_CABLES = 64
@@ -65,7 +65,7 @@ class _ListedCables:
     host_gbs: Floats
 
 
-def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
+def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Geometry:
     """Return the places of hosts on the switches of a fabric.
 
     Parameters

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from placement.records import Dump
     from placement.support.array_types import Ints
 
-__all__ = ["LEVELS", "attach_routers", "locate", "topology_of"]
+__all__ = ["LEVELS", "attach_routers", "locate_xe", "topology_of"]
 
 LEVELS = ("x", "y", "z", "node")
 
 
-def locate(
+def locate_xe(
     table: Table,
     parts: NDArray[np.int32],
     rule: GeminiNumbering | None,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import UsageError, printable
+from placement.errors import ParseError, UsageError, printable
 from placement.geometry.network import Geometry
 from placement.machine import Topology
 from placement.options import Options
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["BANDWIDTH", "GroupRule", "attach_switches", "locate", "parse_groups"]
+__all__ = ["BANDWIDTH", "GroupRule", "attach_switches", "locate_ex", "parse_groups"]
 
 #: GB/s a direction: 200 Gb/s a NIC and a link.
 BANDWIDTH = {"injection": 25.0, "local": 25.0, "global": 25.0}
@@ -119,7 +119,7 @@ def _cabinets(options: Options, part: str) -> tuple[int, ...]:
     return tuple(range(low, high + 1))
 
 
-def locate(
+def locate_ex(
     table: Table,
     dumps: Sequence[Dump],
     groups: GroupRule | None,
@@ -207,13 +207,13 @@ class _ChassisTable:
 
 def _parts(table: Table) -> Ints:
     """Return int64 (n, 5): cabinet, chassis, slot, board, node of each xname."""
-    from placement.names.cname import BadNameError, Xname
+    from placement.names.cname import Xname
 
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
         try:
             name = Xname.parse(text)
-        except BadNameError as error:
+        except ParseError as error:
             raise table.error(row, str(error)) from None
         if not name.is_node:
             raise table.error(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from placement.records import Dump
     from placement.support.array_types import Ints, Strs
 
-__all__ = ["flat", "locate", "place_forest", "switches_of", "torus"]
+__all__ = ["locate_cells", "locate_leaves", "place_alike", "place_forest", "switches_of"]
 
 
 def switches_of(dump: Dump, names: Strs) -> Switches:
@@ -61,7 +61,7 @@ def switches_of(dump: Dump, names: Strs) -> Switches:
     )
 
 
-def locate(table: Table, dump: Dump) -> Geometry:
+def locate_leaves(table: Table, dump: Dump) -> Geometry:
     """Return the places of nodes that only Slurm's topology describes.
 
     Parameters
@@ -218,7 +218,7 @@ def _links(forest: Switches, rank: Ints) -> Links:
     return bundle(*ends, level, kinds, one, unknown)
 
 
-def torus(table: Table, dump: Dump) -> Geometry:
+def locate_cells(table: Table, dump: Dump) -> Geometry:
     """Return the places of nodes in the cells of Slurm's torus3d topology.
 
     Parameters
@@ -245,7 +245,7 @@ def torus(table: Table, dump: Dump) -> Geometry:
     return Geometry(topology, coords, first.astype(np.int32)[:, None])
 
 
-def flat(table: Table) -> Geometry:
+def place_alike(table: Table) -> Geometry:
     """Return the places of nodes of which nothing says where they are: all equally near."""
     n = len(table)
     topology = Topology(

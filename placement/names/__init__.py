@@ -6,5 +6,5 @@ machine room is known (`Xc`, `GeminiNumbering`), and that shape follows from any
 that lists both (``Xc.fit``, ``GeminiNumbering.fit``). For many nodes at once names are
 numpy string arrays and places are ``int32 (n, 5)`` with the columns col, row,
 cage, slot, node; a row of -1 marks what is impossible. For one node there is
-`Cname`, which raises `BadNameError`.
+`Cname`, which raises `placement.errors.ParseError`.
 """

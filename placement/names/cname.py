@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from placement.errors import ParseError, printable
 from placement.names.columns import LIMITS
 
-__all__ = ["BadNameError", "Cname", "Xname"]
+__all__ = ["Cname", "Xname"]
 
 _CNAME = re.compile(
     r"c(?P<col>\d{1,4})-(?P<row>\d{1,4})"
@@ -34,14 +34,6 @@ _XNAME = re.compile(
 )
 _ZEROS = re.compile(r"(?<=[a-z])0+(?=\d)", re.ASCII)
 _XNAME_LIMITS = {"cabinet": 9999, "chassis": 7, "nic": 3}
-
-
-class BadNameError(ParseError, ValueError):
-    """A name that cannot be one, or a NID or place outside the machine.
-
-    It is a `ParseError`, so the command line leaves with exit code 3, and a
-    ValueError for those who use the names as a library.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +91,7 @@ class Cname:
 
         Raises
         ------
-        BadNameError
+        ParseError
             Where it is not a cname (leading zeros are not), or names a cage,
             slot, node or router that no Cray has.
 
@@ -108,29 +100,29 @@ class Cname:
         >>> Cname.parse("c0-0c3s0n0")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        placement.names.cname.BadNameError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
+        placement.errors.ParseError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
         """
         match, shown = _CNAME.fullmatch(text), printable(text)
         if match is None:
             hint = "one looks like c11-2c0s15n3 or c0-0c1"
-            raise BadNameError(shown or "''", 0, "not a cname", hint)
+            raise ParseError(shown or "''", 0, "not a cname", hint)
         found = match.groupdict()
         padded = [v for k, v in found.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
         if padded:
-            raise BadNameError(shown, 0, f"'{padded[0]}' has a leading zero, cnames have none")
+            raise ParseError(shown, 0, f"'{padded[0]}' has a leading zero, cnames have none")
         values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in found.items()}
         wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
         for part, limit in {**LIMITS, "gemini": 2}.items():
             if (values[part] or 0) >= limit:
                 there = f"{part if part == 'gemini' else f'{part}s'} 0 to {limit - 1}"
                 what = f"{part} {values[part]} is impossible"
-                raise BadNameError(shown, 0, what, f"{wholes[part]} has {there}")
+                raise ParseError(shown, 0, what, f"{wholes[part]} has {there}")
         if values["aries"]:
             what = f"router a{values['aries']} is impossible"
-            raise BadNameError(shown, 0, what, "a blade has one Aries, a0")
+            raise ParseError(shown, 0, what, "a blade has one Aries, a0")
         if (values["tile"] or 0) > 0o57:
             what = f"tile l{values['tile']:02o} is impossible"
-            raise BadNameError(shown, 0, what, "a router has tiles l00 to l57")
+            raise ParseError(shown, 0, what, "a router has tiles l00 to l57")
         return cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
 
     @property
@@ -183,7 +175,7 @@ class Xname:
 
         Raises
         ------
-        BadNameError
+        ParseError
             Where it is not an xname, or names a cabinet, chassis or network
             card that there cannot be.
 
@@ -192,19 +184,19 @@ class Xname:
         >>> Xname.parse("x1000c9s0b0n0")
         Traceback (most recent call last):
         ...
-        placement.names.cname.BadNameError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
+        placement.errors.ParseError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
         """
         match, shown = _XNAME.fullmatch(text), printable(text)
         if match is None:
             hint = "a node's looks like x1000c0s3b1n0"
-            raise BadNameError(shown or "''", 0, "not an xname", hint)
+            raise ParseError(shown or "''", 0, "not an xname", hint)
         found = match.groupdict()
         below = _ZEROS.sub("", (found.pop("below") or "").lower())
         values = {k: v and int(v) for k, v in found.items()}
         for part, most in _XNAME_LIMITS.items():
             if (values[part] or 0) > most:
                 what = f"{part} {values[part]} is impossible"
-                raise BadNameError(shown, 0, what, f"there are 0 to {most}")
+                raise ParseError(shown, 0, what, f"there are 0 to {most}")
         return cls(below=below, **values)  # type: ignore[arg-type]  # a match has a cabinet
 
     @property

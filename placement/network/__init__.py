@@ -25,6 +25,7 @@ routing             where
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
 
@@ -49,6 +50,7 @@ __all__ = [
     "hops",
     "largest_bias",
     "loads",
+    "loads_of_each",
     "next_channel",
     "routings",
     "usual_bias",
@@ -242,29 +244,50 @@ def loads(
     >>> by_name["g0c0b0->g1c0b0 blue"]
     8.0
     """
+    return next(loads_of_each(machine, [demand], routing, bias))
+
+
+def loads_of_each(
+    machine: Machine, demands: Sequence[Demand], routing: str = "", bias: float | None = None
+) -> Iterator[Loads]:
+    """Yield the `loads` of each of some demands, as steps of an exchange are: one by one.
+
+    Where routers adapt, demands that have the same routers are divided faster together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> from placement.traffic import Traffic
+    >>> m = parse_spec("torus:4,bw=1")
+    >>> steps = [Demand.of(m, Traffic.of(np.arange(4), (np.arange(4) + k) % 4, k)) for k in (1, 2)]
+    >>> [float(found.load.max()) for found in loads_of_each(m, steps)]
+    [1.0, 2.0]
+    """
     from placement.topologies import wiring_text
 
     routing = check_routing(machine, routing)
-    demand.refuse_other(machine)
+    for demand in demands:
+        demand.refuse_other(machine)
     module = _module(machine, routing)
-    found = module.channels(machine, routing)
-    notes = module.notes(machine, routing)
+    both = module.channels(machine, routing)
+    notes, wiring = module.notes(machine, routing), wiring_text(machine)
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
-        load, said = module.loads(machine, demand, bias or usual_bias(machine))
-        notes = (*notes, said)
+        divided = module.loads(machine, demands, bias or usual_bias(machine))
     else:
-        load = module.loads(machine, demand, routing)
-    own = getattr(module, "ports", None)
-    injection, ejection = own(machine, demand) if own else (demand.out, demand.into)
-    return Loads(
-        channels=found,
-        load=load,
-        injection=injection,
-        ejection=ejection,
-        routing=routing,
-        wiring=wiring_text(machine),
-        notes=notes,
-    )
+        divided = ((module.loads(machine, demand, routing), "") for demand in demands)
+    ports = getattr(module, "ports", None)
+    for demand, (load, note) in zip(demands, divided, strict=True):
+        injection, ejection = ports(machine, demand) if ports else (demand.out, demand.into)
+        yield Loads(
+            channels=both,
+            load=load,
+            injection=injection,
+            ejection=ejection,
+            routing=routing,
+            wiring=wiring,
+            notes=(*notes, note) if note else notes,
+        )
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:

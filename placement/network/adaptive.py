@@ -20,6 +20,7 @@ share. The cost follows the groups that the demand touches.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,10 +35,13 @@ from placement.network.touched import Places, Split, TouchedGroups, TouchedRoute
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
 
-__all__ = ["Division", "channels", "divide", "hops", "loads", "notes"]
+__all__ = ["Division", "channels", "divide", "divide_each", "hops", "loads", "notes"]
 
 #: Powers by which ways are weighed for the best division, one a step; steps of any other.
 POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 5
+
+#: Numbers in a table of all demands that are divided together.
+TOGETHER = 1 << 19
 
 #: Router pairs that are divided one by one, at most.
 FEW = 1024
@@ -110,12 +114,12 @@ class Network:
         each = ways.share * scale[ways.channel]
         np.maximum.at(self.between.reshape(-1), ways.between, each)
 
-    def touched(self, demand: Demand) -> Touched:
-        """Return the tables of the routers of a demand; those of the last few are kept."""
-        used = demand.routers_used()
+    def touched(self, demands: Sequence[Demand]) -> Touched:
+        """Return the tables of the routers of demands; those of the last few are kept."""
+        used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
         key = used.tobytes()
-        found = self.known.get(key)
-        if found is None:
+        tables = self.known.get(key)
+        if tables is None:
             routers = TouchedRouters(self.ways, used)
             others = np.setdiff1d(np.arange(self.ways.count), routers.units)
             seen = others
@@ -125,11 +129,11 @@ class Network:
             every = sought
             if len(seen) < len(others):
                 every = TouchedGroups(self.ways, routers, others)
-            found = Touched(routers, sought, every, self.of(sought, routers.units))
+            tables = Touched(routers, sought, every, self.of(sought, routers.units))
             while len(self.known) >= KEPT:
                 self.known.pop(next(iter(self.known), b""), None)
-            self.known[key] = found
-        return found
+            self.known[key] = tables
+        return tables
 
     def of(self, touched: TouchedGroups, units: Ints) -> Places:
         """Return the seconds of a byte on every channel that is looked at."""
@@ -168,21 +172,25 @@ class Pairs:
     Parameters
     ----------
     routers : TouchedRouters
-    listed : tuple of int64, int64, float64 (p,)
-        Rows of sources and of targets, and bytes.
+    listed : list of tuple of int64, int64, float64 (p,)
+        Of each demand the rows of sources and of targets, and bytes.
+    joined : bool (n, n)
+        Groups between which bytes take the ways here.
     """
 
     def __init__(
-        self, routers: TouchedRouters, listed: tuple[Ints, Ints, Floats], joined: Mask
+        self, routers: TouchedRouters, listed: list[tuple[Ints, Ints, Floats]], joined: Mask
     ) -> None:
         count, width = len(routers.units), max(1, routers.width)
-        source, target, amount = listed
-        self.g, self.h = source // width, target // width
-        far = np.flatnonzero((self.g != self.h) & joined[self.g, self.h])
-        self.g, self.h, self.amount = self.g[far], self.h[far], amount[far]
-        self.away = source[far] * count + self.h
-        self.home = target[far] * count + self.g
-        self.shape = count, width, count
+        demand = np.repeat(np.arange(len(listed)), [len(amount) for *_, amount in listed])
+        source, target, amount = (np.concatenate(column) for column in zip(*listed, strict=True))
+        g, h = source // width, target // width
+        far = np.flatnonzero((g != h) & joined[g, h])
+        self.demand, self.g, self.h, self.amount = demand[far], g[far], h[far], amount[far]
+        first = self.demand * (count * width)
+        self.away = (first + source[far]) * count + self.h
+        self.home = (first + target[far]) * count + self.g
+        self.shape = len(listed), count, width, count
 
     def take(self, share: Floats) -> tuple[Floats, Floats]:
         """Return the bytes by router and far group of a share of each pair."""
@@ -193,8 +201,8 @@ class Pairs:
     def weigh(self, weights: Weights) -> Floats:
         """Return what a byte of each pair weighs."""
         away, home = weights.away.reshape(-1)[self.away], weights.home.reshape(-1)[self.home]
-        found: Floats = away + home + weights.across[self.g, self.h]
-        return found
+        across = weights.across[self.demand, self.g, self.h]
+        return np.asarray(across + away + home)
 
 
 class Between:
@@ -206,23 +214,23 @@ class Between:
     """
 
     def __init__(self, total: Split) -> None:
-        self.total, self.sums = total, total.away.sum(axis=1)
-        self.g, self.h = np.nonzero(self.sums)
-        self.amount = self.sums[self.g, self.h]
+        self.total, self.sums = total, total.away.sum(axis=-2)
+        self.demand, self.g, self.h = self.at = np.nonzero(self.sums)
+        self.amount = self.sums[self.at]
 
     def take(self, share: Floats) -> tuple[Floats, Floats]:
         """Return the bytes by router and far group of a share of each pair of groups."""
         table = np.zeros(self.sums.shape)
-        table[self.g, self.h] = share
-        return self.total.away * table[:, None, :], self.total.home * table.T[:, None, :]
+        table[self.at] = share
+        turned = table.swapaxes(-1, -2)
+        return self.total.away * table[..., None, :], self.total.home * turned[..., None, :]
 
     def weigh(self, weights: Weights) -> Floats:
         """Return what a byte of each pair of groups weighs in the mean."""
-        away = np.einsum("gsh,gsh->gh", self.total.away, weights.away)
-        home = np.einsum("htg,htg->gh", self.total.home, weights.home)
-        g, h = self.g, self.h
-        found: Floats = (away[g, h] + home[g, h]) / self.amount + weights.across[g, h]
-        return found
+        away = np.einsum("dgsh,dgsh->dgh", self.total.away, weights.away)
+        home = np.einsum("dhtg,dhtg->dgh", self.total.home, weights.home)
+        across = weights.across[self.at]
+        return np.asarray(across + (away[self.at] + home[self.at]) / self.amount)
 
 
 def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
@@ -239,38 +247,17 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
     return (FEW_WITH_SPINES if has_spines(machine) else FEW_GROUPS,)
 
 
-def loads(machine: Machine, demand: Demand, bias: float) -> tuple[Floats, str]:
-    """Return the bytes on every channel, and how they are divided in a sentence."""
-    found = divide(machine, demand, bias)
-    share = f"{100 * found.minimal_share:.1f} %"
-    return found.load, f"adaptive: {share} of the bytes between routers on minimal paths"
+def loads(machine: Machine, demands: Sequence[Demand], bias: float) -> Iterator[tuple[Floats, str]]:
+    """Yield the bytes on every channel, and how they are divided in a sentence, for each demand."""
+    for division in divide_each(machine, demands, bias):
+        share = f"{100 * division.minimal_share:.1f} %"
+        yield division.load, f"adaptive: {share} of the bytes between routers on minimal paths"
 
 
 def divide(
     machine: Machine, demand: Demand, bias: float = 1.0, steps: int | None = None
 ) -> Division:
-    """Divide a demand between minimal ways and detours.
-
-    Parameters
-    ----------
-    machine : Machine
-        A dragonfly.
-    demand : Demand
-    bias : float
-        How many times as full as detours minimal ways may be, at least 1.
-    steps : int or None
-        How often bytes are shifted; None: as often as is worth it.
-
-    Returns
-    -------
-    Division
-
-    Raises
-    ------
-    UsageError
-        Where the links are unknown, or there are too many groups.
-    NidmapError
-        Where no way joins two routers that exchange bytes.
+    """Divide a demand between minimal ways and detours; see `divide_each`.
 
     Examples
     --------
@@ -287,24 +274,88 @@ def divide(
     >>> round(found.minimal_share, 1), round(divide(m, d, 2.0).minimal_share, 1)
     (0.3, 0.7)
     """
+    return next(divide_each(machine, [demand], bias, steps))
+
+
+def divide_each(
+    machine: Machine, demands: Sequence[Demand], bias: float = 1.0, steps: int | None = None
+) -> Iterator[Division]:
+    """Divide demands, each for itself, between minimal ways and detours.
+
+    They go through the same tables together: what takes time is not the sums but to ask for them.
+
+    Parameters
+    ----------
+    machine : Machine
+        A dragonfly.
+    demands : sequence of Demand
+        Those of the same routers, about.
+    bias : float
+        How many times as full as detours minimal ways may be, at least 1.
+    steps : int or None
+        How often bytes are shifted; None: as often as is worth it.
+
+    Yields
+    ------
+    Division
+
+    Raises
+    ------
+    UsageError
+        Where the links are unknown, or there are too many groups.
+    NidmapError
+        Where no way joins two routers that exchange bytes.
+    """
+    if not demands:
+        return
     ways = group_ways_of(machine)
     network = machine.once("network.adaptive", lambda: Network(ways))
-    routers, sought, every, second = network.touched(demand)
-    units = routers.units
-    total = routers.split(demand)
+    touched = network.touched(demands)
+    listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
+    starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
+    numbers = max(len(ways.groups.channels), touched.every.numbers)
+    most = max(1, TOGETHER // numbers)
+    runs = np.split(np.arange(len(demands)), starts)
+    for few, some in zip(listed[np.append(0, starts)], runs, strict=True):
+        for first in range(0, len(some), most):
+            part = [demands[k] for k in some[first : first + most].tolist()]
+            yield from _divide_together(network, touched, part, bool(few), bias, steps)
+
+
+def _pairs_of(demand: Demand) -> int:
+    """Return how many pairs of routers exchange bytes, at most."""
+    return len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum())
+
+
+def _divide_together(
+    network: Network,
+    touched: Touched,
+    demands: Sequence[Demand],
+    few: bool,
+    bias: float,
+    steps: int | None,
+) -> Iterator[Division]:
+    """Yield the divisions of demands that share all tables."""
+    routers, sought, every, second = touched
+    ways, units = network.ways, routers.units
+    total = routers.splits(demands)
     lost = ~(ways.linked | ways.valiant | ways.one)
-    load = np.zeros(len(ways.groups.channels))
     apart = lost[np.ix_(units, units)]
-    if (total.away.sum(axis=1)[apart] > 0).any():
-        load = ways.far_loads(demand, lost)
+    beyond = (total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
+    if beyond.any():
         total = total.between(~apart)
-    many = len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum()) > FEW
-    variables = Between(total) if many else Pairs(routers, routers.listed(demand), ~apart)
+    variables: Pairs | Between = Between(total)
+    if few:
+        variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
     minimal = _fill(sought, second, _Shares(sought, total, variables), bias, steps)
-    load += network.channel_loads(every, every.load(total, minimal))
-    whole = float(total.away.sum() + total.inner.sum())
-    kept = float(minimal.away.sum() + minimal.inner.sum())
-    return Division(load, kept / whole if whole else 1.0)
+    places = every.load(total, minimal)
+    for k, demand in enumerate(demands):
+        load = network.channel_loads(every, Places(*(table[k] for table in places)))
+        if beyond[k]:
+            load += ways.far_loads(demand, lost)
+        sent = float(total.away[k].sum() + total.inner[k].sum())
+        kept = float(minimal.away[k].sum() + minimal.inner[k].sum())
+        yield Division(load, kept / sent if sent else 1.0)
 
 
 class _Shares:

@@ -153,26 +153,27 @@ class InsideGroups:
         ----------
         shape : int64 (g,)
             Wiring of each group.
-        demand : float64 (g, q, q)
+        demand : float64 (…, g, q, q)
             Bytes from position to position.
 
         Returns
         -------
-        float64 (g, q, lanes)
+        float64 (…, g, q, lanes)
             Without meaning where there is no channel.
         """
         if self.most == 1:
             return demand * self.alone[shape]
-        out = np.empty((*demand.shape[:2], self.lanes))
+        out = np.empty((*demand.shape[:-1], self.lanes))
         for wiring, sides, some in self._wirings(shape):
-            sent = demand[some]
+            sent = demand[..., some, :, :]
             if sides is not None:
-                out[some] = self._padded(lines_of_grid(sides, sent))
+                lines = self._padded(lines_of_grid(sides, sent))
+                out[..., some, :, :] = lines.reshape(*sent.shape[:-1], self.lanes)
                 continue
             load = self._carried(wiring, sent)
             if self.goal is not None:
-                load = np.take_along_axis(load, self.goal[wiring][None], axis=2)
-            out[some] = load
+                load = load[..., np.arange(len(self.goal[wiring]))[:, None], self.goal[wiring]]
+            out[..., some, :, :] = load
         return out
 
     def priced(self, shape: Ints, price: Floats) -> Floats:
@@ -182,27 +183,28 @@ class InsideGroups:
         ----------
         shape : int64 (g,)
             Wiring of each group.
-        price : float64 (g, q, lanes)
+        price : float64 (…, g, q, lanes)
             Of each channel; 0 where there is none.
 
         Returns
         -------
-        float64 (g, q, q)
+        float64 (…, g, q, q)
             0 where there is no path.
         """
         if self.most == 1:
             return price * (self.alone[shape] > 0)
         size = self.joined.shape[1]
-        out = np.empty((len(price), size, size))
+        out = np.empty((*price.shape[:-1], size))
         for wiring, sides, some in self._wirings(shape):
-            table = price[some]
+            table = price[..., some, :, :]
             if sides is not None:
-                out[some] = _priced_on_grid(sides, table)
+                every = _priced_on_grid(sides, table)
+                out[..., some, :, :] = every.reshape(*table.shape[:-1], size)
                 continue
             if self.goal is not None:
-                lanes, table = table, np.zeros((len(table), size, size))
-                np.put_along_axis(table, self.goal[wiring][None], lanes, axis=2)
-            out[some] = self._priced(wiring, table)
+                lanes, table = table, np.zeros((*table.shape[:-1], size))
+                table[..., np.arange(size)[:, None], self.goal[wiring]] = lanes
+            out[..., some, :, :] = self._priced(wiring, table)
         return out
 
     def carry_product(self, shape: Ints, left: Floats, right: Floats) -> Floats:
@@ -243,22 +245,25 @@ class InsideGroups:
         Parameters
         ----------
         ends : tuple of Ends
-        sent : float64 (g, k, k)
+        sent : float64 (…, g, k, k)
 
         Returns
         -------
-        float64 (g, q, lanes)
+        float64 (…, g, q, lanes)
         """
-        out = np.empty((len(sent), self.joined.shape[1], self.lanes))
+        out = np.empty((*sent.shape[:-2], self.joined.shape[1], self.lanes))
         for wiring, some, shape, share, lines in ends:
-            sides, table, turned = self.grids[wiring], sent[some], share.swapaxes(1, 2)
+            sides, table = self.grids[wiring], sent[..., some, :, :]
+            turned = share.swapaxes(1, 2)
             if sides is None:
-                out[some] = self.carry(shape, product(turned, product(table, share)))
+                every = product(turned, product(table, share))
+                out[..., some, :, :] = self.carry(shape, every)
                 continue
             leaving = product(turned, product(table, lines))
-            leaving += _turned_lanes(sides, product(turned, product(table.swapaxes(1, 2), lines)))
+            entering = product(turned, product(table.swapaxes(-1, -2), lines))
+            leaving += _turned_lanes(sides, entering)
             np.multiply(leaving, 0.5, out=leaving)
-            out[some] = leaving
+            out[..., some, :, :] = leaving
         return out
 
     def price_between(self, ends: tuple[Ends, ...], price: Floats) -> Floats:
@@ -267,25 +272,25 @@ class InsideGroups:
         Parameters
         ----------
         ends : tuple of Ends
-        price : float64 (g, q, lanes)
+        price : float64 (…, g, q, lanes)
             0 where there is no channel.
 
         Returns
         -------
-        float64 (g, k, k)
+        float64 (…, g, k, k)
         """
         count = ends[0].share.shape[1] if ends else 0
-        out = np.empty((len(price), count, count))
+        out = np.empty((*price.shape[:-2], count, count))
         for wiring, some, shape, share, lines in ends:
-            sides, table = self.grids[wiring], price[some]
+            sides, table, turned = self.grids[wiring], price[..., some, :, :], share.swapaxes(1, 2)
             if sides is None:
                 every = product(share, self.priced(shape, table))
-                out[some] = product(every, share.swapaxes(1, 2))
+                out[..., some, :, :] = product(every, turned)
                 continue
             turned = lines.swapaxes(1, 2)
             leaving = product(product(share, table), turned)
             entering = product(product(share, _turned_lanes(sides, table)), turned)
-            out[some] = (leaving + entering.swapaxes(1, 2)) / 2
+            out[..., some, :, :] = (leaving + entering.swapaxes(-1, -2)) / 2
         return out
 
     def _wirings(self, shape: Ints) -> Iterator[tuple[int, tuple[int, int] | None, Mask | slice]]:
@@ -300,8 +305,8 @@ class InsideGroups:
 
     def _padded(self, lanes: Floats) -> Floats:
         """Return lanes of a grid, with those that other wirings have beside them."""
-        more = self.lanes - lanes.shape[2]
-        return np.pad(lanes, ((0, 0), (0, 0), (0, more))) if more else lanes
+        more = self.lanes - lanes.shape[-1]
+        return np.pad(lanes, [(0, 0)] * (lanes.ndim - 1) + [(0, more)]) if more else lanes
 
     def _carried(self, wiring: int, demand: Floats) -> Floats:
         """Return `carry` of groups of one wiring.
@@ -415,7 +420,7 @@ def _turned_lanes(sides: tuple[int, int], lanes: Floats) -> Floats:
     7.0
     """
     chassis, blades = sides
-    grid = lanes.reshape(len(lanes), chassis, blades, lanes.shape[2])
+    grid = lanes.reshape(-1, chassis, blades, lanes.shape[-1])
     out = np.zeros_like(grid)
     out[..., :blades] = grid[..., :blades].swapaxes(2, 3)
     both = slice(blades, blades + chassis)
@@ -494,7 +499,7 @@ def _turn_half(
 def _priced_on_grid(sides: tuple[int, int], price: Floats) -> Floats:
     """Return `InsideGroups.priced` on grids: the mean of both ways round, one way along a line."""
     chassis, blades = sides
-    grid = price.reshape(-1, chassis, blades, price.shape[2])
+    grid = price.reshape(-1, chassis, blades, price.shape[-1])
     row, column = grid[..., :blades], grid[..., blades : blades + chassis]
     along = row[:, :, :, None, :] + row.transpose(0, 2, 1, 3)[:, None, :, :, :]
     across = column[:, :, :, :, None] + column.transpose(0, 1, 3, 2)[:, :, None, :, :]

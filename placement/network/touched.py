@@ -10,6 +10,7 @@ weights on all places is `load` transposed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +29,9 @@ class Split(NamedTuple):
 
     Attributes
     ----------
-    away, home : float64 (n, w, n)
+    away, home : float64 (…, n, w, n)
         From the router at slot s of g to group h, and to that at slot t of h from g.
-    inner : float64 (n, w, w)
+    inner : float64 (…, n, w, w)
         Between the routers of a group.
     """
 
@@ -49,9 +50,9 @@ class Places(NamedTuple):
 
     Attributes
     ----------
-    inside : float64 (m, q, lanes)
+    inside : float64 (…, m, q, lanes)
         Channels inside groups.
-    out, back : float64 (n, m)
+    out, back : float64 (…, n, m)
         Links from a touched group to another one, and from that to the touched one.
     """
 
@@ -59,21 +60,21 @@ class Places(NamedTuple):
     out: Floats
     back: Floats
 
-    @property
-    def largest(self) -> float:
-        """The largest of all."""
-        return max(float(table.max(initial=0.0)) for table in self)
-
     def times(self, factor: Places) -> Places:
         """Return what each is times another figure of its channel."""
         return Places(*(a * b for a, b in zip(self, factor, strict=True)))
 
     def powers(self, exponent: int) -> Places:
-        """Return powers of two of shares of the largest: 1, 2, 4, 8 and so on."""
+        """Return powers of two of shares of each demand's largest: 1, 2, 4, 8 and so on."""
         if exponent == 1:
             return self
-        top = self.largest or 1.0
-        found = Places(*(table / top for table in self))
+        flat = [table.reshape(len(table), -1).max(axis=1, initial=0.0) for table in self]
+        top = np.maximum.reduce(flat)
+        top[top == 0] = 1.0
+        found = Places(
+            self.inside / top[:, None, None, None],
+            *(table / top[:, None, None] for table in self[1:]),
+        )
         for _ in range(exponent.bit_length() - 1):
             found = Places(*(np.square(table, out=table) for table in found))
         return found
@@ -84,9 +85,9 @@ class Weights(NamedTuple):
 
     Attributes
     ----------
-    away, home : float64 (n, w, n)
-    across : float64 (n, n)
-    inner : float64 (n, w, w)
+    away, home : float64 (…, n, w, n)
+    across : float64 (…, n, n)
+    inner : float64 (…, n, w, w)
         Of ways inside a group.
     """
 
@@ -145,6 +146,11 @@ class TouchedRouters:
         np.add.at(table, (source, target), demand.amount)
         source, target = np.nonzero(table > 0)
         return source, target, table[source, target]
+
+    def splits(self, demands: Sequence[Demand]) -> Split:
+        """Return all bytes of demands between routers, one demand after the other."""
+        every = zip(*(self.split(demand) for demand in demands), strict=True)
+        return Split(*(np.stack(tables) for tables in every))
 
     def split(self, demand: Demand) -> Split:
         """Return all bytes of a demand between routers."""
@@ -235,6 +241,13 @@ class TouchedGroups:
         self.gates = slice(0, to_all.shape[1])
         self.here = slice(to_all.shape[1], to_all.shape[1] + routers.width)
 
+    @property
+    def numbers(self) -> int:
+        """Numbers of the largest table of a demand."""
+        groups, sets = self.ways.groups, self.here.stop + 1
+        inside = len(self.members) * groups.width * max(groups.local.lanes, len(self.each))
+        return int(max(inside, len(self.each) * sets * max(sets, groups.width)))
+
     def load(self, total: Split, minimal: Split) -> Places:
         """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.
 
@@ -245,28 +258,30 @@ class TouchedGroups:
         count, members = len(self.each), len(self.members)
         gates, here = self.gates, self.here
         over = total.away - minimal.away
-        crossing = over.sum(axis=1) * self.each
+        crossing = over.sum(axis=-2) * self.each
         away = self._to_thirds(over * self.each[:, None, :])
-        away[:, :, :count] += minimal.away
+        away[..., :count] += minimal.away
         home = self._to_thirds((total.home - minimal.home) * self.each.T[:, None, :])
-        home[:, :, :count] += minimal.home
-        between = minimal.away.sum(axis=1)
+        home[..., :count] += minimal.home
+        between = minimal.away.sum(axis=-2)
         out = self._over_links(crossing) * self.joins
-        back = self._over_links(crossing.T) * self.joins
-        whole = out[:, :count] + back[:, :count].T + between
-        out[:, :count], back[:, :count] = whole, whole.T
+        back = self._over_links(crossing.swapaxes(-1, -2)) * self.joins
+        whole = out[..., :count] + back[..., :count].swapaxes(-1, -2) + between
+        out[..., :count], back[..., :count] = whole, whole.swapaxes(-1, -2)
         kept = (total.inner - minimal.inner) * self.near
-        sent = np.zeros((count, here.stop + 1, here.stop + 1))
-        sent[:, :count, :count] = crossing
-        sent[:, here, gates] = self._by_gates(away)
-        sent[:, gates, here] = self._by_gates(home).swapaxes(1, 2)
-        sent[:, here, here] = minimal.inner - 2 * kept
-        sent[:, here, -1], sent[:, -1, here] = kept.sum(axis=2), kept.sum(axis=1)
+        demands, crossing = crossing.shape[:-2], crossing[..., None, :, :]
+        sent = np.zeros((*demands, count, here.stop + 1, here.stop + 1))
+        sent[..., :count, :count] = crossing
+        sent[..., here, gates] = self._by_gates(away)
+        sent[..., gates, here] = self._by_gates(home).swapaxes(-1, -2)
+        sent[..., here, here] = minimal.inner - 2 * kept
+        sent[..., here, -1], sent[..., -1, here] = kept.sum(axis=-1), kept.sum(axis=-2)
         local = self.ways.groups.local
         inside = local.carry_between(self.ends, sent)
         if members > count:
-            passing = np.broadcast_to(crossing, (members - count, count, count))
-            inside = np.concatenate([inside, local.carry_between(self.passing, passing)])
+            passing = np.broadcast_to(crossing, (*demands, members - count, count, count))
+            through = local.carry_between(self.passing, passing)
+            inside = np.concatenate([inside, through], axis=-3)
         return Places(inside, out, back)
 
     def _by_gates(self, table: Floats) -> Floats:
@@ -306,18 +321,19 @@ class TouchedGroups:
         count, members, here = len(self.each), len(self.members), self.here
         gate = np.minimum(np.arange(members), self.gates.stop - 1)
         local, each = self.ways.groups.local, self.each
-        cost = local.price_between(self.ends, weight.inside[:count])
-        away, home = cost[:, here][..., gate], cost[:, gate][..., here].swapaxes(1, 2)
-        across = (weight.out[:, :count] + weight.back[:, :count].T) / 2
-        direct = cost[:, here, here]
-        minimal = Weights(away[:, :, :count], home[:, :, :count], across, direct)
+        cost = local.price_between(self.ends, weight.inside[..., :count, :, :])
+        away = cost[..., here, :][..., gate]
+        home = cost[..., gate, :][..., here].swapaxes(-1, -2)
+        across = (weight.out[..., :count] + weight.back[..., :count].swapaxes(-1, -2)) / 2
+        direct = cost[..., here, here]
+        minimal = Weights(away[..., :count], home[..., :count], across, direct)
         both = self._over_members(weight.out * self.weight)
-        both += self._over_members(weight.back * self.weight).T
-        both += cost[:, :count, :count].sum(axis=0)
+        both += self._over_members(weight.back * self.weight).swapaxes(-1, -2)
+        both += cost[..., :count, :count].sum(axis=-3)
         if members > count:
-            passing = local.price_between(self.passing, weight.inside[count:])
-            both += np.tensordot(self.times, passing, 1)
-        first, second = cost[:, here, -1:], cost[:, -1:, here]
+            passing = local.price_between(self.passing, weight.inside[..., count:, :, :])
+            both += np.einsum("m,...mgh->...gh", self.times, passing)
+        first, second = cost[..., here, -1:], cost[..., -1:, here]
         others = Weights(
             self._over_members(away * self.weight[:, None, :]) * each[:, None, :],
             self._over_members(home * self.weight[:, None, :]) * each.T[:, None, :],

@@ -257,7 +257,9 @@ def _bind(
     from rankmap.emit import document, emit, openmpi
 
     if form not in ("json", "openmpi") and (output is None or output == "-"):
-        raise UsageError("--bind prints the launcher's options: the order needs a file", "-o FILE")
+        raise UsageError(
+            "--bind prints the launcher's options, so the order needs a file", "-o FILE"
+        )
     found = bind(order, pattern, binder, form)
     if form == "json":
         write_output(document.write(found.order, binding=found.document()), output)

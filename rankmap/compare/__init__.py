@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,12 +20,9 @@ from rankmap.order import Order
 from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import worst_document
-from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.by_strategy import AUTO, order_by_strategy
-from rankmap.search.cost import cost_by, without_time
-from rankmap.search.node_sets import node_choices
-from rankmap.search.ranking import ROW_MAJOR, Candidate
-from rankmap.search.search import Space, search
+from rankmap.search.planner import search_answer
+from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 
 __all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compare_strategies"]
 
@@ -266,10 +263,11 @@ def compare_strategies(
         for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
             rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
     else:
-        chosen = plan(model.machine, count, strategy=AUTO, **request, job=model.job,
-                      progress=progress)  # fmt: skip
+        asked = replace(wanted, job=model.job, progress=progress)
+        answer = search_answer(model.machine, asked)
+        chosen = describe(model.machine, wanted, answer.choice(), AUTO)
         rows += _ordered_rows(model, chosen, orders, notes)
-        rows += _candidate_rows(model, wanted, default.rows, orders, notes)
+        rows += _candidate_rows(model, wanted, answer.ranking, orders, notes)
     once: dict[tuple[str, str], _OrderedPlan] = {}
     for row in rows:
         once.setdefault((row.plan.strategy, row.order), row)
@@ -347,36 +345,48 @@ def _ordered_rows(
 
 
 def _candidate_rows(
-    model: Predictor, wanted: Request, default: Ints, orders: Sequence[str], notes: list[str]
+    model: Predictor, wanted: Request, ranking: Ranking, orders: Sequence[str], notes: list[str]
 ) -> Iterator[_OrderedPlan]:
-    """Yield the candidates of strategy ``auto``: every planner, and the best of each family."""
-    machine = model.machine
-    choices = dict(node_choices(machine, wanted))
+    """Yield what `auto` chose from: every planner, and the best of each family."""
+    choices, machine = ranking.choices, model.machine
     if orders:
         for name, rows in choices.items():
             chosen = describe(machine, wanted, Choice(rows), name)
             yield from _ordered_rows(model, chosen, orders, notes)
         return
-    cost = cost_by(model, without_time(model.slots(default)))
-    adapts = model.routing == "adaptive"
-    budget = Budget(LIMITS.judgements_of(wanted.count, adapts), math.inf)
-    ranking = search(
-        cost, Space(wanted, choices.items(), default, mapping=False, exact=True), budget
-    )
-    best: dict[str, Candidate] = {}
-    for candidate in sorted(ranking.candidates, key=lambda candidate: candidate.cost):
-        best.setdefault(_family(candidate.nodes), candidate)
+    best = _best_of_families(model, ranking)
     notes.append(
         f"{len(ranking.candidates)} candidates, {len(choices)} choices of nodes with their orders:"
         " the best of each planner and of each family is shown"
     )
+    missing = len({_family(name) for name in choices} - best.keys())
+    if missing:
+        notes.append(f"{missing} planners and families are not shown: the search was cut short")
     for candidate in best.values():
-        if candidate.nodes in choices:  # grids on boxes and the default have rows of their own
-            rows = choices[candidate.nodes]
-            chosen = describe(machine, wanted, Choice(rows), candidate.nodes)
-            placement = candidate.placement.listed_as(rows)
-            slots = None if candidate.order == DEFAULT_ORDER else placement.slots
-            yield _OrderedPlan(chosen, candidate.order, slots)
+        rows = choices[candidate.nodes]
+        chosen = describe(machine, wanted, Choice(rows), candidate.nodes)
+        placement = candidate.placement.listed_as(rows)
+        slots = None if candidate.order == DEFAULT_ORDER else placement.slots
+        yield _OrderedPlan(chosen, candidate.order, slots)
+
+
+def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate]:
+    """Return the best candidate of each planner and of each family.
+
+    A search stops judging what certainly is not the best. Of that, rank r on slot r and the order
+    that is the best of all are judged to their end here.
+    """
+    usual = {DEFAULT_ORDER, ranking.best.order}
+    best: dict[str, Candidate] = {}
+    for candidate in ranking.candidates:
+        if candidate.nodes not in ranking.choices:
+            continue
+        if candidate.cost == math.inf and candidate.order in usual:
+            candidate = replace(candidate, cost=model.time(candidate.placement))
+        kept = best.setdefault(_family(candidate.nodes), candidate)
+        if candidate.cost < kept.cost:
+            best[_family(candidate.nodes)] = candidate
+    return best
 
 
 def _family(name: str) -> str:

@@ -61,6 +61,9 @@ COPIES = (10.0, 200.0)
 #: Fabrics whose routers send packets around full links; InfiniBand's do where there are groups.
 ADAPTIVE = ("aries", "slingshot")
 
+#: Steps of an exchange that are looked at for the ends of what routers do.
+ENDS = 8
+
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
 
@@ -488,6 +491,8 @@ class _Times:
         if key not in self._phases:
             asked = copy(self.asked)
             asked.algorithm = algorithm
+            if bias is not None:
+                asked.steps = ENDS
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
@@ -498,15 +503,10 @@ class _Times:
     def _phase(self, asked: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
         whole = asked.loads(phase.total, self.least, bias)
         _, *fixed = asked.beyond(phase, whole, math.inf)
-        steps = []
-        if phase.steps is not None:
-            for step, times in phase.steps():
-                demand, message = phase.step(step)
-                loads = asked.loads(demand, self.least, bias)
-                steps.append(self._sent(loads, times, message))
+        steps = [] if phase.steps is None else asked.step_loads(phase, self.least, bias)
         return _PhaseTimes(
             self._sent(whole, 1.0, phase.sent),
-            tuple(steps),
+            tuple(self._sent(step.loads, step.times, step.message) for step in steps),
             phase.inside,
             sum(fixed),
             phase.dependent,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,13 +19,14 @@ from placement.network import (
     Demand,
     Loads,
     channels,
-    loads,
+    loads_of_each,
     routings,
     usual_bias,
 )  # fmt: skip
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
@@ -42,6 +46,32 @@ GB = 1e9
 
 #: Loads of channels that are kept.
 KEPT = 12_000_000
+
+#: Steps of an exchange that are looked at for a guess.
+GUESSED = 4
+
+#: Steps of an exchange whose bytes are divided together.
+DIVIDED = 8
+
+
+class StepLoads(NamedTuple):
+    """A step of a phase, and what links carry of it.
+
+    Attributes
+    ----------
+    flows : Traffic
+        Between the job's nodes, each to itself included.
+    times : float
+        Steps that it stands for.
+    message : float
+        Bytes of one message.
+    loads : Loads
+    """
+
+    flows: Traffic
+    times: float
+    message: float
+    loads: Loads
 
 
 class Model:
@@ -108,7 +138,8 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: SharedLoads | None = None
-        self._known: dict[tuple[str, int, float | None], Loads] = {}
+        self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
+        self._most_kept = KEPT // max(1, len(self.channels))
 
     def slots(self, rows: Ints) -> Slots:
         """Return the slots of a job on these rows of the machine, in this order."""
@@ -175,17 +206,29 @@ class Model:
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
     def guess(self, placement: Placement) -> float:
-        """Return about the seconds where routers adapt: all bytes at once, hardly divided.
+        """Return about the seconds where routers adapt: a few steps, their bytes hardly divided.
 
         Good enough to say what is worth judging first, and for nothing else.
         """
-        from placement.network.adaptive import divide
+        from placement.network.adaptive import divide_each
 
+        short = copy(self)
+        short.steps = min(GUESSED, self.steps or GUESSED)
         total, bias = self.histogram(placement), usual_bias(self.machine)
         wire = self.channels.bandwidth * GB
-        for phase in self.phases(placement):
-            load = divide(self.machine, phase.total, bias, steps=1).load
-            total += max(self._floor(phase), float((load / wire).max(initial=0.0)))
+        for phase in short.phases(placement):
+            steps = [(phase.traffic, 1.0)] if phase.steps is None else phase.steps()
+            sent = [(placement.demand(traffic), times) for traffic, times in steps]
+            divided = divide_each(self.machine, [demand for demand, _ in sent], bias, steps=1)
+            seconds = sum(
+                times
+                * max(
+                    self._own_s(demand.out, demand.into),
+                    float((found.load / wire).max(initial=0.0)),
+                )
+                for (demand, times), found in zip(sent, divided, strict=True)
+            )
+            total += max(self._floor(phase), seconds)
         return total
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
@@ -247,15 +290,44 @@ class Model:
         bias : float or None
             As for `placement.network.loads`; where one is given routing is adaptive.
         """
+        return self._loads_of([demand], left, bias)[0]
+
+    def step_loads(
+        self, phase: Phase, left: Channels | None, bias: float | None = None
+    ) -> Iterator[StepLoads]:
+        """Yield what a phase sends one after the other, and its loads.
+
+        Parameters
+        ----------
+        phase : Phase
+            With steps.
+        left, bias
+            As for `loads`.
+        """
+        assert phase.steps is not None
+        divided = bias is not None or self.routing == "adaptive"
+        steps = phase.steps()
+        while some := list(islice(steps, DIVIDED if divided else 1)):
+            demands = [phase.placement.demand(flows) for flows, _ in some]
+            every = self._loads_of(demands, left, bias)
+            for (flows, times), loads in zip(some, every, strict=True):
+                yield StepLoads(flows, times, phase.message(flows), loads)
+
+    def _loads_of(
+        self, demands: list[Demand], left: Channels | None, bias: float | None
+    ) -> list[Loads]:
+        """Return the loads of some demands, which are kept together."""
         routing = self.routing if bias is None else "adaptive"
-        key = routing, demand.key(), bias
-        found = self._known.pop(key, None)
-        if found is None:
-            found = loads(self.machine, demand, routing, bias)
-        self._known[key] = found
-        if len(self._known) > max(4, KEPT // max(1, len(self.channels))):
+        key = routing, tuple(demand.key() for demand in demands), bias
+        every = self._known.pop(key, None)
+        if every is None:
+            every = list(loads_of_each(self.machine, demands, routing, bias))
+        self._known[key] = every
+        while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
             del self._known[next(iter(self._known))]
-        return found if left is None else replace(found, channels=left, _kept={})
+        if left is None:
+            return every
+        return [replace(loads, channels=left, _kept={}) for loads in every]
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
@@ -344,10 +416,9 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for step, times in phase.steps():
-            demand, message = phase.step(step)
-            loads = self.loads(demand, left)
-            seconds.append(times * max(self.process_s(message), self._longest(loads)))
+        for step in self.step_loads(phase, left):
+            longest = max(self.process_s(step.message), self._longest(step.loads))
+            seconds.append(step.times * longest)
             if math.fsum(seconds) >= below:
                 break
         return math.fsum(seconds)

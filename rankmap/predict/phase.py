@@ -35,7 +35,7 @@ class Sends(NamedTuple):
     size: Floats
 
     @classmethod
-    def of(cls, every: Iterable[tuple[Any, Ints, Ints, Any]]) -> Sends:
+    def of(cls, every: Iterable[tuple[Ints | int, Ints, Ints, Any]]) -> Sends:
         """Return (step, sources, targets, bytes) one after the other; none is to oneself.
 
         Examples
@@ -133,11 +133,9 @@ class Phase:
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
-    def step(self, sent: Traffic) -> tuple[Demand, float]:
-        """Return what a step asks of the network, and the bytes of one message of it.
-
-        Every rank sends one, all alike.
-        """
-        away = sent.away()
-        sizes = away.bytes / away.messages if len(away) else sent.bytes.sum() / self.placement.ranks
-        return self.placement.demand(away), float(np.max(sizes))
+    def message(self, step: Traffic) -> float:
+        """Return the bytes of one message of a step, in which every rank sends one, all alike."""
+        away = step.away()
+        if len(away):
+            return float((away.bytes / away.messages).max())
+        return float(step.bytes.sum()) / self.placement.ranks

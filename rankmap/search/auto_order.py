@@ -130,8 +130,8 @@ def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: fl
     def watch(moment: Moment) -> None:
         progress.step()
 
-    judgements = LIMITS.judgements_of(len(slots.counts), model.routing == "adaptive")
-    budget = Budget(judgements, limit if math.isfinite(limit) else None, watch)
+    deadline = limit if math.isfinite(limit) else None
+    budget = LIMITS.budget_of(len(slots.counts), model.routing == "adaptive", deadline, watch)
     ranking = rank_orders(model, slots, budget, others, mapping)
     gain = _gain(model, slots, ranking)
     best = ranking.best if gain is not None else _default(ranking)

@@ -34,6 +34,8 @@ class Limits:
         How many times fewer they are where routers adapt.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
+    guessed : int
+        Pairs of a node choice and an order that are guessed by themselves, where routers adapt.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -69,6 +71,7 @@ class Limits:
     least: int = 120
     divided: int = 4
     pilots: int = 3
+    guessed: int = 30
     searched: int = 4
     kept: int = 6
     counts: int = 10
@@ -85,6 +88,32 @@ class Limits:
     stale: int = 30
     clearly: float = 1e-3
 
+    def budget_of(
+        self,
+        nodes: int,
+        adaptive: bool,
+        deadline: float | None,
+        watch: Callable[[Moment], bool | None] | None = None,
+    ) -> Budget:
+        """Return what the search for a job of so many nodes may spend.
+
+        Parameters
+        ----------
+        nodes : int
+        adaptive : bool
+            Whether routers adapt.
+        deadline : float or None
+            Processor seconds in which there is to be an answer; None: the usual ones.
+        watch : callable or None
+            As for `Budget`.
+        """
+        usual = DEADLINE if nodes <= LARGE else DEADLINE_OF_LARGE
+        return Budget(
+            self.judgements_of(nodes, adaptive),
+            usual if deadline is None else deadline,
+            watch,
+        )
+
     def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
         """Return how many placements of a job of so many nodes are judged at most.
 
@@ -100,10 +129,13 @@ class Limits:
 
 LIMITS = Limits()
 
-#: Seconds of processor time after which a search ends, where nobody says a deadline; what a
-#: comparison prints may take longer, so that none of it is above the answer.
-DEADLINE, PRINTED = 10.0, 30.0
+#: Seconds of processor time in which there is an answer, where nobody says a deadline: of jobs of
+#: up to `LARGE` nodes, and of larger ones.
+DEADLINE, LARGE, DEADLINE_OF_LARGE = 10.0, 1024, 20.0
 
+#: What is said of the answer takes as long as so many judgements, about; of the seconds at most
+#: this part is kept for it.
+SAID, MOST_SAID = 8, 0.5
 
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
@@ -137,9 +169,8 @@ class Budget:
     ----------
     judgements : int
         Placements that may be judged.
-    deadline : float or None
-        Processor seconds from now on; None: `DEADLINE`, and `PRINTED` for what a comparison
-        prints.
+    deadline : float
+        Processor seconds from now on in which the search and what is said of its answer are to end.
     watch : callable or None
         Is told each `Moment`; where it returns True the search ends, and the
         best so far is its answer.
@@ -161,36 +192,57 @@ class Budget:
     def __init__(
         self,
         judgements: int,
-        deadline: float | None = None,
+        deadline: float = DEADLINE,
         watch: Callable[[Moment], bool | None] | None = None,
     ) -> None:
         self.judgements, self.watch = judgements, watch
-        now = time.thread_time()
-        self.end = now + (DEADLINE if deadline is None else deadline)
-        self.last = now + (PRINTED if deadline is None else deadline)
+        self.deadline = deadline
+        self.end = self._last = time.thread_time() + deadline
+        self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
         self.late = self.stopped = False
         self.best_s = math.inf
         self.best: Ints | None = None
         self.text = ""
 
-    def spend(self, text: str = "", printed: bool = False) -> bool:
+    def spend(self, text: str = "") -> bool:
         """Count a judgement that is about to be made; return whether it may be.
 
         Parameters
         ----------
         text : str
             What is going on.
-        printed : bool
-            Whether a comparison prints it.
         """
-        self.late = self.late or time.thread_time() > (self.last if printed else self.end)
+        self.late = self.late or self.past
         if self.ended or self.judged >= self.judgements:
             return False
         self.text = text or self.text
         self._tell()
         self.judged += not self.ended
         return not self.ended
+
+    def note_length(self, seconds: float) -> None:
+        """Remember how long a judgement took that was made to its end.
+
+        What is said of the answer takes `SAID` times as long as such judgements in the mean. The
+        first one is left out, since it makes what all others use.
+
+        Examples
+        --------
+        >>> budget = Budget(9, 10.0)
+        >>> [budget.note_length(seconds) for seconds in (5.0, 0.5)]
+        [None, None]
+        >>> 5.9 < budget.seconds() / SEARCHED < 6.1
+        True
+        """
+        self._lengths.append(seconds)
+        usual = sum(self._lengths[1:]) / max(1, len(self._lengths) - 1)
+        self.end = self._last - min(SAID * usual, MOST_SAID * self.deadline)
+
+    @property
+    def past(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.thread_time() > self.end
 
     @property
     def ended(self) -> bool:

@@ -200,8 +200,8 @@ class TimeCost:
         if phase.steps is None:
             yield phase.traffic.listed, 1.0, loads
             return
-        for step, times in phase.steps():
-            yield step.away, times, self.model.loads(phase.placement.demand(step), loads.channels)
+        for step in self.model.step_loads(phase, loads.channels):
+            yield step.flows.away, step.times, step.loads
 
 
 def norm(seconds: Floats) -> Floats:

@@ -37,7 +37,7 @@ from rankmap.search.search import Space, search
 from rankmap.search.segments import inside_one_block, whole_segments
 from rankmap.short_orders import fit_format
 
-__all__ = ["auto", "reason", "why"]
+__all__ = ["SearchAnswer", "auto", "reason", "search_answer", "why"]
 
 
 def auto(machine: Machine, request: Request) -> Choice:
@@ -78,6 +78,11 @@ def auto(machine: Machine, request: Request) -> Choice:
     >>> chosen.nodes.fold(), chosen.facts["predicted"]["ratio"]
     ('nid[00000-00001,00004-00005]', 0.666...)
     """
+    return search_answer(machine, request).choice()
+
+
+def search_answer(machine: Machine, request: Request) -> SearchAnswer:
+    """Return what `auto` answers, with all that it has judged."""
     if len(request.include) > request.count:
         raise UsageError(
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
@@ -92,8 +97,8 @@ def auto(machine: Machine, request: Request) -> Choice:
     deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
-    judgements = LIMITS.judgements_of(request.count, model.routing == "adaptive")
-    budget = Budget(judgements, deadline, request.progress)
+    adapts = model.routing == "adaptive"
+    budget = LIMITS.budget_of(request.count, adapts, deadline, request.progress)
     timeless = without_time(model.slots(rows))
     within = inside_one_block if request.segment is None else whole_segments
     segments = within(model, request)
@@ -103,11 +108,11 @@ def auto(machine: Machine, request: Request) -> Choice:
     choices = node_choices(machine, request) if segments is None else segments.choices
     space = Space(request, choices, default(machine, request), segments)
     ranking = search(cost, space, budget)
-    return _SearchAnswer(cost, space, ranking, budget, assumed, model, timeless).choice()
+    return SearchAnswer(cost, space, ranking, budget, assumed, model, timeless)
 
 
 @dataclass(frozen=True)
-class _SearchAnswer:
+class SearchAnswer:
     """From what was judged to what is said of the best.
 
     Attributes

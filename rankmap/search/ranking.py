@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from placement.support.array_types import Ints
 from rankmap.placement import Placement
 
 __all__ = ["ROW_MAJOR", "Candidate", "Ranking"]
@@ -52,6 +53,8 @@ class Ranking:
         The best of all, and of the default, which stands first where it is as good.
     judged : int
         Placements that were judged, steps among them.
+    choices : dict of str to int64 (n,)
+        The nodes of every choice, judged or not, by what chose them.
     every : bool
         Whether these were all orders that there are.
     alike : bool
@@ -62,6 +65,7 @@ class Ranking:
     candidates: list[Candidate]
     best: Candidate
     judged: int = 0
+    choices: dict[str, Ints] = field(default_factory=dict)
     every: bool = False
     alike: bool = False
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -54,9 +55,6 @@ class Space:
         Orders on the baseline's nodes that somebody else has made.
     mapping : bool
         Whether there is time to load what maps graphs.
-    exact : bool
-        Whether every candidate is judged to its end, as a table needs it; else only as long as
-        it may be the best.
     """
 
     request: Request
@@ -65,7 +63,6 @@ class Space:
     segments: Segments | None = None
     others: Mapping[str, Ints] = field(default_factory=dict)
     mapping: bool = True
-    exact: bool = False
 
     def allows(self, placement: Placement) -> bool:
         """Return whether a placement keeps to the free nodes and the segments."""
@@ -93,7 +90,7 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
     """
     enumeration = Enumeration(cost, space, budget)
     enumeration.judge_all()
-    if isinstance(cost, TimeCost) and not space.exact:
+    if isinstance(cost, TimeCost):
         enumeration.take_steps(cost)
     return enumeration.ranking()
 
@@ -127,8 +124,6 @@ class Enumeration:
     pruned : bool
         Whether judgements end where they certainly cannot win: not where what candidates cost
         says which others are judged.
-    printed : bool
-        Whether a comparison prints what is judged now.
     """
 
     def __init__(self, cost: Cost, space: Space, budget: Budget) -> None:
@@ -150,7 +145,7 @@ class Enumeration:
         self.guess = cost.guess if isinstance(cost, TimeCost) and cost.divides else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
-        self.pruned, self.printed = not space.exact, True
+        self.pruned = True
         self.choices: list[_NodeChoice] = []
         if base is not None:
             self.default = self._judge_default(base)
@@ -172,16 +167,15 @@ class Enumeration:
         self.choices = list(every.values())
         if self.guess is None:
             pairs = len(self.orders or (ROW_MAJOR,)) * len(self.choices)
-            self.pruned = pairs <= self.budget.left and not self.space.exact
+            self.pruned = pairs <= self.budget.left
             for choice in self.choices:
                 self._judge_order(choice, ROW_MAJOR)
             self._judge_grids()
             self._judge_quick_orders()
-            self.pruned = not self.space.exact
+            self.pruned = True
         else:
             self._judge_grids()
-            self._judge_by_guess(self.guess)
-        self.printed = False
+            self._judge_by_guess()
         if searching and not first:
             self._judge_searched_orders()
         self._judge_every_list()
@@ -240,7 +234,8 @@ class Enumeration:
             base = None if base is None else _retimed(self.cost.whole, base)
         if base is not None and base.cost <= best.cost and self.space.allows(base.placement):
             best = base
-        return Ranking(base, self.candidates, best, self.budget.judged)
+        choices = {choice.name: choice.rows for choice in self.choices}
+        return Ranking(base, self.candidates, best, self.budget.judged, choices)
 
     def _judge_grids(self) -> None:
         """Judge the process grid laid on free boxes of a torus as it is."""
@@ -269,38 +264,53 @@ class Enumeration:
         for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
             self._judge_order(choice, name)
 
-    def _judge_by_guess(self, guess: Callable[[Placement], float]) -> None:
+    def _judge_by_guess(self) -> None:
         """Judge pairs of choices and orders, those first that are guessed to be the fastest.
 
         A judgement takes so long where routers adapt that what is judged comes by what costs
         next to nothing. All orders are guessed on the choices that are guessed to be the best,
-        and what they gain there is taken for what they gain elsewhere.
+        and what they gain there is taken for what they gain elsewhere, until the pairs that
+        promise most are guessed too.
         """
-        plain = {id(choice): guess(self._placed(choice, None)) for choice in self.choices}
-        ranked = sorted(self.choices, key=lambda choice: plain[id(choice)])
+        guesses: dict[tuple[int, str], float] = {}
+
+        def promise(pair: tuple[_NodeChoice, str]) -> float:
+            plain = guesses[id(pair[0]), ROW_MAJOR]
+            return guesses.get((id(pair[0]), pair[1]), plain * gains[pair[1]])
+
+        for choice in self.choices:
+            guesses[id(choice), ROW_MAJOR] = self._guessed(choice, ROW_MAJOR)
+        ranked = sorted(self.choices, key=lambda choice: guesses[id(choice), ROW_MAJOR])
         gains = {ROW_MAJOR: 1.0}
-        for choice in ranked[: LIMITS.pilots]:
-            for name, slots in self._ordered(choice):
-                share = guess(self._placed(choice, slots)) / (plain[id(choice)] or 1.0)
-                gains[name] = min(share, gains.get(name, np.inf))
-        shown = [ROW_MAJOR, min(gains, key=gains.__getitem__)]  # what a comparison prints of each
-        for choice, name in itertools.product(ranked, dict.fromkeys(shown)):
+        for choice, name in itertools.product(ranked[: LIMITS.pilots], self.orders):
+            if name != ROW_MAJOR:
+                guesses[id(choice), name] = seconds = self._guessed(choice, name)
+                if seconds < np.inf:
+                    share = seconds / (guesses[id(choice), ROW_MAJOR] or 1.0)
+                    gains[name] = min(share, gains.get(name, np.inf))
+        pairs = sorted(itertools.product(ranked, gains), key=promise)
+        first = pairs[: LIMITS.guessed]
+        for choice, name in first:
+            if (id(choice), name) not in guesses:
+                guesses[id(choice), name] = self._guessed(choice, name)
+        first.sort(key=promise)
+        best = min(gains, key=gains.__getitem__)
+        shown = itertools.product(ranked, [best, ROW_MAJOR])
+        for choice, name in dict.fromkeys([*first, *shown]):
             self._judge_order(choice, name)
-        self.printed = False
-        pairs = list(itertools.product(ranked, gains)) if not self.space.exact else []
-        pairs.sort(key=lambda pair: plain[id(pair[0])] * gains[pair[1]])
-        for choice, name in pairs[: self.budget.left // 2]:
+        for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
             self._judge_order(choice, name)
 
-    def _ordered(self, choice: _NodeChoice) -> Iterator[tuple[str, Ints | None]]:
-        """Yield the quick orders that fit a choice, but for rank r on slot r."""
-        for name, make in self.orders.items():
-            try:
-                slots = make(self.cost.model.slots(choice.rows))
-            except NidmapError:
-                continue
-            if name != ROW_MAJOR:
-                yield name, slots
+    def _guessed(self, choice: _NodeChoice, order: str) -> float:
+        """Return about what an order on a choice costs; inf where it does not fit, or too late."""
+        if self.guess is None or self.budget.past:
+            return np.inf
+        try:
+            make = self.orders.get(order)
+            slots = None if make is None else make(self.cost.model.slots(choice.rows))
+        except NidmapError:
+            return np.inf
+        return self.guess(self._placed(choice, slots))
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
         return Placement(self.cost.model.machine, choice.rows, self.slots.counts, slots)
@@ -353,7 +363,7 @@ class Enumeration:
         if not self.space.allows(placement):
             return
         known = placement.key in self.costs
-        may = known or self.budget.spend(choice.name, self.printed) or searched
+        may = known or self.budget.spend(choice.name) or searched
         if not may and self.best is not None:
             return
         below = np.inf
@@ -371,7 +381,10 @@ class Enumeration:
         """Return what a placement costs, working it out once."""
         key = placement.key
         if key not in self.costs:
-            self.costs[key] = self.cost.of(placement, below)
+            began = time.thread_time()
+            self.costs[key] = cost = self.cost.of(placement, below)
+            if cost < np.inf:
+                self.budget.note_length(time.thread_time() - began)
         return self.costs[key]
 
     def _keep(self, candidate: Candidate) -> None:

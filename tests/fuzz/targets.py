@@ -19,6 +19,7 @@ import nidmap
 from placement.errors import NidmapError
 from rankmap.predict import Job
 from tests.fuzz.questions import question
+from tests.samples import SAMPLES
 
 HERE = Path(__file__).parent.parent
 MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
@@ -267,8 +268,9 @@ machine_once = cache(lambda: nidmap.load_machine(MACHINE))
 
 
 def dumps():
-    """Return the golden machines' dumps, the long ones cut."""
-    found = [path.read_bytes() for path in sorted(HERE.glob("machines/*/source*"))]
+    """Return a sample of each format and the golden machines' dumps, the long ones cut."""
+    found = [text.encode() for text in SAMPLES.values()]
+    found += [path.read_bytes() for path in sorted(HERE.glob("machines/*/source*"))]
     return [raw if len(raw) < 20_000 else raw[:20_000].rpartition(b"\n")[0] for raw in found]
 
 

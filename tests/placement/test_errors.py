@@ -5,7 +5,6 @@ import pickle
 import pytest
 
 from placement.errors import LaunchError, NidmapError, OutputError, ParseError, PlanError
-from placement.names.cname import BadNameError
 from rankmap.emit.text import BrokenOrderError
 
 
@@ -18,7 +17,7 @@ def test_an_error_survives_the_way_from_a_worker(kind):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [ParseError, BadNameError, BrokenOrderError])
+@pytest.mark.parametrize("kind", [ParseError, BrokenOrderError])
 def test_a_parse_error_keeps_its_place(kind):
     found = pickle.loads(pickle.dumps(kind("hosts", 3, "'x' is not a node", "did you mean y?")))
     assert type(found) is kind

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
-from placement.names.cname import BadNameError, Cname, Xname
+from placement.names.cname import Cname, Xname
 from placement.names.columns import format_cnames, name_numbers, nid_names, parse_cnames
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
@@ -185,10 +185,8 @@ def test_rows_that_say_nothing_do_not_disturb_a_fit():
 
 @pytest.mark.parametrize("name", ["c0-0c3s0n0", "c0-0c0s16n0", "c0-0c0s0n4"])
 def test_an_impossible_name_is_refused(name):
-    with pytest.raises(BadNameError, match="is impossible") as caught:
+    with pytest.raises(ParseError, match="is impossible") as caught:
         Cname.parse(name)
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, ParseError)
     assert "\n" not in str(caught.value)
     assert name in str(caught.value)
 
@@ -266,7 +264,7 @@ def test_a_cname_knows_its_parts():
      "c0-0c0s0a0l5", "c0-0c0s0a1", "c0-0c0s0g2", "c12345-0", "c０-0"],
 )  # fmt: skip
 def test_what_is_no_cname_is_refused(text):
-    with pytest.raises(BadNameError):
+    with pytest.raises(ParseError):
         Cname.parse(text)
 
 
@@ -277,7 +275,7 @@ def test_many_cnames_read_as_one_by_one(texts):
     for text, row in zip(texts, parts.tolist(), strict=True):
         try:
             name = Cname.parse(text)
-        except BadNameError:
+        except ParseError:
             assert row == [-1] * 5, text
         else:
             whole = name.node is not None and name.accelerator is None
@@ -339,7 +337,7 @@ def test_xnames_read_and_write_without_zeros(text, plain):
     "text", ["x1000c8s0b0n0", "x10000c0", "x1000c0s0b0n0h4", "x1000n0", "c0-0", "", "x"]
 )
 def test_what_is_no_xname_is_refused(text):
-    with pytest.raises(BadNameError):
+    with pytest.raises(ParseError):
         Xname.parse(text)
 
 

@@ -418,7 +418,7 @@ def test_ctrl_c_before_there_is_a_command_line_prints_no_traceback(srun, tmp_pat
         (["--multi-prog", "conf"], {}, "srun --multi-prog starts several"),
         (["--het-group=0,1", "./app"], {}, "srun --het-group starts several"),
         (["./a", ":", "-n", "2", "./b"], {}, "several programs in one launch (':')"),
-        (["./app"], {"SLURM_HET_SIZE": "2"}, "this is a heterogeneous job"),
+        (["./app"], {"SLURM_HET_SIZE": "2"}, "heterogeneous jobs, which have several"),
     ],
 )
 def test_what_has_several_parts_is_left_as_it_is_and_said(srun, words, env, says):

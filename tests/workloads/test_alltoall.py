@@ -32,6 +32,7 @@ def test_every_block_arrives_and_the_figures_are_its_own(bench, ranks, tmp_path)
     assert set(counts.xs(1, level="warmup")) == {1}
 
 
+@pytest.mark.usefixtures("once")
 def test_ranks_a_node_are_swept_on_made_up_nodes(bench):
     env = {
         "NIDMAP_PROCESSOR_NAMES": "nid00001,nid00002,nid00001,nid00002,nid00001,nid00001,nid00002"

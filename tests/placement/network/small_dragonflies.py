@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -118,16 +119,17 @@ class Reference:
                 for _ in range(count if single else 1):
                     self.out[a].append((b, len(self.ends)))
                 self.ends.append((a, b))
+        self.fewest = cache(self._fewest)  # asked again for every router
 
-    def fewest(self, there):
-        """Return {(router, global hops): fewest hops} of the walks to a router."""
+    def _fewest(self, there, most):
+        """Return {(router, global hops): fewest hops} of walks to a router, so many at most."""
         found, level = {(there, 0): 0}, [(there, 0)]
         while level:
             after = []
             for here, crossings in level:
                 for to, _ in self.out[here]:
                     key = to, crossings + (self.group[here] != self.group[to])
-                    if key not in found and key[1] < len(self.group):
+                    if key not in found and key[1] <= most:
                         found[key] = found[here, crossings] + 1
                         after.append(key)
             level = after
@@ -150,7 +152,7 @@ class Reference:
 
     def least(self, here, there, most):
         """Return all paths with the fewest global hops, at most so many, and then the fewest."""
-        need = self.fewest(there)
+        need = self.fewest(there, most)
         for crossings in range(most + 1):
             if (here, crossings) in need:
                 return self.walks(here, there, crossings, need[here, crossings], need)
@@ -162,7 +164,7 @@ class Reference:
 
     def shortest(self, here, there):
         """Return all paths with the fewest global hops and then the fewest hops."""
-        return self.least(here, there, len(self.group))
+        return self.least(here, there, len(self.group) - 1)
 
     def split_shortest(self, here, there):
         """Return {channel: share}."""

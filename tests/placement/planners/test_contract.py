@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.commands import cli
 from placement.errors import PlanError, UsageError
 from placement.planners import BUNDLED, find, fitting, names, refusal
 from placement.request import Request
@@ -127,3 +129,17 @@ def test_what_applies_is_known_without_a_plan_and_is_what_can_be_planned(spec):
             continue
     assert fitting(machine, BUNDLED) == planned
     assert [name for name in BUNDLED if refusal(machine, name) is None] == planned
+
+
+@pytest.mark.parametrize("name", names())
+def test_help_and_guide_name_every_planner_that_is_registered(name, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["plan", "--help-all"])
+    text = capsys.readouterr().out
+    listed = text[text.index("Strategies:") : text.index("With --segment S")]
+    known = set(listed.replace(",", " ").replace(".", " ").replace(":", " ").split())
+    assert name in known, f"the help of nidmap plan lacks, under Strategies: {name}"
+    guide = (Path(__file__).parents[3] / "docs" / "planners.md").read_text()
+    rows = [line for line in guide.split("\n") if line.startswith("|")]
+    row = f"| `{name}` | the nodes are … | in this order | on |"
+    assert any(f"`{name}`" in line for line in rows), f"docs/planners.md lacks: {row}"

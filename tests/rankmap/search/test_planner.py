@@ -1,5 +1,6 @@
 """What strategy ``auto`` promises, on machines and occupancies drawn by lot."""
 
+import time
 from functools import cache
 
 import numpy as np
@@ -14,11 +15,12 @@ from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
+from rankmap.compare import compare_strategies
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
 from rankmap.search import budget
 from rankmap.search.auto_order import auto_order
-from rankmap.search.node_sets import node_choices
+from rankmap.search.cost import TimeCost
 from rankmap.slots import slots_of
 from tests.effort import examples
 from tests.rankmap.helpers import time_of
@@ -165,19 +167,33 @@ def test_a_move_that_relieves_one_of_several_full_links_is_made():
     assert found.facts["predicted"]["time_s"] <= 0.3071  # 0.329 by the busiest link alone
 
 
-def test_every_planner_is_judged_where_the_cap_ends_the_search(monkeypatch):
-    monkeypatch.setattr(budget, "DEADLINE", 0.0)
+@pytest.mark.parametrize("judged", [1, 6])
+def test_no_row_of_a_comparison_is_above_auto_where_the_cap_ends_the_search(monkeypatch, judged):
+    counts = iter(range(10**6))
+    monkeypatch.setattr(time, "thread_time", lambda: 1e9 * (next(counts) > 6 * judged))
     machine = machine_of(SPECS[2])
     free = np.random.default_rng(1).random(len(machine)) < 0.6
-    job = Job("fft:4x8", ppn=4)
-    found = plan(machine, 8, candidates=free, job=job)
-    request, model = Request(8, free), Predictor(machine, job)
-    every = [rows for _, rows in node_choices(machine, request)]
-    time = found.facts["predicted"]["time_s"]
-    assert time <= min(map(model.time, every)) * (1 + 1e-3)
-    assert not found.facts["predicted"]["search"]["finished"]
-    short = plan(machine, 8, candidates=free, deadline=0.0, job=job)  # what the caller says holds
-    assert short.facts["predicted"]["search"]["candidates"] < len(every)
+    model = Predictor(machine, Job("fft:4x8", ppn=4))
+    found = compare_strategies(model, 8, candidates=free)
+    auto = next(entry for entry in found.entries if entry.strategy == "auto")
+    assert auto.found.time_s <= found.best.found.time_s * (1 + 1e-3)
+    assert auto.gain.likely >= max(entry.gain.likely for entry in found.entries) * (1 - 1e-3)
+    assert any("the search was cut short" in note for note in found.notes)
+
+
+def test_the_cap_holds_for_what_is_said_of_the_answer_too(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, "thread_time", lambda: clock[0])
+    judge = TimeCost.of
+
+    def judge_slowly(self, placement, below=np.inf):
+        clock[0] += 0.25
+        return judge(self, placement)
+
+    monkeypatch.setattr(TimeCost, "of", judge_slowly)
+    plan(machine_of(SPECS[2]), 8, job=Job("fft:4x8", ppn=4))
+    said = budget.SAID * 0.25
+    assert clock[0] <= budget.DEADLINE - said + 0.5
 
 
 def test_what_makes_no_sense_is_refused():

@@ -121,6 +121,7 @@ NODES = {"NIDMAP_PROCESSOR_NAMES": "n37,n38,n55,n56"}
 
 
 @pytest.mark.mpi
+@pytest.mark.usefixtures("once")
 def test_one_leaf_against_two_on_real_ranks(bench, sizes):
     ppn = 2 if sizes[-1] == 8 else 1
     words = ["contention", "-m", "tara", "--n", "5760", "--m", "3,5N", "--kind", "all"]
@@ -149,6 +150,7 @@ def test_what_does_not_fit_is_refused_and_what_may_not_is_warned_of(bench):
 
 
 @pytest.mark.mpi
+@pytest.mark.usefixtures("once")
 def test_wrong_requests_are_one_line(bench):
     for words, said in (
         (["--n", "101"], "does not divide n = 101"),

@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.workloads.fft.test_ranks import YIELD
 from workloads.fft.command import _level_between
 from workloads.results import load
 
 
+@pytest.mark.usefixtures("once")
 def test_ways_scaling_and_samples(bench, tmp_path):
     name = tmp_path / "fft.csv"
     words = ["fft", "--shape", "12x8x10", "--grid", "pencil", "--kind", "r2c", "--transpose", "all"]
@@ -29,6 +32,7 @@ def test_real_data_are_verified(bench):
     assert "auto" in done.stdout
 
 
+@pytest.mark.usefixtures("once")
 def test_bad_words_are_said_once(bench):
     done = bench(["fft", "--shape", "8x8x8", "--grid", "2x2"], 3, check=False)
     assert done.returncode == 2

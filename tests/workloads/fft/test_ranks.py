@@ -37,6 +37,7 @@ def test_every_case_on_four_ranks_with_each_library(launch, place):
     assert launch(program, 4, env=YIELD).stdout.count("done") == 4
 
 
+@pytest.mark.usefixtures("once")
 def test_bad_input_is_the_same_error_on_every_rank(launch):
     program = HEAD + "    import json; said = cases.refusals(world)\n"
     program += "    print(json.dumps(said) if world.rank == 0 else '')"

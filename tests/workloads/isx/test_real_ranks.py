@@ -55,6 +55,7 @@ def test_every_scheme_sorts_on_every_number_of_ranks(launch, sizes):
     assert "outside its rank's bucket" in last
 
 
+@pytest.mark.usefixtures("once")
 def test_several_schemes_in_one_job_and_right_logs(bench, tmp_path):
     from workloads.results import load
 

@@ -160,6 +160,7 @@ def test_every_size_and_option_against_a_sort_of_everything(launch, sizes):
     assert "out of order" in last
 
 
+@pytest.mark.usefixtures("once")
 def test_wrong_input_is_the_same_error_on_all_ranks(launch):
     said = dict(line.split(": ", 1) for line in launch(WRONG, 3).stdout.splitlines())
     assert len(said) == 24

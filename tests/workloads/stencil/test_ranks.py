@@ -22,6 +22,7 @@ def test_halos_and_copies_on_one_to_eight_ranks(launch, sizes):
     assert launch(HEAD + body, sizes[-1], env=YIELD).stdout.count("done") == sizes[-1]
 
 
+@pytest.mark.usefixtures("once")
 def test_bad_input_is_the_same_error_on_every_rank(launch):
     program = HEAD + "    import json; said = halos.refusals(world)\n"
     program += "    print(json.dumps(said) if world.rank == 0 else '')"
