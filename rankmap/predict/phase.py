@@ -35,7 +35,7 @@ class Sends(NamedTuple):
     size: Floats
 
     @classmethod
-    def of(cls, every: Iterable[tuple[int, Ints, Ints, Any]]) -> Sends:
+    def of(cls, every: Iterable[tuple[Ints | int, Ints, Ints, Any]]) -> Sends:
         """Return (step, sources, targets, bytes) one after the other; none is to oneself.
 
         Examples
