@@ -84,4 +84,4 @@ def test_bytes_out_of_a_block_take_their_nodes_own_bandwidth(machine, rows, us):
     ring = Predictor(
         with_figures(machine, latency=0, process=float("inf")), Job("ring", 1, 8e6, algorithm="")
     )
-    assert ring.time(np.array(rows)) == pytest.approx(us * 1e-6)
+    assert ring.time(ring.place(np.array(rows))) == pytest.approx(us * 1e-6)
