@@ -101,7 +101,7 @@ def _segment(text: str) -> int:
     help="What the job sends: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 10.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 10 to 20.")
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
 @click.option(

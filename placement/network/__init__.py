@@ -262,7 +262,7 @@ def loads_of_each(
     >>> m = parse_spec("torus:4,bw=1")
     >>> steps = [Demand.of(m, Traffic.of(np.arange(4), (np.arange(4) + k) % 4, k)) for k in (1, 2)]
     >>> [float(found.load.max()) for found in loads_of_each(m, steps)]
-    [1.0, 2.0]
+    [1.0, 4.0]
     """
     from placement.topologies import wiring_text
 

@@ -363,11 +363,9 @@ def _candidate_rows(
     if missing:
         notes.append(f"{missing} planners and families are not shown: the search was cut short")
     for candidate in best.values():
-        rows = choices[candidate.nodes]
-        chosen = describe(machine, wanted, Choice(rows), candidate.nodes)
-        placement = candidate.placement.listed_as(rows)
-        slots = None if candidate.order == DEFAULT_ORDER else placement.slots
-        yield _OrderedPlan(chosen, candidate.order, slots)
+        placement = candidate.placement
+        chosen = describe(machine, wanted, Choice(placement.rows), candidate.nodes)
+        yield _OrderedPlan(chosen, candidate.order, placement.slots)
 
 
 def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate]:

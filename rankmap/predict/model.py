@@ -220,14 +220,10 @@ class Model:
             steps = [(phase.traffic, 1.0)] if phase.steps is None else phase.steps()
             sent = [(placement.demand(traffic), times) for traffic, times in steps]
             divided = divide_each(self.machine, [demand for demand, _ in sent], bias, steps=1)
-            seconds = sum(
-                times
-                * max(
-                    self._own_s(demand.out, demand.into),
-                    float((found.load / wire).max(initial=0.0)),
-                )
-                for (demand, times), found in zip(sent, divided, strict=True)
-            )
+            seconds = 0.0
+            for (demand, times), division in zip(sent, divided, strict=True):
+                links = float((division.load / wire).max(initial=0.0))
+                seconds += times * max(links, self._own_s(demand.out, demand.into))
             total += max(self._floor(phase), seconds)
         return total
 

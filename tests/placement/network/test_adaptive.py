@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.network import Demand, channels, hops, loads, usual_bias
-from placement.network.adaptive import FEW, divide, notes
+from placement.network.adaptive import FEW, divide, divide_each, notes
 from placement.network.group_ways import group_ways_of
 from placement.network.touched import Places, TouchedGroups, TouchedRouters
 from placement.specs import parse_spec
@@ -311,6 +311,24 @@ def test_relabelled_groups_have_the_same_maximum(order, seed):
     here = divide(same, Demand.of(same, Traffic.of(a, b, 7.0)))
     there = divide(turned, Demand.of(turned, Traffic.of(*moved, 7.0)))
     assert largest(turned, there.load) == pytest.approx(largest(same, here.load), rel=1e-6)
+
+
+@pytest.mark.parametrize("bias", [1.0, 4.0])
+@pytest.mark.parametrize("name", [spec(5, 2, 3, 2, "consecutive", 3), "hazelhen", "lumi"])
+def test_steps_are_divided_together_as_each_is_alone(name, bias, monkeypatch):
+    import nidmap
+    from placement.network import adaptive
+
+    machine = nidmap.load_machine(name)
+    rows = np.flatnonzero(machine.free)[: 24 if name.startswith("dragonfly") else 400 : 5]
+    monkeypatch.setattr(adaptive, "FEW", len(rows))  # the all-to-all has more pairs
+    steps = [Traffic.of(rows, np.roll(rows, k), k * 1e6) for k in (1, 2, 3)]
+    demands = [Demand.of(machine, traffic) for traffic in (*steps, Traffic.everyone(rows, 1, 1e5))]
+    together = list(divide_each(machine, demands, bias))
+    for demand, division in zip(demands, together, strict=True):
+        alone = divide(machine, demand, bias)
+        np.testing.assert_allclose(division.load, alone.load, rtol=1e-9, atol=1e-3)
+        assert division.minimal_share == pytest.approx(alone.minimal_share)
 
 
 def test_the_same_question_has_the_same_answer():
