@@ -99,7 +99,7 @@ def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
     --------
     >>> wave, source, target = waves((2, 2), 1)
     >>> [(w, a, b) for w, a, b in zip(wave.tolist(), source.tolist(), target.tolist()) if w < 2]
-    [(0, 0, 1), (0, 0, 2), (1, 1, 3), (1, 2, 3)]
+    [(0, 0, 2), (0, 0, 1), (1, 1, 3), (1, 2, 3)]
     """
     rank = np.arange(math.prod(dims)).reshape(dims)
     free = np.zeros(dims, dtype=np.int64)

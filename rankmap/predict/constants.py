@@ -73,7 +73,7 @@ class Constants:
         states.
     burst : float or None
         Bytes that an interface sends of a message before it turns to another one;
-        None where nothing states it: then bytes flow, and nothing queues.
+        None where nothing states it: then bytes flow (`workloads.minicray.following`).
     eager : float or None
         Bytes up to which a message is done for its sender when it is handed over; None where
         nothing states it.

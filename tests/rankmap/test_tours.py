@@ -4,13 +4,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
 from rankmap.refine.tour_moves import improve_tour
 from rankmap.score.distance import machine_distance
 from rankmap.tours import ring_length, shortest_ring, sort_by_blocks, sort_nodes
+from tests.effort import examples
 
 SPECS = (
     "torus:6x5x4,nodes=2",
@@ -58,7 +59,7 @@ def some_nodes(least, most):
     return st.sampled_from(SPECS).flatmap(choose)
 
 
-@settings(max_examples=1000)
+@examples(500)
 @given(some_nodes(1, 9))
 def test_no_ring_of_up_to_nine_nodes_is_shorter(case):
     spec, rows = case

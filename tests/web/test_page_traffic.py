@@ -40,6 +40,19 @@ def test_groups_stand_around_and_the_busiest_link_is_named(page, site):
     page.until("() => document.getElementById('traffic-picture').textContent.includes('inside g1')")
 
 
+def test_until_the_traffic_is_known_its_place_says_that_it_is_calculated(page, site):
+    waiting = []
+    page.page.route("**/api/v1/describe", lambda request: waiting.append(request))
+    page.leave()
+    page.page.goto(f"{site.url}/#t=traffic&m=A:0:0-9,70-79")
+    page.page.get_by_text("Calculating the traffic …").wait_for()
+    page.page.unroute("**/api/v1/describe")
+    for request in waiting:
+        request.continue_()
+    page.page.wait_for_selector("#traffic-picture svg")
+    assert any(line.startswith("Mark A: 20 nodes") for line in words(page))
+
+
 def test_one_key_swaps_the_mark_and_the_default(page, site):
     page.url = site.url
     drawn(page, "#t=traffic&m=A:0:0-9,70-79")
