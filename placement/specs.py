@@ -291,7 +291,7 @@ def _distances(options: Options, height: int) -> tuple[float, ...]:
     if len(found) != height:
         raise options.wrong(f"dist has {len(found)} distances", f"the tree has {height} levels")
     if found != sorted(found):
-        raise options.wrong("dist must not fall from one level to the next")
+        raise options.wrong("dist must not decrease from one level to the next")
     return tuple(found)
 
 
