@@ -249,7 +249,7 @@ class PlanReport:
         nodes = nodes_of(self.machine, one.rows).unique.fold(sort=True)
         lead = f"Slurm chooses in {one.part}, now {nodes}"
         if not one.pays and self.plan.judged is not None:
-            return f"no nodes are excluded, since that gains nothing: {lead} ({one.words})"
+            return f"no nodes excluded (no gain): {lead} ({one.words})"
         why = one.words if one.pays else "as it does anyway"
         return f"{lead}: {why}" if why else lead
 

@@ -246,7 +246,7 @@ def test_a_short_one_whose_client_has_gone_keeps_its_process(small, monkeypatch)
 
 def test_a_calculation_that_dies_is_one_error(small):
     async def scenario(lane):
-        with pytest.raises(DefectError, match="process ended"):
+        with pytest.raises(DefectError, match="process died"):
             await lane.call(die)
         assert await lane.call(rest, 0) == 128
 
@@ -356,7 +356,7 @@ def test_a_new_question_takes_the_place_of_an_old_one(small):
             other = asyncio.ensure_future(lane.call(rest, 0, question="another's"))
             await asyncio.sleep(0.05)
             assert await lane.call(rest, 0, question="mine") == 128
-            with pytest.raises(UsageError, match="newer question"):
+            with pytest.raises(UsageError, match="newer request"):
                 await old
             assert await other == 128
         assert (lane.inside, lane._asked) == (0, {})

@@ -208,7 +208,7 @@ def test_faults_of_many_nodes_are_cut_short():
 def test_many_undefined_children_are_cut_short_too():
     faults = read("SwitchName=leaf1 Nodes=n\nSwitchName=t Switches=leaf[1-200000]\n", "t").findings
     assert len(faults) == 1001
-    assert faults[0].hint == "is leaf1 meant?"
+    assert faults[0].hint == "did you mean leaf1?"
 
 
 @pytest.mark.parametrize(

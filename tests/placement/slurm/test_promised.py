@@ -66,7 +66,7 @@ def test_too_few_besides_them_is_said_and_compare_takes_them_then(slurm, capfd):
     assert run([*PLAN, "-N", "6"]) == 1
     said = capfd.readouterr().err.splitlines()
     assert said[-1] == (
-        "nidmap: 6 nodes wanted, 5 free beside 2 that pending jobs name; "
+        "nidmap: 6 nodes wanted, 5 free besides 2 that pending jobs request; "
         "--include takes nodes that pending jobs request"
     )
     words = "compare -m torus:8 --from idle --pattern ring --strategies nid-order --json -N"

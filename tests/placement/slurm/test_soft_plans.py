@@ -91,7 +91,7 @@ def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, coun
         ]
         if more is SENT:
             assert times[0] < times[1] if excluded(text) else got == plain
-            assert bool(excluded(text)) != ("# nothing is excluded" in text)
+            assert bool(excluded(text)) != ("# no nodes excluded" in text)
         elif got == plain:
             assert ": as it does anyway" in text
 
