@@ -109,14 +109,14 @@ class Overlay(Struct, frozen=True):
 
     def _parameters(self) -> dict[str, Any]:
         latency = self.config.latency
-        found = {
+        parameters = {
             name: figure.value
             for name in latency.__struct_fields__
             if (figure := getattr(latency, name)) is not None
         }
-        if found:
-            found["latency_source"] = printable(self.source, limit=4096)
-        return {**found, **sending_parameters(self.config.sending)}
+        if parameters:
+            parameters["latency_source"] = printable(self.source, limit=4096)
+        return {**parameters, **sending_parameters(self.config.sending)}
 
     def _check_classes(self, machine: Machine) -> None:
         from placement.topologies import links

@@ -92,8 +92,8 @@ class Registry(Generic[Thing]):
             Where there is none; its hint names those there are.
         """
         if name not in self.known:
-            found = self._load(name)
-            self.known.setdefault(name, found)
+            thing = self._load(name)
+            self.known.setdefault(name, thing)
         return self.known[name]
 
     def _load(self, name: str) -> Any:
