@@ -195,7 +195,7 @@ def place_forest(forest: Switches) -> Geometry:
 
 
 def _ancestors(forest: Switches) -> list[Ints]:
-    """Return for each level k the highest switch above each that stands no higher than k."""
+    """Return, for each level k, every switch's highest ancestor that is no higher than level k."""
     ancestors = []
     at = np.arange(len(forest.names))
     for k in range(_height(forest)):

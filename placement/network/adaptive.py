@@ -88,7 +88,7 @@ class Touched(NamedTuple):
     Attributes
     ----------
     routers : TouchedRouters
-    sought, every : TouchedGroups
+    sought, complete : TouchedGroups
         With a few third groups, and with all.
     second : Places
         Seconds of a byte on the channels of `sought`.
@@ -96,7 +96,7 @@ class Touched(NamedTuple):
 
     routers: TouchedRouters
     sought: TouchedGroups
-    every: TouchedGroups
+    complete: TouchedGroups
     second: Places
 
 
@@ -126,10 +126,10 @@ class Network:
             if len(others) > THIRDS:
                 seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
             sought = TouchedGroups(self.ways, routers, seen)
-            every = sought
+            complete = sought
             if len(seen) < len(others):
-                every = TouchedGroups(self.ways, routers, others)
-            tables = Touched(routers, sought, every, self.of(sought, routers.units))
+                complete = TouchedGroups(self.ways, routers, others)
+            tables = Touched(routers, sought, complete, self.of(sought, routers.units))
             while len(self.known) >= KEPT:
                 self.known.pop(next(iter(self.known), b""), None)
             self.known[key] = tables
@@ -313,7 +313,7 @@ def divide_each(
     touched = network.touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
-    numbers = max(len(ways.groups.channels), touched.every.numbers)
+    numbers = max(len(ways.groups.channels), touched.complete.numbers)
     most = max(1, TOGETHER // numbers)
     runs = np.split(np.arange(len(demands)), starts)
     for pairwise, some in zip(listed[np.append(0, starts)], runs, strict=True):
@@ -386,7 +386,7 @@ class _Shares:
         return Split(*self.variables.take(share[:count]), inner)
 
     def weigh(self, weights: Weights) -> Floats:
-        """Return what a byte of each weighs, where it goes one kind of way."""
+        """Return the weight of a byte of each variable on one kind of way, minimal or detour."""
         inner = weights.inner.reshape(-1)[self.near]
         weight: Floats = np.maximum(np.concatenate([self.variables.weigh(weights), inner]), TINY)
         return weight

@@ -125,7 +125,7 @@ class Crossing:
     total: Ints
 
     def each(self) -> Floats:
-        """Return what one path has of one byte, float64 (b, c, d)."""
+        """Return the share of a byte that each shortest path carries, float64 (b, c, d)."""
         return np.divide(1.0, self.count, out=np.zeros_like(self.count), where=self.count > 0)
 
 

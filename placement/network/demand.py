@@ -334,7 +334,7 @@ def _between_routers(
 def _on_routers(
     machine: Machine, lines: AllToAlls
 ) -> tuple[AllToAlls, list[tuple[Ints, Ints, Floats]]]:
-    """Return the lines over routers, and what they count too much between a node's own switches."""
+    """Return all-to-alls over routers, and what to take off between a node's own switches."""
     if not len(lines):
         return NO_ALL_TO_ALLS, []
     line, row, ranks, routers = lines.line, lines.end, lines.weight, router_count(machine)

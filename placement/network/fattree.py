@@ -258,7 +258,7 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
 def _all_to_alls(
     lines: AllToAlls, subtree: Ints, residue: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Return the same of all-to-alls: what a subtree sends to a residue, less what stays in it."""
+    """Return `_level` of all-to-alls: a subtree's bytes by residue, less what stays in it."""
     line, ranks, tree, port = lines.line, lines.weight, subtree[lines.end], residue[lines.end]
     total, sent = summed(line, ranks), lines.scale[line] * ranks
     _, place = np.unique(line * size[0] + tree, return_inverse=True)

@@ -253,7 +253,7 @@ class GroupWays:
         return out
 
     def _to_thirds(self, table: Floats) -> Floats:
-        """Return what is known by (group, position, far group) by the third groups on the way."""
+        """Return the sums of a table (group, position, far group) by third instead of far group."""
         rows = table.reshape(-1, self.count)
         return self.over_links(rows).reshape(table.shape) * self.joins[:, None, :]
 

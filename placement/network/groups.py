@@ -122,7 +122,7 @@ class Groups:
         return out.reshape(self.count, self.width)
 
     def inner(self, lanes: Floats) -> Floats:
-        """Return what each channel of `inside` finds in tables (groups, positions, lanes)."""
+        """Return the bytes of each channel of `inside` from tables (groups, positions, lanes)."""
         amount: Floats = self.ways * lanes.reshape(-1)[self.lane]
         return amount
 

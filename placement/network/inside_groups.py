@@ -208,7 +208,7 @@ class InsideGroups:
         return out
 
     def carry_product(self, shape: Ints, left: Floats, right: Floats) -> Floats:
-        """Return `carry` of the demand ``left @ right``, which on a grid is never made.
+        """Return the bytes on every channel (`carry`) of the demand ``left @ right``, never made.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class InsideGroups:
         return tuple(parts)
 
     def carry_between(self, ends: tuple[Ends, ...], sent: Floats) -> Floats:
-        """Return `carry` of bytes from set to set of positions.
+        """Return the bytes on every channel (`carry`) of demands between sets of positions.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class InsideGroups:
         return np.pad(lanes, [(0, 0)] * (lanes.ndim - 1) + [(0, more)]) if more else lanes
 
     def _carried(self, wiring: int, demand: Floats) -> Floats:
-        """Return `carry` of groups of one wiring.
+        """Return the bytes on every channel (`carry`) of groups of one wiring.
 
         With W(s, u) the paths from s to u and G(s, v) the bytes that s sends
         over v for each path from s to v, the channel from u to v carries the
@@ -326,7 +326,7 @@ class InsideGroups:
         return flow
 
     def _priced(self, wiring: int, price: Floats) -> Floats:
-        """Return `priced` of groups of one wiring.
+        """Return the mean price of the shortest paths (`priced`) in groups of one wiring.
 
         A path's price is that of its beginning and of its last channel: sums
         over all paths grow hop by hop, as their numbers do.

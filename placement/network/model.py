@@ -80,7 +80,7 @@ class Channels:
         return np.array([f"{a}->{b} {word}{nth}" for a, b, word, nth in parts], dtype=np.str_)
 
     def earlier(self, some: Ints | slice) -> Ints:
-        """Return how many channels before each of these have its ends and its class."""
+        """Return the place of some channels among those with the same ends and class, from 0."""
         key = self.source.astype(np.int64) << 40 | self.target.astype(np.int64) << 8 | self.kind
         wanted = np.arange(len(key))[some]
         if len(wanted) == 1:  # the busiest one, asked for over and over

@@ -179,7 +179,7 @@ def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) ->
 
 
 def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:
-    """Add the same of all-to-alls; a node sends nothing to itself."""
+    """Add what all-to-alls send to the nodes of some columns; a node sends nothing to itself."""
     rails, row = rails_of(machine), lines.end
     entry, k = np.nonzero(rails.part[row] >= 0)
     place = machine.router[row[entry], k].astype(np.int64)
@@ -225,7 +225,7 @@ def next_channel(machine: Machine, nodes: Ints) -> Ints:
 
 
 def _table(machine: Machine, nodes: Ints) -> Ints:
-    """Return the same, but -1 at the first switch of a node on each part of the network alone."""
+    """Return the channel from each switch towards some nodes, -1 at a node's first switches."""
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _digits(machine)
@@ -240,7 +240,7 @@ def _table(machine: Machine, nodes: Ints) -> Ints:
 
 
 def _digits(machine: Machine) -> tuple[Ints, Ints]:
-    """Return what `single` divides numbers by and adds: in layers each level has a digit."""
+    """Return the divisor and the offset by which ``single`` picks a node's cable at each switch."""
     links, routers, level = channels(machine), graph(machine).routers, _levels(machine)
     if level is None or not graph(machine).climbs:
         return np.ones(routers, dtype=np.int64), np.arange(routers)

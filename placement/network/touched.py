@@ -61,7 +61,7 @@ class Places(NamedTuple):
     back: Floats
 
     def times(self, factor: Places) -> Places:
-        """Return what each is times another figure of its channel."""
+        """Return the figures of all channels, multiplied by those of `factor`."""
         return Places(*(a * b for a, b in zip(self, factor, strict=True)))
 
     def powers(self, exponent: int) -> Places:
@@ -285,7 +285,7 @@ class TouchedGroups:
         return Places(inside, out, back)
 
     def _by_gates(self, table: Floats) -> Floats:
-        """Return what goes to each member by the gates that it goes to."""
+        """Return a table by group as one by gates: groups with the same gates are summed."""
         if not self.alike:
             return table
         count = len(self.each)
@@ -293,12 +293,12 @@ class TouchedGroups:
         return np.concatenate([table[..., :count], rest], axis=-1)
 
     def _to_thirds(self, sent: Floats) -> Floats:
-        """Return what is sent to far groups by the third groups on the way."""
+        """Return the bytes sent to far groups by the third group over which they go."""
         amount: Floats = self._over_links(sent) * self.weight[:, None, :]
         return amount
 
     def _over_links(self, table: Floats) -> Floats:
-        """Return ``table @ joins``: what all touched groups have that are linked to each member.
+        """Return ``table @ joins``: for each member the sum over the touched groups linked to it.
 
         Nearly all are, so what those have that are not is taken away from the sum of all.
         """
@@ -310,7 +310,7 @@ class TouchedGroups:
         return np.maximum(sums, 0.0, out=sums)
 
     def _over_members(self, table: Floats) -> Floats:
-        """Return ``table @ joins.T``: what all members have that are linked to each group."""
+        """Return ``table @ joins.T``: for each group the sum over the members linked to it."""
         sums: Floats = table.sum(axis=-1, keepdims=True) - table[..., : len(self.each)]
         if len(self.lacking):
             sums[..., self.lacking] -= product(table, self.apart.T)

@@ -156,7 +156,7 @@ def _block_of(job: SlurmJob, blocks: Switches, level: _BlockLevel) -> int | None
 
 
 def _held_at_most(base: Ints, level: _BlockLevel, count: int) -> Ints:
-    """Return the nodes that the fullest so many lower blocks of each block hold."""
+    """Return the nodes in each block's fullest lower blocks, as many of these as a job may take."""
     per = level.bases // level.lower
     lower = np.bincount(base // level.lower, minlength=count * per)
     table = np.sort(lower[: count * per].reshape(count, per), axis=1)[:, ::-1]
