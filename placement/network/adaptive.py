@@ -88,7 +88,7 @@ class Touched(NamedTuple):
     Attributes
     ----------
     routers : TouchedRouters
-    sought, complete : TouchedGroups
+    sought, every : TouchedGroups
         With a few third groups, and with all.
     second : Places
         Seconds of a byte on the channels of `sought`.
@@ -96,7 +96,7 @@ class Touched(NamedTuple):
 
     routers: TouchedRouters
     sought: TouchedGroups
-    complete: TouchedGroups
+    every: TouchedGroups
     second: Places
 
 
@@ -313,7 +313,7 @@ def divide_each(
     touched = network.touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
-    numbers = max(len(ways.groups.channels), touched.complete.numbers)
+    numbers = max(len(ways.groups.channels), touched.every.numbers)
     most = max(1, TOGETHER // numbers)
     runs = np.split(np.arange(len(demands)), starts)
     for pairwise, some in zip(listed[np.append(0, starts)], runs, strict=True):
