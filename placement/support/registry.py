@@ -72,10 +72,10 @@ class Registry(Generic[Thing]):
 
     def in_order(self) -> Iterator[str]:
         """Yield all names: ours in their order, then those of other distributions."""
-        from importlib.metadata import entry_points
-
         ours = dict.fromkeys((*self.bundled, *self.elsewhere))
         yield from ours
+        from importlib.metadata import entry_points
+
         yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours.keys())
 
     def names(self) -> list[str]:
