@@ -63,9 +63,9 @@ class Units:
 
     def order(self, cells: Ints) -> Ints:
         """Return the slot of every rank where the k-th slot in sorted order has rank `cells[k]`."""
-        found = np.empty_like(self.slots)
-        found[cells] = self.slots
-        return found
+        slot_of_rank = np.empty_like(self.slots)
+        slot_of_rank[cells] = self.slots
+        return slot_of_rank
 
 
 def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Units:
@@ -202,5 +202,5 @@ def _halve_parts(part: Ints, coords: Ints) -> Ints:
     pivot = side[np.lexsort((side, part))][middle]
     least = low[np.arange(len(size)), longest]
     pivot = np.where(pivot == least, least + 1, pivot)
-    found: Ints = np.unique(2 * part + (side >= pivot[part]), return_inverse=True)[1].reshape(-1)
-    return found
+    halves: Ints = np.unique(2 * part + (side >= pivot[part]), return_inverse=True)[1].reshape(-1)
+    return halves

@@ -14,7 +14,6 @@ import numpy as np
 
 from placement.errors import printable
 from placement.geometry.network import Geometry, refuse
-from placement.readers import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +66,7 @@ def locate_nodes(
     stated = None if site is None else site.topology()
     if stated is not None and table.known("position").all():
         return _network_as_given(table, dumps, stated)
-    lists = [d for d in dumps if find(d.format).kind == "cables" and d.links is not None]
+    lists = [dump for dump in dumps if dump.links is not None and _lists_cables(dump)]
     if lists:
         from placement.geometry import cabled
 
@@ -85,6 +84,12 @@ def locate_nodes(
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
     return _cray(table, parts, dumps, site, places)
+
+
+def _lists_cables(dump: Dump) -> bool:
+    from placement.readers import find  # a site alone needs no reader
+
+    return find(dump.format).kind == "cables"
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:

@@ -78,6 +78,8 @@ class Overlay(Struct, frozen=True):
         known, stated = machine.topology.parameters, self._parameters()
         if ROUTINGS & stated.keys():  # one routing, or several that may be, take each other's place
             known = {key: known[key] for key in known.keys() - ROUTINGS}
+        if "mpi_us" in stated:  # a mini-Cray has none of its own
+            known = {key: known[key] for key in known.keys() - {"latency"}}
         topology = replace(
             machine.topology,
             bandwidth={**machine.topology.bandwidth, **bandwidth},

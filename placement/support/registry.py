@@ -72,12 +72,11 @@ class Registry(Generic[Thing]):
 
     def in_order(self) -> Iterator[str]:
         """Yield all names: ours in their order, then those of other distributions."""
-        yield from self.bundled
-        yield from self.elsewhere
+        ours = dict.fromkeys((*self.bundled, *self.elsewhere))
+        yield from ours
         from importlib.metadata import entry_points
 
-        ours = {*self.bundled, *self.elsewhere}
-        yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours)
+        yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours.keys())
 
     def names(self) -> list[str]:
         """Return all names, sorted, those of other distributions included."""

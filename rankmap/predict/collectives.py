@@ -82,8 +82,8 @@ class _StepSums:
     def _sends(self) -> Sends:
         """Return the messages of all steps."""
         part = self.part
-        every = ((k, part.step(k)) for k in range(part.steps))
-        return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in every)
+        steps = ((k, part.step(k)) for k in range(part.steps))
+        return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in steps)
 
 
 def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:

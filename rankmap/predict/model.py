@@ -244,12 +244,12 @@ class Model:
             return None if self.constants.payload == 1 else self.channels
         rows = placement.rows
         if self._busy[rows].any():
-            found = shared_channels(self.machine, beside(self.background, rows), self.routing)
+            shared = shared_channels(self.machine, beside(self.background, rows), self.routing)
         else:
             if self._all is None:
                 self._all = shared_channels(self.machine, self.background, self.routing)
-            found = self._all
-        return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
+            shared = self._all
+        return replace(self.channels, bandwidth=shared.left(self.channels.bandwidth))
 
     @property
     def routing_stated(self) -> bool:
@@ -305,8 +305,8 @@ class Model:
         steps = phase.steps()
         while some := list(islice(steps, DIVIDED if divided else 1)):
             demands = [phase.placement.demand(flows) for flows, _ in some]
-            every = self._loads_of(demands, left, bias)
-            for (flows, times), loads in zip(some, every, strict=True):
+            step_loads = self._loads_of(demands, left, bias)
+            for (flows, times), loads in zip(some, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _loads_of(
@@ -315,15 +315,15 @@ class Model:
         """Return the loads of some demands, which are kept together."""
         routing = self.routing if bias is None else "adaptive"
         key = routing, tuple(demand.key() for demand in demands), bias
-        every = self._known.pop(key, None)
-        if every is None:
-            every = list(loads_of_each(self.machine, demands, routing, bias))
-        self._known[key] = every
+        step_loads = self._known.pop(key, None)
+        if step_loads is None:
+            step_loads = list(loads_of_each(self.machine, demands, routing, bias))
+        self._known[key] = step_loads
         while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
             del self._known[next(iter(self._known))]
         if left is None:
-            return every
-        return [replace(loads, channels=left, _kept={}) for loads in every]
+            return step_loads
+        return [replace(loads, channels=left, _kept={}) for loads in step_loads]
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
@@ -331,8 +331,8 @@ class Model:
 
     def _longest(self, loads: Loads) -> float:
         """Return the seconds of the busiest channel or node link."""
-        own = self._own_s(loads.injection, loads.ejection)
-        return float(max(own, loads.seconds().max(initial=0.0)))
+        node_link_s = self._own_s(loads.injection, loads.ejection)
+        return float(max(node_link_s, loads.seconds().max(initial=0.0)))
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
@@ -374,18 +374,18 @@ class Model:
         take no less together than all of their bytes at once, so they are not looked at where
         these take `below` seconds.
         """
-        found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
+        limits = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
         if followed is not None:
             if followed.head:  # ranks that are ahead have done a part of it by then
-                del found["link"]
+                del limits["link"]
             name = "link" if phase.steps is None else "steps"
             wire = self.every_link(loads.channels.bandwidth)
             took = followed.seconds(wire, self.constants.eager or 0.0)
-            found[name] = max(found.get(name, 0.0), took)
-        elif phase.steps is not None and max(found.values()) < below:
-            found["steps"] = self._in_steps(phase, left, below)
-        return found
+            limits[name] = max(limits.get(name, 0.0), took)
+        elif phase.steps is not None and max(limits.values()) < below:
+            limits["steps"] = self._in_steps(phase, left, below)
+        return limits
 
     @property
     def following(self) -> bool:
@@ -402,8 +402,10 @@ class Model:
         if not self.following or phase.sends is None:
             return None
         follow = load(SERVICES["ranks followed"])
-        found: Course | None = follow(phase, self.routing, len(self.channels), self.constants.burst)
-        return found
+        course: Course | None = follow(
+            phase, self.routing, len(self.channels), self.constants.burst
+        )
+        return course
 
     def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
         """Return the seconds of a phase's steps: each of its busiest channel, node or rank.

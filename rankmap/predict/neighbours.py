@@ -183,7 +183,7 @@ def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
 
     edges = [(np.asarray(a), np.asarray(b), weight * size)
              for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
-    both = [way for a, b, each in reversed(edges) for way in ((a, b, each), (b, a, each))]
+    both = [way for a, b, sent in reversed(edges) for way in ((a, b, sent), (b, a, sent))]
     return Sends.of((k, *way) for k, way in enumerate(both))
 
 
@@ -269,8 +269,8 @@ def directed_messages(pattern: Graph) -> tuple[Ints, Ints, Floats]:
     """
     kept = pattern.known.get(DIRECTED)
     if kept is not None:
-        found: tuple[Ints, Ints, Floats] = kept
-        return found
+        messages: tuple[Ints, Ints, Floats] = kept
+        return messages
     return pattern.row, pattern.indices, pattern.weights * _share_of_edge(pattern)
 
 
@@ -289,7 +289,7 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
     if not recording.window:
         pattern.known[SECONDS] = recording.seconds
     steps = steps_in(recording)
-    if len(steps) > 1 or any(one.place is not None for one in steps):
+    if len(steps) > 1 or any(step.place is not None for step in steps):
         pattern.known[STEPS] = [step._replace(sent=step.sent.away()) for step in steps]
     elif steps:
         pattern.known[PASSES] = float(max(1, steps[0].times))

@@ -84,12 +84,12 @@ def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> In
     order = _placing_order(weight)
     weight, far = weight[np.ix_(order, order)], distance.matrix()
     known = cost_of(graph, node, distance)
-    found = _branch(weight, far, counts, _twins(far, counts), known)
-    if found is None or not len(found):
-        return None if found is None else node
+    placed = _branch(weight, far, counts, _twins(far, counts), known)
+    if placed is None or not len(placed):
+        return None if placed is None else node
     best = np.full(graph.size, -1, dtype=np.int64)
-    best[ranks[order]] = found
-    left = counts - np.bincount(found, minlength=len(counts))
+    best[ranks[order]] = placed
+    left = counts - np.bincount(placed, minlength=len(counts))
     best[best < 0] = np.repeat(np.arange(len(counts)), left)
     return best
 

@@ -148,8 +148,8 @@ def _improve(
     node = node.copy()
     by_node = np.argsort(node, kind="stable")
     first = np.append(0, np.cumsum(counts))
-    whole = effort * budget.total_work(graph.size)
-    left = max(budget.ALWAYS * whole, whole - float(state[1])) / len(node)
+    total_work = effort * budget.total_work(graph.size)
+    left = max(budget.ALWAYS * total_work, total_work - float(state[1])) / len(node)
     parts = pieces(known, counts)
     for number, (low, high) in enumerate(parts, start=1):
         if time.thread_time() > end:
@@ -178,8 +178,10 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
         far = np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
     slots = (held[cuts[:, 2]] - held[cuts[:, 0]]).astype(np.float64)
     if distance.coords is not None or not len(cuts):
-        few, every = np.full(len(cuts), 16), np.arange(len(cuts))
-        return CutPlan(held, far, cuts.copy(), every, few, np.ones_like(few), slots, 0 * slots)
+        tries, families = np.full(len(cuts), 16), np.arange(len(cuts))
+        return CutPlan(
+            held, far, cuts.copy(), families, tries, np.ones_like(tries), slots, 0 * slots
+        )
     ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
     level = distance.level(*ends)
     block = distance.blocks[ends[0], level - 1]
@@ -193,11 +195,11 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     again = np.where(outermost, 1.0, budget.ANEW_IN_BLOCK * share)
     family = np.asarray(level * (len(distance) + 1) + block[grouped])
     _, begin, which = np.unique(family, return_index=True, return_inverse=True)
-    whole = np.zeros(len(cuts))  # the slots of each block, at its first cut
-    np.maximum.at(whole, begin[which], slots)
+    block_slots = np.zeros(len(cuts))  # the slots of each block, at its first cut
+    np.maximum.at(block_slots, begin[which], slots)
     often = starts[level], repeats[level]
     cuts = np.ascontiguousarray(cuts[grouped])
-    return CutPlan(held, far, cuts, family, *often, some[level] * slots, again[level] * whole)
+    return CutPlan(held, far, cuts, family, *often, some[level] * slots, again[level] * block_slots)
 
 
 def _shares(distance: Distance) -> Floats:
@@ -254,9 +256,9 @@ class Piece:
     ) -> None:
         local = np.full(len(node), -1, dtype=np.int32)
         local[ranks] = np.arange(len(ranks))
-        many = graph.indptr[ranks + 1] - graph.indptr[ranks]
-        row = np.repeat(np.arange(len(ranks)), many)
-        before = np.repeat(graph.indptr[ranks] - np.append(0, np.cumsum(many)[:-1]), many)
+        degree = graph.indptr[ranks + 1] - graph.indptr[ranks]
+        row = np.repeat(np.arange(len(ranks)), degree)
+        before = np.repeat(graph.indptr[ranks] - np.append(0, np.cumsum(degree)[:-1]), degree)
         entry = np.arange(len(row)) + before
         other, weight = graph.indices[entry], graph.weights[entry] / graph.weights.mean()
         inside = local[other] >= 0
@@ -321,5 +323,5 @@ class Piece:
         off = here < there
         pairs = distinct(here[off] * len(self.nodes) + there[off])
         edges = float(off.sum()) / max(1, pairs)
-        few, many = budget.FEW_SHARED, budget.MANY_SHARED
-        return float(np.clip((edges - few) / (many - few), 0, 1))
+        low, high = budget.FEW_SHARED, budget.MANY_SHARED
+        return float(np.clip((edges - low) / (high - low), 0, 1))

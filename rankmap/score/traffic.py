@@ -114,18 +114,20 @@ class _LevelSums:
     def add(self, a: Ints, b: Ints, weight: Any) -> None:
         """Add pairs, all of one weight or each of its own."""
         off = a != b
-        every = float(np.sum(weight)) if np.ndim(weight) else float(weight) * len(a)
+        total = float(np.sum(weight)) if np.ndim(weight) else float(weight) * len(a)
         a, b = a[off], b[off]
-        one, scale = (weight[off], 1.0) if np.ndim(weight) else (None, float(weight))
+        pair_weights, scale = (weight[off], 1.0) if np.ndim(weight) else (None, float(weight))
         level = self.distance.level(a, b)
-        by_level = scale * np.bincount(level, one, minlength=len(self.by_level))
-        by_level[0] = every - float(by_level[1:].sum())
+        by_level = scale * np.bincount(level, pair_weights, minlength=len(self.by_level))
+        by_level[0] = total - float(by_level[1:].sum())
         self.by_level += by_level
         for end in (a, b):
-            self.by_node += scale * np.bincount(end, one, minlength=len(self.by_node))
+            self.by_node += scale * np.bincount(end, pair_weights, minlength=len(self.by_node))
         if not self.distance.exact:
             hops = self.distance.hops(a, b)
-            self.hops += scale * float(hops.sum() if one is None else (hops * one).sum())
+            self.hops += scale * float(
+                hops.sum() if pair_weights is None else (hops * pair_weights).sum()
+            )
 
     def add_lines(self, lines: Ints, weight: float) -> None:
         """Add the pairs within each row of a table of nodes, all of one weight."""
@@ -192,9 +194,11 @@ def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> floa
     assert distance.coords is not None
     for column, extent in zip(distance.coords.T, distance.extents, strict=True):
         held = np.bincount(line * extent + column[node], ranks, minlength=lines * extent)
-        whole = held.reshape(lines, extent).astype(np.int64)  # whole numbers: no threads are woken
+        held_ranks = held.reshape(lines, extent).astype(
+            np.int64
+        )  # whole numbers: no threads are woken
         apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
-        total += float((whole @ np.minimum(apart, extent - apart) * whole).sum()) / 2
+        total += float((held_ranks @ np.minimum(apart, extent - apart) * held_ranks).sum()) / 2
     return total
 
 

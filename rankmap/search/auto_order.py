@@ -107,7 +107,7 @@ def _too_large(pattern: str | Pattern) -> str:
 def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:
     wanted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
     choice = choose(wanted, slots, seconds)
-    made = describe_choice(choice)
+    order = describe_choice(choice)
     optimised = {
         "by": "J",
         "why": why,
@@ -116,8 +116,8 @@ def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Ord
         "finished": choice.close or not math.isfinite(seconds),
     }
     notes = getattr(wanted, "notes", ())
-    remark = "; ".join([*notes, f"chosen by J ({why}): {made.remark}"])
-    return Order(made.slots, slots, made.strategy, wanted.spec, remark, optimised)
+    remark = "; ".join([*notes, f"chosen by J ({why}): {order.remark}"])
+    return Order(order.slots, slots, order.strategy, wanted.spec, remark, optimised)
 
 
 def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:

@@ -234,8 +234,8 @@ class SearchAnswer:
         same = base is not None and np.array_equal(
             np.sort(base.placement.rows), np.sort(self.placement.rows)
         )
-        said = why(self.prediction, self.default, self.gain, same, words)
-        return said if self.kept else f"{said}; {self._search_words()}"
+        sentence = why(self.prediction, self.default, self.gain, same, words)
+        return sentence if self.kept else f"{sentence}; {self._search_words()}"
 
     def _search_words(self) -> str:
         """Say what was compared: how many candidates, and how far below the best plain one."""
@@ -367,13 +367,13 @@ def why(
     return f"{head}: {reason(best, default)}"
 
 
-def _kept_sentence(found: Prediction, base: str) -> str:
-    if found.share > 0.999:
+def _kept_sentence(prediction: Prediction, base: str) -> str:
+    if prediction.share > 0.999:
         return (
-            f"{base} is already best: {time_text(found.time_s)},"
-            f" {np.floor(1000 * found.share) / 10:.3g} % of the limit for any nodes"
+            f"{base} is already best: {time_text(prediction.time_s)},"
+            f" {np.floor(1000 * prediction.share) / 10:.3g} % of the limit for any nodes"
         )
-    return f"{base} is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
+    return f"{base} is kept: nothing tried is clearly faster ({time_text(prediction.time_s)})"
 
 
 def reason(best: Prediction, default: Prediction) -> str:
@@ -389,7 +389,7 @@ def reason(best: Prediction, default: Prediction) -> str:
     worst = before.loads.worst()
     if worst.kind in ("injection", "ejection"):
         return _own_links(before, after)
-    then, now = (_loads(one, worst.kind) for one in (before, after))
+    then, now = (_loads(phase, worst.kind) for phase in (before, after))
     top = float(then.max())
     uneven = top / then.mean()
     if uneven >= 1.05:
@@ -434,9 +434,9 @@ def _own_links(before: PhaseTime, after: PhaseTime) -> str:
 
 def _latency(best: Prediction, default: Prediction) -> str:
     """Say which of the other terms is less."""
-    after = {one.name: one.seconds for one in best.terms}
-    saved = {one.name: one.seconds - after.get(one.name, 0.0) for one in default.terms}
-    name = max(saved, key=lambda one: saved[one])
+    after = {term.name: term.seconds for term in best.terms}
+    saved = {term.name: term.seconds - after.get(term.name, 0.0) for term in default.terms}
+    name = max(saved, key=lambda term: saved[term])
     words = {
         "latency": "messages pass fewer links",
         "messages": "fewer messages leave a node",
@@ -445,10 +445,10 @@ def _latency(best: Prediction, default: Prediction) -> str:
     return f"{words.get(name, f'less {name}')} (saves {time_text(saved[name])})"
 
 
-def _loads(found: PhaseTime, kind: str) -> Floats:
+def _loads(phase: PhaseTime, kind: str) -> Floats:
     """Return the bytes on the links of a class that carry any."""
-    channels = found.loads.channels
+    channels = phase.loads.channels
     if kind not in channels.kinds:
         return np.zeros(0)
-    own = found.loads.load[channels.kind == channels.kinds.index(kind)]
-    return np.asarray(own[own > USED * own.max(initial=0.0)])
+    class_loads = phase.loads.load[channels.kind == channels.kinds.index(kind)]
+    return np.asarray(class_loads[class_loads > USED * class_loads.max(initial=0.0)])

@@ -40,11 +40,11 @@ ROUNDING = 1e-6
 class _Listed:
     """Bills of an exchange whose messages are listed by pairs of places."""
 
-    def __init__(self, cost: PathCosts, one: Exchange) -> None:
-        sent = one.flows()
+    def __init__(self, cost: PathCosts, exchange: Exchange) -> None:
+        sent = exchange.flows()
         order = np.lexsort((sent.target, sent.source))
         source, target, weight = (
-            x[order] for x in (sent.source, sent.target, sent.bytes * one.times)
+            x[order] for x in (sent.source, sent.target, sent.bytes * exchange.times)
         )
         into = np.argsort(target, kind="stable")
         self.cost, self.flows = cost, len(order)
@@ -66,16 +66,16 @@ class _Listed:
         out = np.zeros((len(places), len(nodes)))
         for leaving, (ends, others, weight) in zip((True, False), self.ways, strict=True):
             low, high = np.searchsorted(ends, places), np.searchsorted(ends, places + 1)
-            many = high - low
-            busy = np.flatnonzero(many)
+            flows = high - low
+            busy = np.flatnonzero(flows)
             if not len(busy):
                 continue
-            first = np.cumsum(many[busy]) - many[busy]
-            _, entry = ragged_ranges(low[busy], many[busy])
+            first = np.cumsum(flows[busy]) - flows[busy]
+            _, entry = ragged_ranges(low[busy], flows[busy])
             here, there = nodes[None, :], rows[others[entry]][:, None]
-            each = self.cost(here, there) if leaving else self.cost(there, here)
-            each = each * (weight[entry][:, None] * (here != there))
-            out[busy] += np.add.reduceat(each, first, axis=0)
+            bill = self.cost(here, there) if leaving else self.cost(there, here)
+            bill = bill * (weight[entry][:, None] * (here != there))
+            out[busy] += np.add.reduceat(bill, first, axis=0)
         return out
 
 
@@ -85,12 +85,12 @@ class _Alike:
     Nodes that are routed alike (those of a router) have the same bill.
     """
 
-    def __init__(self, cost: PathCosts, one: Exchange, alike: Ints) -> None:
-        rows = one.phase.placement.rows
-        _, first, many = np.unique(alike[rows], return_index=True, return_counts=True)
+    def __init__(self, cost: PathCosts, exchange: Exchange, alike: Ints) -> None:
+        rows = exchange.phase.placement.rows
+        _, first, counts = np.unique(alike[rows], return_index=True, return_counts=True)
         self.cost, self.alike = cost, alike
-        self.partners, self.many = rows[first], many.astype(np.float64)
-        self.weight = one.phase.total.total / max(1, len(rows)) ** 2
+        self.partners, self.counts = rows[first], counts.astype(np.float64)
+        self.weight = exchange.phase.total.total / max(1, len(rows)) ** 2
 
     def now(self, rows: Ints) -> Floats:
         """Return the bill of each place, float64 (n,)."""
@@ -108,7 +108,7 @@ class _Alike:
         _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
         here, there = nodes[first][:, None], self.partners[None, :]
         both = self.cost(here, there) + self.cost(there, here)
-        return np.asarray(self.weight * (both * self.many).sum(axis=1)[kind])
+        return np.asarray(self.weight * (both * self.counts).sum(axis=1)[kind])
 
 
 class PricedSteps:
@@ -224,12 +224,12 @@ class PricedSteps:
 
     def _single_moves(self, billed: list[Bills], rows: Ints) -> Iterator[tuple[int, int]]:
         """Yield every place with every free node and other place, the largest saving first."""
-        every, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
+        all_places, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
         nodes = self._spare(rows)
         i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
-        now = _sum(one.now(rows) for one in billed)
-        come = _sum(one.bills(rows, places, nodes) for one in billed)
-        gone = _sum(one.bills(rows, every, rows) for one in billed)
+        now = _sum(exchange.now(rows) for exchange in billed)
+        come = _sum(exchange.bills(rows, places, nodes) for exchange in billed)
+        gone = _sum(exchange.bills(rows, all_places, rows) for exchange in billed)
         saving = np.concatenate(
             [(now[places][:, None] - come).ravel(), now[i] + now[j] - gone[i, j] - gone[j, i]]
         )
@@ -265,11 +265,13 @@ class PricedSteps:
         figures = _figures(billed, len(places), len(rows))
         room = min(len(nodes), max(2 * most, int(LIMITS.figures / figures)))
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
-        return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
+        return nodes, _sum(exchange.bills(rows, places, nodes) for exchange in billed)
 
     def _bills(self, judged: Judged) -> Iterator[Bills]:
         """Yield the exchanges that links bind longest, with prices."""
-        bound = [(one.times * _binding(one.loads), one) for one in judged.exchanges]
+        bound = [
+            (exchange.times * _binding(exchange.loads), exchange) for exchange in judged.exchanges
+        ]
         bound.sort(key=lambda pair: -pair[0])
         for seconds, exchange in bound[: LIMITS.exchanges]:
             if not seconds:
@@ -284,7 +286,7 @@ class PricedSteps:
 
     def _replaced(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""
-        now = _sum(one.now(rows) for one in billed)
+        now = _sum(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
         while most > 1 and 2 * most * _figures(billed, most, len(rows)) > 8 * LIMITS.figures:
@@ -296,13 +298,17 @@ class PricedSteps:
 
     def _exchanged(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
-        now = _sum(one.now(rows) for one in billed)
-        every = np.arange(len(rows))
+        now = _sum(exchange.now(rows) for exchange in billed)
+        all_places = np.arange(len(rows))
         figures = _figures(billed, len(rows), len(rows))
-        few = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
-        places = np.argsort(-now, kind="stable")[:few]
-        gone = _sum(one.bills(rows, places, rows) for one in billed)  # [place, node of other]
-        come = _sum(one.bills(rows, every, rows[places]) for one in billed)  # [other, node]
+        count = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
+        places = np.argsort(-now, kind="stable")[:count]
+        gone = _sum(
+            exchange.bills(rows, places, rows) for exchange in billed
+        )  # [place, node of other]
+        come = _sum(
+            exchange.bills(rows, all_places, rows[places]) for exchange in billed
+        )  # [other, node]
         saving = now[places][:, None] + now[None, :] - gone - come.T
         saving[np.arange(len(places)), places] = -np.inf
         used: set[int] = set()
@@ -317,7 +323,7 @@ class PricedSteps:
 
 def _figures(billed: list[Bills], places: int, rows: int) -> float:
     """Return how many costs all bills of so many places take on one node, about."""
-    return sum(one.figures(places, rows) for one in billed)
+    return sum(exchange.figures(places, rows) for exchange in billed)
 
 
 def _sum(parts: Iterator[Floats]) -> Floats:
@@ -363,9 +369,9 @@ def _prices(share: Floats, loads: Loads) -> Floats:
     """Return what a byte more on each channel adds to the norm of the times, in ns."""
     full = np.flatnonzero(share > 0.5)
     steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]
-    whole = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
+    norm = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
     out = np.zeros(len(share))
-    out[full] = np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole
+    out[full] = np.where(np.isfinite(gbs), steep / gbs, 0.0) / norm
     return out
 
 
@@ -396,4 +402,4 @@ def _fewer(moves: Moves) -> Iterator[Moves]:
     while width:
         yield moves[:width]
         width //= 4
-    yield from ([one] for one in moves[1 : LIMITS.singles])
+    yield from ([move] for move in moves[1 : LIMITS.singles])
