@@ -49,6 +49,6 @@ def configured() -> tuple[str, ...]:
     if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
         from placement.errors import SiteError, place
 
-        what = f"no such key: {next(iter(tables))}" if tables else "machine is no text"
+        what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
         raise SiteError(f"{place(path)}: {what}", 'machine = "lumi", or a list of words of -m')
     return tuple(named)

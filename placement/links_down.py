@@ -85,7 +85,7 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
                 source,
                 number,
                 f"'{printable(line.strip(), 60)}' is not a link",
-                "two routers, and the GB/s left where it is only degraded",
+                "two routers, and the remaining GB/s if it is only degraded",
             )
         yield number, (words[0], words[1]), gbs
 
@@ -131,7 +131,7 @@ class _RemainingCables:
         untouched = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
         if not untouched:
             raise ParseError(
-                self.sources[-1], line, f"{ends[0]} and {ends[1]} have no more links than these"
+                self.sources[-1], line, f"{ends[0]} and {ends[1]} have no further links"
             )
         cable = untouched[0]
         self.touched[cable] = True
@@ -162,8 +162,10 @@ class _RemainingCables:
         names = self.names.tolist()
         ends = {pair: tuple(sorted((names[pair[0]], names[pair[1]]))) for pair in self.bundles}
         if ends and not today.keys() & ends.values():
-            text = f"not one link of {self.machine.name} is in this list"
-            raise ParseError(self.sources[-1], 0, text, "is it all of the list, of this machine?")
+            text = f"no link of {self.machine.name} is in this list"
+            raise ParseError(
+                self.sources[-1], 0, text, "is it the list of another machine, or incomplete?"
+            )
         for pair, bundles in self.bundles.items():
             self._compare_bundle(self._cables(bundles), list(today.get(ends[pair], {}).values()))
 

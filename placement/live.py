@@ -108,7 +108,7 @@ def _ask_here(partition: str) -> Live:
     name = _first_line("/etc/xthostname")
     if name in site_names():
         return Live(name, "by /etc/xthostname", [], load_site(name))
-    hint = "no Slurm, PBS or Flux is here that would say it"
+    hint = "no Slurm, PBS or Flux found here to ask"
     raise UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE", hint)
 
 
@@ -147,7 +147,7 @@ def _ask_slurm(partition: str) -> Live:
 def _by_names(name: str, why: str, states: Dump) -> Live:
     """Return a machine without a topology: where its nodes are by their names, if these say it."""
     places = places_by_name(states)
-    guess = "places by the nodes' names, a guess" if places else "all nodes count as equally near"
+    guess = "locations guessed from node names" if places else "all nodes count as equally near"
     return Live(name, f"{why}: {guess}", [*places, states])
 
 
@@ -172,7 +172,7 @@ def _read(text: str, source: str) -> Dump:
         if source == "sinfo" and dump.nodes is None:
             raise ParseError(source, 0, "no node", "does Slurm hide them (PrivateData)?")
     except ParseError as error:
-        raise LaunchError(f"{source} printed what cannot be read: {error}") from None
+        raise LaunchError(f"{source} printed unreadable output: {error}") from None
     return dump
 
 

@@ -127,9 +127,7 @@ def build(sources: Sources) -> Machine:
     if sources.overlays and sources.site is None and not sources.dumps:
         raise sources.overlays[0].alone()
     if sources.links_down and sources.site is None and not sources.dumps:
-        raise ParseError(
-            sources.links_down[0], 0, "links that are down, and no machine", "-m MACHINE"
-        )
+        raise ParseError(sources.links_down[0], 0, "links-down needs a machine", "-m MACHINE")
     site, dumps = sources.site, sources.dumps
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine
@@ -234,11 +232,13 @@ def _missing(spec: str) -> Exception:
 
     kind = spec.partition(":")[0]
     if kind == "known":
-        return UsageError("known: is gone", "say it behind the machine: -m MACHINE,routing=…,mpi=…")
+        return UsageError(
+            "known: was removed", "append it to the machine: -m MACHINE,routing=…,mpi=…"
+        )
     if ":" in spec and os.sep not in spec:
         near = get_close_matches(kind, KINDS, 1)
         if near or "=" in spec:
-            hint = f"is {near[0]} meant?" if near else f"there are {', '.join(KINDS)}"
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}"
             return UsageError(f"no synthetic machine {printable(spec)}", hint)
     names = site_names()
     close = get_close_matches(spec, names, 3, 0.6)

@@ -85,7 +85,7 @@ def rows_of(
     else:
         names = NodeList(nodes)
     if not names:
-        raise ParseError(source or "node list", 0, "names no node", "the list is empty")
+        raise ParseError(source or "node list", 0, "names no nodes", "the list is empty")
     try:
         rows = _rows(machine, names)
     except _UnknownName as unknown:
@@ -259,7 +259,7 @@ def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     if not len(machine):
         return problem, "it has no nodes"
     if beside := _beside(machine, word):
-        return f"{shown} is a vacant place of {machine.name or 'the machine'}", beside
+        return f"{shown} is an empty slot of {machine.name or 'the machine'}", beside
     prefixes, numbers, widths = name_numbers(machine.names)
     (prefix,), (number,), (width,) = name_numbers(np.array([word]))
     alike = np.flatnonzero((np.char.lower(prefixes) == prefix.lower()) & (widths > 0))

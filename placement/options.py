@@ -104,7 +104,7 @@ class Options:
                 from difflib import get_close_matches  # slow to import, wanted in errors only
 
                 near = get_close_matches(key, known, 1)
-                meant = f", is {near[0]} meant?" if near else ""
+                meant = f", did you mean {near[0]}?" if near else ""
                 there = f"there are {', '.join(known)}"
                 raise self.wrong(f"no option {_quote_text(key)}{meant}", there)
 

@@ -82,7 +82,7 @@ def plan(
     predicting, segment = name in planners.PREDICTING, nodes.get("segment")
     if job is not None and not predicting:
         raise UsageError(
-            f"a job says what is sent; strategy {name} predicts nothing",
+            f"strategy {name} predicts nothing and takes no pattern",
             f"use it with {', '.join(planners.PREDICTING)}",
         )
     if segment is not None and segment < (not predicting):
@@ -237,8 +237,8 @@ def _without_promised(machine: Machine, request: Request, promised: Mask) -> Mas
     have, lost = int(free.sum()), int((request.free & ~free).sum())
     if have < request.count:
         raise PlanError(
-            f"{request.count} nodes wanted, {have} free beside {lost} that pending jobs name",
-            "--include takes nodes that others wait for",
+            f"{request.count} nodes wanted, {have} free besides {lost} that pending jobs request",
+            "--include takes nodes that pending jobs request",
         )
     return free
 
@@ -256,7 +256,7 @@ def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> Non
 
 
 def _inside_one_tree(machine: Machine, request: Request) -> Request:
-    """Leave free only nodes of the tree that Slurm would take: it starts no job across several."""
+    """Leave free only nodes of the tree that Slurm would take: it runs no job across several."""
     switches = machine.switches
     if switches is None or switches.kind != "tree":
         return request
@@ -265,7 +265,7 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     if len(roots) == 1 and roots[0] >= 0:
         return request
     names = [switches.names[k] for k in roots if k >= 0]
-    parted = f"Slurm starts no job across {', '.join(names[:4])}, which no switch joins"
+    parted = f"Slurm runs no job across {', '.join(names[:4])}, which no switch joins"
     needed = np.unique(tree[request.include])
     if len(needed) > 1 or -1 in needed:
         raise PlanError("the included nodes are not below one top switch", parted)
@@ -273,7 +273,7 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     if free.max() < request.count:
         raise PlanError(
             f"{request.count} nodes wanted, at most {free.max()} are free below one top switch",
-            parted if names else "no free node hangs on a switch of topology.conf",
+            parted if names else "no free node is on a switch of topology.conf",
         )
     ours = needed if len(needed) else tree[planners.find("slurm-tree")(machine, request)[:1]]
     inside = request.free & (tree == ours[0])
@@ -296,9 +296,7 @@ def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> No
     elif not chosen[request.include].all():
         broken = "a list without all included nodes"
     if broken:
-        raise PlanError(
-            f"strategy {strategy!r} returned {broken}: this is a defect of that planner"
-        )
+        raise PlanError(f"strategy {strategy!r} returned {broken}: a bug in that planner")
 
 
 def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:

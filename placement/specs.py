@@ -291,7 +291,7 @@ def _distances(options: Options, height: int) -> tuple[float, ...]:
     if len(distances) != height:
         raise options.wrong(f"dist has {len(distances)} distances", f"the tree has {height} levels")
     if distances != sorted(distances):
-        raise options.wrong("dist must not fall from one level to the next")
+        raise options.wrong("dist must not decrease from one level to the next")
     return tuple(distances)
 
 

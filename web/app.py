@@ -122,7 +122,7 @@ async def _refuse(error: Exception) -> quart.Response:
         return _response(answer)
     what = printable(f"{type(error).__name__}: {error}", 500)
     sys.stderr.write(f"nidmap: {printable(quart.request.path, 200)}: {what}\n")
-    return _response(problem(500, "a defect of nidmap; its server's messages say more"))
+    return _response(problem(500, "a bug in nidmap; see the server's messages"))
 
 
 def _json(raw: bytes) -> quart.Response:
@@ -249,32 +249,32 @@ _PATHS = (
          "The machine in compact columns; never changes while the server runs.",
          "schema name kind levels count nodes routers choices"),
     Path("GET", "/api/v1/layout", None, requests.View,
-         "Where everything stands: boxes and nodes in units; all views, or one.", "schema views"),
+         "The layout: boxes and nodes in units; all views, or one.", "schema views"),
     Path("GET", "/api/v1/state", None, None,
          "States of the nodes and the jobs on them, with the time of the data.",
          "schema version source taken stale error state jobs"),
     Path("GET", "/api/v1/jobs", None, None,
          "The jobs that hold nodes, each with its node list.", "jobs taken stale"),
     Path("GET", "/api/v1/slowdowns", _slowdowns, None,
-         "The jobs, the slowest against its best placement first.",
+         "The jobs, ordered by slowdown against their best placement.",
          "schema patterns jobs taken stale"),
     Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
          "All that is known of some nodes.", "nodes"),
     Path("GET", "/api/v1/hops", _figure, requests.Hops,
-         "Links on the shortest ways from one node to all.", "from hops"),
+         "Links on the shortest paths from one node to all.", "from hops"),
     Path("GET", "/api/v1/status", _status, None,
-         "How the server is doing.", "machine version streams calculations"),
+         "Status of the server.", "machine version streams calculations"),
     Path("GET", "/api/v1/events", _events, None,
          "A stream that says when the state is new; see /api/v1/state.", kinds=(_STREAM,)),
     Path("POST", "/api/v1/resolve", _resolve, requests.Resolve,
-         "What a pasted text names; bad words are named where they stand.",
+         "What a pasted text names; bad words are reported with their position.",
          "ok count rows nodelist errors"),
     Path("POST", "/api/v1/describe", _figure, requests.Describe,
-         "What a set of nodes is worth: a sentence, and what its wires carry.",
+         "A set of nodes in one sentence, and what its links carry.",
          "sentence count touches prediction default"),
     Path("POST", "/api/v1/compare", _figure, requests.Compare,
-         "Plans side by side, as nidmap compare makes them. Who accepts application/x-ndjson gets"
-         " a line of progress at times, and the answer or a problem in the last one.",
+         "Plans side by side, as nidmap compare makes them. With Accept: application/x-ndjson,"
+         " progress lines come first; the last line is the answer or a problem.",
          "rows sentence notes"),
     Path("POST", "/api/v1/plan", _figure, requests.Plan,
          "One plan, as nidmap plan makes it.", "schema strategy count nodelist why"),
@@ -282,7 +282,7 @@ _PATHS = (
          "The slot of every rank, and the file for the launcher.",
          "schema order node_rows text"),
     Path("POST", "/api/v1/finish", _finish, requests.Finish,
-         "Let the search of a question end with the best so far.", "told"),
+         "End a running search with its best result so far.", "told"),
     Path("POST", "/api/v1/emit", _emit, requests.Emit,
          "Nodes written in a scheduler's format.", "format count text"),
     Path("POST", "/api/v1/export", _export, requests.Export,

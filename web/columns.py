@@ -25,15 +25,15 @@ _NUMBERS = ("sockets", "cores", "memory_mb", "nics", "gpus")
 
 #: Patterns with an example each, in the order in which they are offered.
 _PATTERNS = (
-    ("alltoall", "every rank to every other"),
+    ("alltoall", "every rank to every other rank"),
     ("fft:16x16", "a process grid: all-to-all in each row and each column"),
     ("stencil:8x8x4", "neighbours in a grid; add ,periodic or ,weights=1:2:4"),
     ("stencil:auto", "a grid of the job's own size in three dimensions"),
-    ("sort", "a parallel sort: samples, then everything changes hands"),
+    ("sort", "a parallel sort: samples, then an all-to-all exchange"),
     ("ring", "each rank to the next"),
     ("sweep:16x16", "wavefronts through a grid from each corner; add ,pieces=10"),
-    ("allreduce", "what all ranks have combined, to all; also bcast, reduce, allgather …"),
-    ("permutation", "each rank to one drawn at random; add :seed=1"),
+    ("allreduce", "a reduction, its result to all ranks; also bcast, reduce, allgather …"),
+    ("permutation", "each rank to a random rank; add :seed=1"),
     ("transposition:16x16", "each rank of a grid to the rank across its diagonal"),
     ("training:tp=8,pp=4,dp=8", "training of a large model"),
 )

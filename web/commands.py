@@ -26,7 +26,7 @@ _from = click.option(
     "--from", "sources", multiple=True, metavar="slurm|dump|FILE",
     help="States and jobs: Slurm, the machine's own dump, or files (squeue --json, sinfo …).",
 )  # fmt: skip
-_users = click.option("--show-users", "users", is_flag=True, help="Show the names of jobs' users.")
+_users = click.option("--show-users", "users", is_flag=True, help="Show the user names of jobs.")
 
 
 def _path_of(value: str) -> str:
@@ -59,7 +59,7 @@ def web() -> None:
 )  # fmt: skip
 @click.option(
     "--token", "token_file", metavar="FILE|none",
-    help="File that keeps the token; none: anyone who reaches the server may look.",
+    help="Token file; none: anyone who can reach the server may look.",
 )  # fmt: skip
 @click.option(
     "--allow-host", multiple=True, metavar="NAME", help="Accept requests for this host name too."
@@ -68,7 +68,7 @@ def web() -> None:
 @_from
 @click.option(
     "--refresh", "every", type=click.FloatRange(1), default=30.0, show_default=True,
-    help="Seconds between two queries of Slurm, for all viewers together.",
+    help="Seconds between two queries of Slurm, whatever the number of viewers.",
 )  # fmt: skip
 @click.option(
     "--time-limit", "seconds", type=click.FloatRange(1), default=60.0,
@@ -131,8 +131,10 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     show_default=True, help="rank and hops (from the first of --nodes) need an .html.",
 )  # fmt: skip
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
-@click.option("--ppn", type=click.IntRange(1, 4096), default=1, help="For the sentence.")
-@click.option("--pattern", default="alltoall", metavar="P", help="For the sentence.")
+@click.option(
+    "--ppn", type=click.IntRange(1, 4096), default=1, help="Ranks per node, for the predicted time."
+)
+@click.option("--pattern", default="alltoall", metavar="P", help="Pattern for the predicted time.")
 @_users
 @_from
 @click.option("-o", "--output", required=True, metavar="FILE", help="x.svg, x.png or x.html.")
@@ -191,7 +193,7 @@ def _sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
         return usual(machine)
     if "dump" in named:
         if len(named) > 1:
-            raise UsageError("--from dump goes alone: it asks nothing else")
+            raise UsageError("--from dump cannot be combined with another --from")
         return ()
     files = tuple(source for source in named if source != "slurm")
     ask(machine, files)  # a file that cannot be read is said at once
@@ -205,7 +207,7 @@ def _announce(service: Service, sock: socket, path: str | None, host: str) -> No
     where = ", ".join(service.live.sources) or "the machine's own dump"
     say(f"{printable(service.machine.name)}: {len(service.machine)} nodes; states from {where}")
     if path:
-        say(f"listening on {path}, for you alone; from elsewhere: ssh -L 8770:{path} HOST, then")
+        say(f"listening on {path}, for you only; from elsewhere: ssh -L 8770:{path} HOST, then")
         click.echo(f"http://localhost:8770{tail}")
         return
     address, port = sock.getsockname()[:2]

@@ -55,9 +55,9 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     marks, description = _marks(machine, wanted), None
     coloured = wanted.colour in _ASKED
     if coloured and not marks and not wanted.focus:
-        raise UsageError(f"colours by {wanted.colour} are of marked nodes", "--nodes LIST")
+        raise UsageError(f"colours by {wanted.colour} need marked nodes", "--nodes LIST")
     if coloured and wanted.format != "html":
-        raise UsageError(f"colours by {wanted.colour} are a page's", "-o FILE.html")
+        raise UsageError(f"colours by {wanted.colour} need an .html page", "-o FILE.html")
     if marks:
         from web.figures import describe
 

@@ -159,7 +159,7 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     predicted = said["prediction"]
     parts = [_count_sentence(machine, said)]
     if busiest is None:
-        parts.append("nothing leaves a router")
+        parts.append("no traffic leaves a router")
     else:
         kind, ends, ratio = busiest
         parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
@@ -328,7 +328,7 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
     del offer
     row = int(rows_of(machine, wanted.from_)[0])
     if (machine.router[row] < 0).all():
-        raise UsageError(f"{machine.names[row]} hangs on no router")
+        raise UsageError(f"{machine.names[row]} has no router")
     others = np.flatnonzero((machine.router >= 0).any(axis=1))
     ends = np.stack(rails_of(machine).first_ends(np.array([row]), others))
     pairs, which = np.unique(ends[:, ends[0] != ends[1]], axis=1, return_inverse=True)
@@ -368,7 +368,7 @@ def _refuse_ranks(nodes: int, ppn: int) -> None:
     if nodes * ppn > MOST_RANKS:
         raise UsageError(
             f"{nodes} nodes x {ppn} are more than {MOST_RANKS} ranks",
-            "ask on the command line: nidmap compare, nidmap order",
+            "use the command line: nidmap compare, nidmap order",
         )
 
 
@@ -377,8 +377,8 @@ def _pattern(spec: str) -> str:
     name = spec.strip().partition(":")[0]
     if name in FILE_PATTERNS:
         raise UsageError(
-            f"pattern {name}: reads a file, which a page may not",
-            "ask on the command line: nidmap compare --pattern " + printable(spec, 40),
+            f"pattern {name}: reads a file, which is not allowed on the page",
+            "use the command line: nidmap compare --pattern " + printable(spec, 40),
         )
     return spec
 

@@ -139,11 +139,11 @@ class Guard:
         name = host.group(1).lower().rstrip(".") if host else ""
         if name not in self.names and not (name and self.addresses and _address(name)):
             return problem(
-                421, "this server is not the host that was asked for",
+                421, "the request names another host",
                 "use the address that nidmap web serve printed; --allow-host NAME adds one",
             )  # fmt: skip
         if self._is_foreign(method, path, headers):
-            return problem(403, "a page of another site may not ask")
+            return problem(403, "requests from another site's page are refused")
         if self.token and not self._has_token(headers, query if path == "/" else ""):
             return problem(
                 401, "the token is missing or wrong",

@@ -57,7 +57,7 @@ def document(found: Prediction, limit: int) -> dict[str, Any]:
 
 
 def _weight(loads: Loads) -> Floats:
-    """Return the seconds of every channel, or its bytes where nothing is limited."""
+    """Return the seconds of every channel, or its bytes where no link is limited."""
     seconds = loads.seconds()
     return seconds if seconds.any() else loads.load
 

@@ -148,7 +148,9 @@ def _read(machine: Machine, text: str) -> dict[str, Any]:
     errors: list[_NameProblem] = []
     names = _names(machine, text, errors)
     if not names and not errors:
-        errors.append(_NameProblem("", 0, 0, "names no node", "paste names, NIDs or a job's nodes"))
+        errors.append(
+            _NameProblem("", 0, 0, "names no nodes", "paste names, NIDs or a job's nodes")
+        )
     rows, more = _looked_up(machine, text, names, errors)
     return _document(machine, rows, errors[:MOST_ERRORS], more + max(0, len(errors) - MOST_ERRORS))
 

@@ -39,23 +39,23 @@ class Path(NamedTuple):
 
 #: Answers that any path may give, and those that a calculation may give besides.
 _ALWAYS = {
-    400: "what was sent is not what was asked for",
+    400: "the request is malformed",
     401: "the token is missing or wrong",
-    403: "a page of another site asked",
+    403: "the request comes from another site's page",
     405: "the method is not allowed",
-    408: "the body did not come in time",
+    408: "the request body took too long",
     413: "too large",
-    421: "the server is not the host that was asked for",
-    431: "the head is too large",
+    421: "the request names another host",
+    431: "the request header is too large",
 }
 _CALCULATED = {
     409: "this machine cannot answer it: no such node, too few free ones, a strategy or pattern"
     " that does not fit; the detail says which word, the hint what to do",
     415: "the body is not application/json",
     429: "too many calculations are under way: come again after Retry-After seconds",
-    500: "a defect of nidmap",
+    500: "a bug in nidmap",
     503: "busy, or Slurm does not answer",
-    504: "it took longer than a calculation may",
+    504: "the calculation took too long",
 }
 
 

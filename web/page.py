@@ -60,7 +60,7 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
     script = bundle({path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")})
     for name, text, end in (("style", style, "</style"), ("script", script, "</script")):
         if end in text.lower():
-            raise NidmapError(f"the page's {name} holds its own end mark: a defect of nidmap")
+            raise NidmapError(f"the page's {name} contains its own end mark: a bug in nidmap")
     rule = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -71,7 +71,7 @@ class Hops(Struct, rename={"from_": "from"}):
 
     from_: Annotated[str, Meta(min_length=1, max_length=300, description="A node.")]
     routing: Annotated[Word, Meta(
-        description="One of the machine's routings; shortest ways where none is given.")
+        description="One of the machine's routings; shortest paths if none is given.")
     ] = ""  # fmt: skip
 
 

@@ -124,7 +124,7 @@ def _clear(path: str) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise UsageError(f"{path} is there and is not a socket", "name another --socket")
+        raise UsageError(f"{path} exists and is not a socket", "name another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)
@@ -294,9 +294,9 @@ class Gateway:
         query = scope["query_string"].decode("latin-1")
         refused = service.guard.refusal(method, path, query, headers)
         if len(scope["raw_path"]) + len(query) + sum(map(_length, scope["headers"])) > HEAD:
-            refused = problem(431, f"a request's head may have {HEAD} bytes")
+            refused = problem(431, f"a request header may have {HEAD} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:
-            refused = problem(400, "Content-Length and Transfer-Encoding say two things")
+            refused = problem(400, "Content-Length and Transfer-Encoding contradict")
         if path + "/" == service.settings.prefix:
             return Answer(
                 308, {"Location": f"{path.rpartition('/')[2]}/{query and '?' + query}"}, b""
@@ -304,7 +304,7 @@ class Gateway:
         if refused is None and not service.has_document(path):
             return None
         if refused is None and method not in ("GET", "HEAD"):
-            refused = problem(405, "this is for reading only", headers={"Allow": "GET, HEAD"})
+            refused = problem(405, "this path is read-only", headers={"Allow": "GET, HEAD"})
         if refused is not None:
             return refused._replace(headers=refused.headers | {"Connection": "close"})
         try:

@@ -158,9 +158,7 @@ class Lane:
             if job.cancelled() and self._closed:
                 raise BusyError("the server is being stopped") from None
             if job.cancelled():
-                raise UsageError(
-                    "a newer question of the same name took this one's place"
-                ) from None
+                raise UsageError("replaced by a newer request of the same name") from None
             asyncio.get_running_loop().call_later(GRACE, job.cancel)
             raise
 
@@ -192,10 +190,10 @@ class Lane:
             except asyncio.TimeoutError:
                 raise TooSlowError(
                     f"this took longer than {self.seconds:g} s and was ended",
-                    "ask for fewer strategies, or on the command line",
+                    "try fewer strategies, or the command line",
                 ) from None
             except BrokenProcessPool:
-                raise DefectError("the calculation's process ended") from None
+                raise DefectError("the calculation's process died") from None
             except Exception:
                 ended = False
                 raise
@@ -219,7 +217,7 @@ class Lane:
         try:
             worker = await asyncio.to_thread(_Worker, self._machine)
         except BrokenProcessPool:
-            raise DefectError("the calculating process does not start") from None
+            raise DefectError("the calculation's process does not start") from None
         self._all.add(worker)
         if self._closed:
             self._end(worker)
@@ -353,9 +351,7 @@ def _answer(
     try:
         return function(_machine, *arguments)
     except MemoryError:
-        raise UsageError(
-            "this takes more memory than the server gives it", "ask for less"
-        ) from None
+        raise UsageError("this needs more memory than the server allows", "ask for less") from None
     except RecursionError:
         raise UsageError("this is nested too deeply") from None
 

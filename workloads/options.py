@@ -220,7 +220,7 @@ def _options(repeat: int) -> list[Callable[..., Any]]:
         click.option("-n", "--ranks", type=count, help=ranks),
         setting("--repeat", count, repeat, "Timed repetitions."),
         click.option("--time-limit", type=Duration(), help=limit),
-        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option("-o", "--output", metavar="FILE", help=keep),
     ]
 

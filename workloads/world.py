@@ -351,7 +351,7 @@ def run_guarded(main: Callable[[], int | None]) -> int:
         ours = _ours(error)
         if not isinstance(error, (MemoryError, OSError)):
             what = f"internal error, {type(error).__name__}: {printable(str(error), 300)}"
-            ours = RankDefectError(what, "a defect: NIDMAP_DEBUG=1 shows where")
+            ours = RankDefectError(what, "this is a bug: NIDMAP_DEBUG=1 shows where")
         return _fail(ours)
 
 

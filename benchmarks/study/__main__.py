@@ -34,7 +34,7 @@ SCHEMA = "nidmap.study/1"
     show_default="2",
     help="Processes that work at the same time.",
 )
-@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "-o",
     "--output",

@@ -60,7 +60,7 @@ def parse_duration(text: str) -> float | None:
     Raises
     ------
     ValueError
-        Where it is no duration.
+        Where it is not a duration.
 
     Examples
     --------
@@ -74,6 +74,6 @@ def parse_duration(text: str) -> float | None:
         return float(words)
     match = _DURATION.fullmatch(words)
     if match is None:
-        raise ValueError(f"{text!r} is no duration")
+        raise ValueError(f"{text!r} is not a duration")
     days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

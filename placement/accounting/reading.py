@@ -53,7 +53,7 @@ def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
     words = line.split()
     if {"JobID", "NodeList"} <= set(words):
         raise ParseError(source, at, "a table whose columns are cut off", "print it with sacct -P")
-    raise ParseError(source, at, f"'{printable(line, 40)}' begins no list of jobs", _HINT)
+    raise ParseError(source, at, f"'{printable(line, 40)}' is not the start of a job list", _HINT)
 
 
 def _read_queue(text: str, source: str) -> Iterator[JobRecord]:
@@ -65,5 +65,5 @@ def _read_queue(text: str, source: str) -> Iterator[JobRecord]:
     except LaunchError as error:
         raise ParseError(source, 0, error.message, error.hint) from None
     if jobs is None:
-        raise ParseError(source, 0, "is JSON, but not that of squeue --json", _HINT)
+        raise ParseError(source, 0, "is JSON, but not from squeue --json", _HINT)
     yield from jobs

@@ -53,7 +53,7 @@ def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None
     Returns
     -------
     (dict, str) or None
-        None where the line is no header of a table of jobs.
+        None where the line is no header of a job table.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     first = next((k for k, line in enumerate(lines) if line.strip()), 0)
     head = head_of(lines[first], delimiter)
     if head is None:
-        raise ParseError(source, first + 1, "no header of a table of jobs", f"try {_WANTED}")
+        raise ParseError(source, first + 1, "no header of a job table", f"try {_WANTED}")
     places, mark = head
     _refuse_incomplete(places, source, first + 1)
     width = len(lines[first].split(mark))
@@ -118,7 +118,7 @@ def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
     missing = [name for name in ("start",) if name not in places]
     missing += ["end"] if not {"end", "elapsed"} & places.keys() else []
     if missing:
-        what = f"the table has no column {' and none '.join(missing)}"
+        what = f"the table has no column {' and no '.join(missing)}"
         raise ParseError(source, line, what, f"try {_WANTED}")
 
 
@@ -143,7 +143,7 @@ def _quoted(
                 yield last + 1, cells
             last = begin + rows.line_num
     except csv.Error as error:
-        raise ParseError(source, begin + rows.line_num, f"is no CSV: {error}") from None
+        raise ParseError(source, begin + rows.line_num, f"is not valid CSV: {error}") from None
 
 
 def _by_column(
@@ -169,7 +169,7 @@ def _job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
     if _STEP.fullmatch(cells["id"]) or cells["nodes"].lower() in _NO_NODES:
         return None
     if not cells["id"]:
-        raise ParseError(source, line, "a row without a job's id")
+        raise ParseError(source, line, "a row without a job ID")
     start = _read_cell(cells, "start", parse_moment, source, line)
     if start is None:
         return None
@@ -179,7 +179,9 @@ def _job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
         end = None if lasted is None else start + lasted
     if end is not None and end < start:
         hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
-        raise ParseError(source, line, f"job {printable(cells['id'], 40)} ends first", hint)
+        raise ParseError(
+            source, line, f"job {printable(cells['id'], 40)} ends before it starts", hint
+        )
     return JobRecord(
         cells["id"],
         _read_nodes(cells["nodes"], source, line),
@@ -200,7 +202,7 @@ def _read_cell(
     try:
         return parse(text)
     except (ValueError, OverflowError):
-        what = f"{column} '{printable(text, 40)}' is no time"
+        what = f"{column} '{printable(text, 40)}' is not a time"
         hint = "2024-05-01T12:00:00, with +02:00 or without, or seconds since 1970"
         raise ParseError(source, line, what, hint) from None
 

@@ -59,7 +59,7 @@ def run(argv: list[str] | None = None) -> int:
         _stand_in_for_closed()
     words = sys.argv[1:] if argv is None else argv
     if any("\0" in word for word in words):
-        return fail("an argument holds a NUL, which no name and no path has", 2)
+        return fail("an argument contains a NUL byte", 2)
     try:
         code: Any = cli.main(args=words, prog_name="nidmap", standalone_mode=False)
         sys.stdout.flush()
@@ -109,7 +109,7 @@ def _explain(error: BaseException) -> int:
     if os.environ.get("NIDMAP_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"
-    return fail(f"internal error, {what}; a defect: NIDMAP_DEBUG=1 shows where", 70)
+    return fail(f"internal error, {what}; this is a bug: NIDMAP_DEBUG=1 shows where", 70)
 
 
 def _replacement(error: BaseException, words: list[str]) -> str:

@@ -115,7 +115,10 @@ def _free_and_named(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
     busy = named & ~free
     if busy.any():
         first = machine.names[np.flatnonzero(busy)[0]]
-        say(f"nidmap: {int(busy.sum())} nodes of --from are not free and left out, first {first}")
+        say(
+            f"nidmap: {int(busy.sum())} nodes of --from are not free and are left out, "
+            f"the first is {first}"
+        )
     return free, named
 
 
@@ -140,7 +143,7 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
         say(f"nidmap: {note}")
     silent = int((nodes.state == "not_responding").sum())
     if silent and int(nodes.free.sum()) < count:
-        warn(f"nidmap: {counted(silent, 'idle node')} of Slurm's do not respond (idle*)")
+        warn(f"nidmap: {counted(silent, 'idle node')} in Slurm do not respond (idle*)")
     names = [nodes.default_partition] if partition is None else partition.split(",")
     if names == [""]:
         return nodes
@@ -157,8 +160,8 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     outside = int(nodes.free.sum()) - int(chosen.free.sum())
     if partition is None and outside:
         say(
-            f"nidmap: {outside} idle nodes are not in {names[0]}, the partition of a job that "
-            "names none: -p chooses another"
+            f"nidmap: {outside} idle nodes are not in {names[0]}, the default "
+            "partition: -p chooses another"
         )
     return chosen
 
@@ -189,7 +192,10 @@ def _idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
         )
     if not known.all():
         lost = slurm.names[~known]
-        say(f"nidmap: {len(lost)} of Slurm's nodes are not in {machine.name}, first {lost[0]}")
+        say(
+            f"nidmap: {len(lost)} of Slurm's nodes are not in {machine.name}, "
+            f"the first is {lost[0]}"
+        )
     mask = np.zeros(len(machine), dtype=bool)
     mask[at[known & slurm.free]] = True
     return mask

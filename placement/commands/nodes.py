@@ -156,7 +156,9 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
     numbers = name_numbers(np.array(names, dtype=np.str_))[1]
     if (numbers < 0).any():
         first = printable(names[int(np.argmin(numbers))])
-        raise UsageError(f"'{first}' ends in no number", "give the machine with -m for its NIDs")
+        raise UsageError(
+            f"'{first}' does not end in a number", "give the machine with -m for its NIDs"
+        )
     return [str(number) for number in numbers.tolist()]
 
 
@@ -219,10 +221,12 @@ def _without_machine(text: str, source: str) -> NodeList:
 
     names = NodeList.parse(text, source)
     if not names:
-        raise ParseError(source or "node list", 0, "names no node", "the list is empty")
+        raise ParseError(source or "node list", 0, "names no nodes", "the list is empty")
     index = next((name for name in names if name[0] == "#"), None)
     if index is not None:
-        raise UsageError(f"'{index}' is an index of a machine's table", "give the machine with -m")
+        raise UsageError(
+            f"'{index}' is an index into a machine's nodes", "give the machine with -m"
+        )
     if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
         return names
     from placement.lists.expanding import expand
@@ -442,8 +446,8 @@ def _in_text(machine: Machine | None, source: str | None) -> _Free:
     dump_states = availability(text, name)
     if machine is None:
         if dump_states is None or dump_states.jobs:
-            of_jobs = "says which nodes have jobs, not which are free"
-            what = of_jobs if dump_states else "says nothing of states"
+            of_jobs = "lists the nodes with jobs, not which are free"
+            what = of_jobs if dump_states else "does not state which nodes are free"
             raise ParseError(name, 0, what, "name the machine with -m")
         return _Free(
             NodeList(dump_states.names[dump_states.free].tolist()),

@@ -84,26 +84,26 @@ def _segment(text: str) -> int:
     shell_complete=among("planner"),
     help="Planner; default: auto with a pattern, else compact.",
 )
-@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
-@click.option("--exclude", metavar="LIST|FILE", help="Never take these nodes, blades, cabinets.")
-@advanced("--include", metavar="LIST|FILE", help="Always take these nodes.")
+@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only from these nodes.")
+@click.option("--exclude", metavar="LIST|FILE", help="Exclude these nodes, blades, cabinets.")
+@advanced("--include", metavar="LIST|FILE", help="Include these nodes.")
 @slurm_options
 @kind_option
 @click.option("--ppn", type=click.IntRange(1), help="Ranks per node, for headers and host files.")
 @advanced("--per-blade", type=click.IntRange(1, 4), default=4, help="Nodes per blade; default 4.")
 @advanced("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
-@advanced("--slack", type=click.IntRange(0), default=0, help="Extra nodes to plan on.")
+@advanced("--slack", type=click.IntRange(0), default=0, help="Spare nodes beyond -N.")
 @advanced("--seed", type=int, default=0, help="For random and auto; default 0.")
 @click.option(
     "--pattern",
     metavar="P",
     shell_complete=among("pattern"),
-    help="What the job sends: alltoall, fft:64x64 …",
+    help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
 @advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 10 to 20.")
-@click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks to it.")
-@click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
+@click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
+@click.option("--check", is_flag=True, help="Ask Slurm for the expected start; exit code 1: never.")
 @click.option(
     "--format",
     "form",
@@ -111,8 +111,8 @@ def _segment(text: str) -> int:
     metavar="F",
     help=f"{', '.join(f for f in FORMATS if f != 'json')}.",
 )
-@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE; its name says the format.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE; its suffix sets the format.")
 @quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> int:
     """Choose the nodes that a job should sit on.
@@ -193,7 +193,7 @@ def _shorten_line(line: str) -> str:
     half = SHOWN // 2
     head, tail = line[:half].rpartition(",")[0], line[-half:].partition(",")[2]
     left_out = len(line) - len(head) - len(tail)
-    return f"{head},… {left_out} characters, whole in a pipe or with -o FILE …,{tail}"
+    return f"{head},… {left_out} characters left out; use -o FILE for all …,{tail}"
 
 
 def report_of(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> PlanReport:
@@ -246,7 +246,7 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):
         raise UsageError(
-            "with --slack the job plans again, and cannot read this -m -",
+            "with --slack the job plans again and cannot read -m - (standard input)",
             "put the dump into a file",
         )
 
@@ -274,7 +274,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
     useless = [*options.traffic, *(["order_out"] if options.order_out is not None else [])]
     if useless:
         raise UsageError(
-            f"--{useless[0].replace('_', '-')} goes with a strategy that predicts",
+            f"--{useless[0].replace('_', '-')} needs a strategy that predicts",
             f"use --strategy {', '.join(PREDICTING)}",
         )
 
@@ -295,7 +295,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     if options.form == "switches" and not looks_at_switches(machine, baseline, live):
         raise UsageError(
             f"--format switches: {baseline.words} does not look at --switches",
-            "--format exclude leaves the rest of the machine out, --format sbatch pins the nodes",
+            "--format exclude excludes the other nodes, --format sbatch pins the plan's",
         )
     with bar() as show:
         job = None

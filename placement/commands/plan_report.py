@@ -171,9 +171,7 @@ class PlanReport:
         elif self.plan.facts["waits"]:
             remarks.append(self.plan.facts["waits"])
         if self.options.order_out is not None:
-            remarks.append(
-                f"planned together with the order of the ranks in {self.options.order_out}"
-            )
+            remarks.append(f"planned together with the rank order in {self.options.order_out}")
         return tuple(remarks)
 
     @property
@@ -240,19 +238,19 @@ class PlanReport:
             wanted, by_itself = self._switches
             if not wanted:
                 leaves = counted(by_itself, "leaf")
-                return f"--switches is left out: Slurm's own choice has {leaves} without it"
+                return f"no --switches: Slurm's own choice already has {leaves}"
             return (
-                f"Slurm moves no job for --switches: it waits up to five minutes until its own "
-                f"choice ({by_itself} leaf switches now) has {wanted}"
+                f"--switches makes the job wait up to five minutes until Slurm's own choice "
+                f"({by_itself} leaf switches now) has {wanted}"
             )
         exclusion = self.exclusion
         if exclusion.rows is None:
-            return f"Slurm would let the job wait in {exclusion.part}"
+            return f"Slurm would leave the job pending in {exclusion.part}"
         nodes = nodes_of(self.machine, exclusion.rows).unique.fold(sort=True)
         lead = f"Slurm chooses in {exclusion.part}, now {nodes}"
         if not exclusion.pays and self.plan.judged is not None:
-            return f"nothing is excluded, since that wins nothing: {lead} ({exclusion.words})"
-        why = exclusion.words if exclusion.pays else "as it does by itself"
+            return f"no nodes are excluded, since that gains nothing: {lead} ({exclusion.words})"
+        why = exclusion.words if exclusion.pays else "as it does anyway"
         return f"{lead}: {why}" if why else lead
 
     def _say_order(self) -> None:
@@ -269,11 +267,11 @@ class PlanReport:
         path = self.options.order_out
         if path is None:
             say(
-                f"nidmap: this plan needs its order of the ranks (without it: {without}); "
+                f"nidmap: this plan needs its rank order (without it: {without}); "
                 "--order-out FILE writes it"
             )
         else:
-            say(f"nidmap: the order of the ranks is in {path} (without this file: {without})")
+            say(f"nidmap: the rank order is in {path} (without this file: {without})")
 
 
 def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -> dict[str, Any]:

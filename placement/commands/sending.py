@@ -44,7 +44,7 @@ class ByteCount(Param):
         """Return the bytes as float, or int."""
         match = _SIZE.fullmatch(str(value))
         if match is None:
-            return self.fail(f"{value!r} is not a size; 8, 64kB, 4MiB", param, ctx)
+            return self.fail(f"{value!r} is not a size; use 8, 64kB or 4MiB", param, ctx)
         power = " kMGT".index((match[2] or " ").replace("K", "k"))
         size = float(match[1]) * (1024 if match[3] else 1000) ** power
         if self.whole and not size.is_integer():
@@ -56,11 +56,11 @@ class ByteCount(Param):
 #: columns of the help.
 SENDING: dict[str, tuple[Any, str, str]] = {
     "bytes": (ByteCount(), "B",
-        "Payload of one message (64KiB); times what graph:, matrix:, training: say."),
+        "Bytes per message (64KiB); a factor for graph:, matrix:, training:."),
     "algorithm": (str, "A",
-        "A collective's: library (the default: as its MPI does), pairwise, bruck, openmpi …"),
+        "Of collectives: library (default: the MPI's choice), pairwise, bruck, openmpi …"),
     "background": (str, "FILE|slurm",
-        "Other jobs: a node list a line, or what Slurm runs now."),
+        "Other jobs: one node list per line, or slurm: its running jobs."),
 }  # fmt: skip
 
 

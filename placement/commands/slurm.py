@@ -110,7 +110,7 @@ def slurm() -> None:
 @slurm.command()
 @machine_option
 @_dir_option
-@click.option("--command", metavar="CMD", help="Starts nidmap; default: this installation.")
+@click.option("--command", metavar="CMD", help="Command for nidmap; default: this installation.")
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1),
@@ -197,15 +197,18 @@ def remove(folder: str) -> int:
         try:
             if os.path.exists(_site_script(path)):
                 os.rename(_site_script(path), path)
-                say(f"{path} is the site's own again")
+                say(f"{path} is the site's own script again")
                 continue
             os.unlink(path)
         except OSError as error:
             raise OutputError(f"cannot remove {printable(path)}: {error.strerror}") from None
         say(f"{path} removed")
-        say("slurm.conf must not say lua for it any more: without it nothing is submitted")
+        say(
+            "take lua out of CliFilterPlugins in slurm.conf: "
+            "without a script no job can be submitted"
+        )
     if not ours:
-        say(f"nidmap: no script of nidmap's is in {printable(folder)}")
+        say(f"nidmap: no nidmap script in {printable(folder)}")
     return int(not ours)
 
 
@@ -304,7 +307,7 @@ def _size(job_options: dict[str, Any]) -> tuple[int, int | None]:
     elif ranks and per_node and not low:
         count = math.ceil(ranks / per_node)
     else:
-        raise UsageError("how many nodes is not clear", "-N says it")
+        raise UsageError("the number of nodes is not clear", "-N says it")
     even = ranks // count if ranks and ranks % count == 0 else 0
     return count, per_node or even or None
 

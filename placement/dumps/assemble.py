@@ -155,7 +155,9 @@ def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Tab
     if site is None or any(d.format == "site" for d in dumps):
         table = join(dumps, as_given=as_given)
         if {find(d.format).kind for d in dumps} == {"links"}:
-            table.notes.append("a link list tells no service nodes: all count as compute nodes")
+            table.notes.append(
+                "a link list does not mark service nodes: all are taken as compute nodes"
+            )
         return table
     if not any(_places(d) for d in dumps):
         return join([site.records(), *dumps], as_given=as_given)
@@ -201,7 +203,7 @@ def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
         if dump.nodes is None or not len(dump.nodes):
             continue
         if table is None and dump.lists_jobs:
-            text = "says which nodes have jobs, not which there are"
+            text = "lists the nodes with jobs, not all nodes"
             raise ParseError(dump.source, 0, text, "name the machine with -m as well")
         new = Table.of(dump)
         if table is None:
@@ -211,7 +213,7 @@ def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
             table = _add_dump(table, new, dump)
     if table is None:
         raise ParseError(
-            dumps[0].source if dumps else "-", 0, "no node in it", "give a dump that lists nodes"
+            dumps[0].source if dumps else "-", 0, "lists no nodes", "give a dump that lists nodes"
         )
     _refuse_twins(table)
     return table
@@ -253,7 +255,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             some = ", ".join(new.called(row) for row in rows[:3])
             more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
             source = printable(new.sources[0])
-            note = f"left out, as nothing says where they are: {some}{more} of {source}"
+            note = f"left out, location unknown: {some}{more} of {source}"
             table.notes.append(note)
         else:
             table, at = _add_rows(table, new, at)

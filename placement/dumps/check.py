@@ -199,7 +199,7 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
     uneven = np.unique(count[count > 0])
     if len(uneven) > 1 and "global_table" not in machine.topology.parameters:
         text = f"group pairs have {uneven[0]} to {uneven[-1]} links"
-        yield _remark("uneven-pairs", text, "routers that are absent take theirs along")
+        yield _remark("uneven-pairs", text, "links of missing routers are missing too")
 
 
 def _holes(machine: Machine) -> Iterator[Finding]:

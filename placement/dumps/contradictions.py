@@ -29,7 +29,7 @@ __all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]
 
 _KIND = "contradiction"
 
-_HINT = "nidmap machine check names them all; -m prefer:last takes what the last dump says"
+_HINT = "nidmap machine check lists them all; -m prefer:last takes what the last dump says"
 
 #: A dump of fewer than this share of a site's nodes is an extract, and two dumps with fewer than
 #: this share of the shorter one in common are parts of one list: neither says what there is not.

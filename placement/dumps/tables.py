@@ -182,7 +182,7 @@ def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
     first = np.unique(at[rows], return_index=True)[1]
     if len(first) < len(rows):
         row = int(np.delete(rows, first)[0])
-        raise new.error(row, f"{new.called(row)} is the same node as an earlier line's")
+        raise new.error(row, f"{new.called(row)} repeats the node of an earlier line")
     for other in [name for name in ("nid", "cname") if name != key]:
         both = table.known(other)[at[rows]] & new.known(other)[rows]
         wrong = rows[both & (table[other][at[rows]] != new[other][rows])]

@@ -140,7 +140,7 @@ def pbs_options(job: HeaderJob, batch: str) -> list[str]:
     """
     for name in ("constraint", "reservation"):
         if getattr(job, name) is not None:
-            raise UsageError(f"a PBS header cannot say --{name}", "use --format sbatch")
+            raise UsageError(f"a PBS header has no --{name}", "use --format sbatch")
     queue = [f"-q {_quote_word(job.partition)}"] if job.partition else []
     if batch in ("torque", "alps"):
         ppn = f":ppn={job.ppn}" if job.ppn else ""

@@ -95,7 +95,7 @@ def _shape(
     topology = topology_of(groups, positions, "same-chassis", ASSUMED_LINKS)
     note = (
         f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} a group pair "
-        "(no link list and no site states them)"
+        "(stated by no link list or site)"
     )
     return topology, (note,)
 

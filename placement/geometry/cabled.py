@@ -151,7 +151,7 @@ def _attachments(table: Table, cables: _ListedCables) -> Ints:
         name = printable(str(hosts[np.argmax(count)]))
         raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
     place = find(hosts, table["name"])
-    hint = "every node of a fabric hangs on a switch"
+    hint = "every node of a fabric needs a switch"
     refuse(table, place < 0, lambda row: f"{table.called(row)} has no cable in the fabric", hint)
     k = np.arange(int(count.max(initial=1)))
     index = np.minimum(start[place][:, None] + k, len(order) - 1)
@@ -343,4 +343,4 @@ def _remarks(cables: _ListedCables, layered: bool) -> tuple[str, ...]:
     parts = len(np.unique(components(count, cables.a, cables.b)))
     if parts == 1:
         return ()
-    return (f"the fabric listed falls into {parts} parts that no cable joins",)
+    return (f"the listed fabric has {parts} parts with no cable between them",)

@@ -77,7 +77,7 @@ def _coords(
     known = table.known("coords")
     if rule is None:
         hint = "add a file that lists all coordinates"
-        refuse(table, ~known, lambda row: f"nothing says where {table.called(row)} is", hint)
+        refuse(table, ~known, lambda row: f"the location of {table.called(row)} is unknown", hint)
         return table["coords"], False
     ruled = rule.coords(parts)[:, :3]
     if not known.any():

@@ -80,7 +80,7 @@ class ListedLinks:
             aries = self.topology.fabric == "aries"
             at = f"router ({':'.join(map(str, place))})" if aries else f"Gemini {tuple(place)}"
             text = f"{at} is not in it, but {len(missing)} nodes need it"
-            raise ParseError(source, 0, text, "are the dumps of the same machine, and whole?")
+            raise ParseError(source, 0, text, "are the dumps of the same machine, and complete?")
         return Geometry(
             topology=self.topology,
             coords=coords,
@@ -294,7 +294,7 @@ def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
         return Xc(stated)
     if parts[:, 1].max() > 0:
         hint = "add xtprocadmin's output or name the site"
-        raise ParseError(dump.source, 0, "its groups do not tell how many cabinets a row has", hint)
+        raise ParseError(dump.source, 0, "the cabinets per row do not follow from its groups", hint)
     return Xc(int(parts[:, 0].max()) // 2 * 2 + 2)
 
 
@@ -307,4 +307,4 @@ def _gemini(dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]) -> 
         if bool((rule.coords(parts)[::2, :3] == coords).all()):
             return rule
     hint = "add the nodes: xtprocadmin's output, a system map or a coordinate file"
-    raise ParseError(dump.source, 0, "its coordinates do not tell the NIDs of its nodes", hint)
+    raise ParseError(dump.source, 0, "the NIDs do not follow from its coordinates", hint)

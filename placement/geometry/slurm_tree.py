@@ -79,7 +79,7 @@ def locate_leaves(table: Table, dump: Dump) -> Geometry:
         being level 1; the links are the file's.
     """
     forest = switches_of(dump, table["name"])
-    hint = "every node of a tree hangs on a switch"
+    hint = "every node of a tree needs a switch"
     alone = forest.leaf_of < 0
     refuse(table, alone, lambda row: f"{table.called(row)} is on no switch of {dump.source}", hint)
     if forest.kind in ("block", "ring"):
@@ -182,7 +182,7 @@ def place_forest(forest: Switches) -> Geometry:
         extents=tuple(int(v) + 1 for v in places.coords.max(axis=0, initial=0)),
         parameters={"dist": tuple(range(1, kept + 2 if height > 1 else 2))},
     )
-    apart = f"{roots} trees without a common root: Slurm starts no job across them"
+    apart = f"{roots} trees without a common root: Slurm runs no job across them"
     return Geometry(
         topology=topology,
         coords=places.coords,
@@ -258,5 +258,5 @@ def place_alike(table: Table) -> Geometry:
         topology=topology,
         coords=np.column_stack([np.zeros(n), np.arange(n)]).astype(np.int32),
         router=np.zeros((n, 1), dtype=np.int32),
-        notes=("nothing says where the nodes are: all count as equally near",),
+        notes=("node locations are unknown: all nodes count as equally near",),
     )

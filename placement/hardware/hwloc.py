@@ -100,13 +100,13 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     """
     plain = text if isinstance(text, str) else text.decode("latin-1")
     if "<!ENTITY" in plain:
-        raise ParseError(source, 0, "XML with entities of its own, which hwloc has none of")
+        raise ParseError(source, 0, "XML with custom entities, which hwloc never writes")
     try:
         root = ElementTree.fromstring(text)  # noqa: S314  # bounded, and without entities
     except ElementTree.ParseError as error:
-        raise ParseError(source, error.position[0], f"no XML: {error.msg}") from None
+        raise ParseError(source, error.position[0], f"not XML: {error.msg}") from None
     except (ValueError, LookupError):
-        raise ParseError(source, 0, "no XML: unknown encoding") from None
+        raise ParseError(source, 0, "not XML: unknown encoding") from None
     machine = root.find("object")
     if root.tag not in ("topology", "root") or machine is None:
         raise ParseError(source, 0, "XML, but not hwloc's", "lstopo --of xml FILE writes it")

@@ -33,16 +33,16 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
     """
     if not machine.hardware:
         hint = "-m node.xml adds it (lstopo --of xml node.xml, on such a node)"
-        raise UsageError(f"what is inside the nodes of {machine.name} is not known", hint)
+        raise UsageError(f"the hardware of {machine.name}'s nodes is not known", hint)
     kinds = _kinds(machine, rows)
     texts = [f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds]
     if len(kinds) > 1:
         what = f"the job's nodes are of {len(kinds)} types: {', '.join(texts)}"
-        raise UsageError(what, "take one type")
+        raise UsageError(what, "use nodes of one type")
     for hardware in reversed(machine.hardware):
         if _fits(hardware, machine, *kinds[0]):
             return hardware
-    what = f"nothing states what is inside a node of {machine.name} with {texts[0]}"
+    what = f"no known hardware for a node of {machine.name} with {texts[0]}"
     raise UsageError(what, "-m node.xml adds it (lstopo --of xml node.xml, on such a node)")
 
 

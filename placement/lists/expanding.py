@@ -223,7 +223,7 @@ class _WordReader:
     def _apply(self, option: re.Match[str], word: str, line: int, entries: list[_ListWord]) -> None:
         """Give the node before it its ``slots=``; other options of host files say no names."""
         if not entries:
-            raise self.error(line, f"'{printable(word)}' stands before any node")
+            raise self.error(line, f"'{printable(word)}' comes before any node")
         if word.startswith("slots="):
             entry, slots = entries[-1], int(option[1])
             if slots < 1:
@@ -257,7 +257,7 @@ class _WordReader:
             what = f"'{printable(word)}': '*' is no wildcard, it repeats a name (nid00045*3)"
             raise self.error(line, what, "a cabinet, cage or blade stands for its nodes: c0-0c1")
         if match is None or int(match[3]) < 1:
-            what = f"'{printable(word)}': what stands behind '*' or ':' is not a count"
+            what = f"'{printable(word)}': what follows '*' or ':' is not a count"
             raise self.error(line, what, "write nid00045*3 or node1:4")
         number = int(match[3])
         return (match[1], number, 1) if match[2] == "*" else (match[1], 1, number)
@@ -268,7 +268,7 @@ class _WordReader:
         items = packed.split(",")
         if not _RANGES.fullmatch(packed):
             bad = next((i for i in items if not _RANGES.fullmatch(i)), packed)
-            what = f"'{printable(bad, 30)}'" if bad else "an empty place"
+            what = f"'{printable(bad, 30)}'" if bad else "an empty entry"
             hint = "brackets hold numbers and ranges, as in nid[00045,00050-00053]"
             raise self.error(line, f"{what} in '{shown}' is neither a number nor a range", hint)
         width = max(map(len, packed.replace("-", ",").split(",")))
@@ -293,11 +293,11 @@ class _WordReader:
         if NAME.fullmatch(sample):
             return
         if "[" in sample or "]" in sample:
-            raise self.error(entry.line, f"{shown} has a bracket without its other")
+            raise self.error(entry.line, f"{shown} has an unmatched bracket")
         bad = next((c for c in sample if not re.match(r"[A-Za-z0-9_.\-]", c)), sample[:1])
         named = f"'{bad}'" if bad.isprintable() else ascii(bad)[1:-1]
         if bad == "/":
-            raise self.error(entry.line, f"{shown} is no file that is there, and no node's name")
+            raise self.error(entry.line, f"{shown} is neither an existing file nor a node name")
         what = f"{shown} is not a node name: {named} cannot be in one"
         raise self.error(entry.line, what, "names hold letters, digits, '.', '-' and '_'")
 

@@ -261,7 +261,7 @@ def flux_resource_set(text: str, source: str) -> list[TextPiece]:
     try:
         nodelist = json.loads(text)["execution"]["nodelist"]
     except (ValueError, RecursionError):
-        raise ParseError(source, 0, "not the JSON of a Flux R", "is it whole?") from None
+        raise ParseError(source, 0, "not the JSON of a Flux R", "is it complete?") from None
     except (KeyError, TypeError):
         raise ParseError(source, 0, "a Flux R without a nodelist") from None
     if not isinstance(nodelist, list) or not all(isinstance(name, str) for name in nodelist):

@@ -155,7 +155,7 @@ def check_routing(machine: Machine, routing: str) -> str:
     known = routings(machine)
     old, instead = GONE.get(machine.topology.kind.removesuffix("+"), ("", ""))
     if routing == old and old not in known and old:
-        raise UsageError(f"there is no routing {old} any more", f"use routing={instead}")
+        raise UsageError(f"routing {old} was removed", f"use routing={instead}")
     if routing and routing not in known:
         raise UsageError(
             f"no routing {printable(routing)!r} on a {machine.topology.kind}",

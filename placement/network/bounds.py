@@ -58,7 +58,7 @@ class Bound(NamedTuple):
     Attributes
     ----------
     seconds : float
-        0.0 where nothing is limited.
+        0.0 where no link is limited.
     kind : str
         ``injection``, ``ejection``, ``cut`` or ''.
     why : str
@@ -106,7 +106,7 @@ class Family(NamedTuple):
     partitions: tuple[DisjointParts, ...]
 
 
-NOTHING = Bound(0.0, "", "nothing is limited")
+NOTHING = Bound(0.0, "", "no link is limited")
 
 
 def bound_demand(machine: Machine, demand: Demand) -> Bound:

@@ -297,8 +297,8 @@ def _require_routers(machine: Machine, rows: Ints) -> None:
     if lost.any():
         name = machine.names[rows[int(np.argmax(lost))]]
         raise NidmapError(
-            f"{name} is attached to no router that is known, so its traffic cannot be placed",
-            "is the machine's dump whole?",
+            f"{name} has no known router, so its traffic cannot be routed",
+            "is the machine's dump complete?",
         )
 
 

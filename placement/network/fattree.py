@@ -201,8 +201,8 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
         return ()
     climb = " that climb and then descend" if switches.graph(machine).climbs else ""
     return (
-        "the listed cables make no regular fat tree, so d-mod-k does not apply: traffic is split "
-        f"equally over all shortest paths{climb}, links of a bundle counted singly",
+        "the listed cables do not form a regular fat tree, so d-mod-k does not apply: traffic is "
+        f"split equally over all shortest paths{climb}, parallel links each on their own",
     )
 
 

@@ -292,7 +292,7 @@ class Loads:
         """Return what takes longest: a channel, or a node's injection or ejection.
 
         Of equals the first is named: injection, ejection, then the channels
-        in their order. Where nothing is limited, the largest load counts and
+        in their order. Where no link is limited, the largest load counts and
         it takes 0 seconds.
         """
         candidates = [self._worst_node("injection"), self._worst_node("ejection")]

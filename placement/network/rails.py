@@ -198,8 +198,8 @@ def no_path(machine: Machine, source: int, target: int) -> NidmapError:
     --------
     >>> from placement.specs import parse_spec
     >>> print(no_path(parse_spec("torus:4"), 0, 2))
-    no path joins x0 and x2; is the list of links whole?
+    no path joins x0 and x2; is the list of links complete?
     """
     names = router_names(machine)
     a, b = (printable(str(names[i])) for i in (source, target))
-    return NidmapError(f"no path joins {a} and {b}", "is the list of links whole?")
+    return NidmapError(f"no path joins {a} and {b}", "is the list of links complete?")

@@ -191,12 +191,12 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     forest = forest_of(machine)
     if forest is not None and joined_above(machine):
         roots = len(np.unique(forest.ancestor[0]))
-        return (f"nothing listed joins the {roots} top switches: no bandwidth is known above them",)
+        return (f"no listed link joins the {roots} top switches: no bandwidth is known above them",)
     if forest is not None or routing == "single":
         return ()
     return (
-        "the switches make no tree: traffic is split equally over all shortest paths, links of "
-        "a bundle counted singly",
+        "the switches do not form a tree: traffic is split equally over all shortest "
+        "paths, parallel links each on their own",
     )
 
 

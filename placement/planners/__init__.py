@@ -156,7 +156,8 @@ def refusal(machine: Machine, name: str) -> UsageError | None:
 
 def _refuse(machine: Machine, name: str, lacking: str) -> UsageError:
     return UsageError(
-        f"strategy {name} needs {lacking}", f"there {', '.join(fitting(machine, BUNDLED))} fit"
+        f"strategy {name} needs {lacking}",
+        f"strategies that fit: {', '.join(fitting(machine, BUNDLED))}",
     )
 
 

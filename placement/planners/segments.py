@@ -126,7 +126,7 @@ def in_segments(
         segment = request.count
     if request.count % segment:
         raise PlanError(
-            f"{request.count} nodes make no whole segments of {segment}",
+            f"{request.count} nodes are not a multiple of --segment {segment}",
             f"the nearest counts are {request.count // segment * segment} and"
             f" {-(-request.count // segment) * segment}",
         )

@@ -155,15 +155,15 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
         if rows is not None:
             return order[np.sort(rows)]
     free = int(request.free.sum())
-    why, hint = "no top switch is", "Slurm starts no job across several"
+    why, hint = "no top switch is", "Slurm runs no job across several"
     if slurm_switches(machine).kind == "block":
         why, hint = (
             "no block is",
             "topology/block takes as few blocks as could hold the job: --segment",
         )
     raise PlanError(
-        f"Slurm would let the job wait: {free} nodes are free, {request.count} wanted, but {why} "
-        "enough for it",
+        f"Slurm would leave the job pending: {free} nodes are free, {request.count} wanted, "
+        f"but {why} enough for it",
         hint,
     )
 

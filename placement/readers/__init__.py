@@ -195,12 +195,12 @@ def recognise(text: str, source: str) -> str:
     records = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
     line, words = next(records, (0, ""))
     if not words:
-        raise ParseError(source, 0, "holds no record, only blanks and comments")
+        raise ParseError(source, 0, "has no records, only blanks and comments")
     for part in (words, head):
         name = resembling(part)
         if name:
             return name
-    what = f"'{printable(words, 40)}' is of no format that nidmap reads"
+    what = f"'{printable(words, 40)}' is in no format that nidmap reads"
     raise ParseError(source, line, what, f"it reads {', '.join(FORMATS.names())}")
 
 

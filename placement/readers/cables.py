@@ -224,7 +224,7 @@ class _PortTable:
         for row in np.flatnonzero(first_of != np.arange(len(first_of))).tolist():
             earlier = first_of[row]
             same = bool(self.there[earlier] == self.there[row])
-            text = f"{self._port(row)} stands on line {self.line[earlier]} already"
+            text = f"{self._port(row)} is already on line {self.line[earlier]}"
             hint = "the same again" if same else "with another cable: a port has one"
             yield Finding(int(self.line[row]), "duplicate-port", text, hint, fault=not same)
 

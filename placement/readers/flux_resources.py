@@ -73,7 +73,7 @@ def _nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
         row = _ROW.fullmatch(line)
         if row is None or (row[2] != "0") != bool(row[5]):
             what = "a row of flux resource list"
-            raise strange_line("flux-resources", source, number, line, what, "is it whole?")
+            raise strange_line("flux-resources", source, number, line, what, "is it complete?")
         if row[5]:
             for name in expand(row[5], source, number, "NODELIST"):
                 yield StatedNode(name, "idle" if row[1] == "free" else row[1], line=number)

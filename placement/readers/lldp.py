@@ -86,7 +86,7 @@ def read(text: str, source: str) -> Dump:
     """
     root = load_json(text, source)
     if not isinstance(root, dict) or "lldp" in root:
-        raise ParseError(source, 0, "says what a device sees, not which device", _HOW)
+        raise ParseError(source, 0, "says what a device sees, but not which device it is", _HOW)
     try:
         seen = {device: list(_neighbours(root[device]["lldp"])) for device in root}
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -130,7 +130,7 @@ class _SeenFabric(Cables):
         """Say what may be missing: neighbours without a name, switches that nobody asked."""
         if self.nameless:
             text = f"neighbours without a name: {self.nameless}, left out"
-            hint = "does lldpd run on every host? A card's firmware says no name"
+            hint = "does lldpd run on every host? A card's firmware reports no name"
             yield Finding(0, "unnamed-host", text, hint, fault=False)
         unasked = sorted(
             name

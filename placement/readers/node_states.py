@@ -109,7 +109,7 @@ def states_dump(
     printed: Iterable[StatedNode],
     *,
     jobs: bool = False,
-    empty: str = "no node in it",
+    empty: str = "lists no nodes",
 ) -> Dump:
     """Return the dump of a format that says which state nodes are in.
 

@@ -126,7 +126,7 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
 def _node(name: str, fields: Mapping[str, Any], source: str, line: int) -> StatedNode:
     words = fields.get("state")
     if not isinstance(words, str) or not _NAME.fullmatch(name):
-        raise ParseError(source, line, f"node {printable(name)} has no state", "is it whole?")
+        raise ParseError(source, line, f"node {printable(name)} has no state", "is it complete?")
     state = max((STATES.get(w, w) for w in re.split(r"[,\s]+", words.strip().lower())), key=worst)
     cores = str(fields.get("resources_assigned.ncpus") or 0).strip()
     if state == "idle" and (fields.get("jobs") or cores != "0"):

@@ -52,7 +52,7 @@ def split_lines(text: str, source: str = "", most: int = MAX_LINES) -> list[str]
     ['a', '', 'b']
     """
     if text.count("\n") > most:
-        raise ParseError(source, 0, f"more than {most:,} lines", "no machine has as many")
+        raise ParseError(source, 0, f"more than {most:,} lines", "no machine has that many")
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

@@ -422,7 +422,7 @@ class _Reading:
         self.kinds.append(row or Row())
 
     def _too_many(self, what: str, most: int) -> ParseError:
-        hint = "no dump of a machine has as many"
+        hint = "no dump of a machine has that many"
         return ParseError(self.source, 0, f"{self.name}: more than {most} {what}", hint)
 
     def _error(self, refusal: NidmapError, line: int) -> ParseError:

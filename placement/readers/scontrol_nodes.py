@@ -75,7 +75,7 @@ def _nodes(text: str, source: str) -> Iterator[StatedNode]:
     first = _BEGIN.search(text)
     if first and text[: first.start()].strip():
         word = printable(text.split(None, 1)[0])
-        raise ParseError(source, 1, f"'{word}' is before the first NodeName=", "is it whole?")
+        raise ParseError(source, 1, f"'{word}' is before the first NodeName=", "is it complete?")
     for begin, line, record in split_records(text, _BEGIN):
         state = _STATE.search(record)
         if state is None:

@@ -241,7 +241,7 @@ class _SlsReader:
             yield Finding(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
         if not self.nodes:
             hint = "a file with a Hardware part is needed"
-            yield Finding(0, "no-nodes", "no node in it: SLS describes networks only", hint)
+            yield Finding(0, "no-nodes", "lists no nodes: SLS describes networks only", hint)
 
     def twice(
         self, kind: str, what: str, values: Iterable[tuple[str, object]]

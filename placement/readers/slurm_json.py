@@ -78,10 +78,10 @@ def read(text: str, source: str) -> Dump:
         nodes = list(rows(document[kind], source))
     except (KeyError, TypeError, AttributeError) as error:
         what = f"an entry of {kind} is not as Slurm prints it: {printable(str(error))}"
-        raise ParseError(source, 0, what, "is it edited?") from None
+        raise ParseError(source, 0, what, "was it edited?") from None
     counts = count_json_lines(text)
     jobs = kind == "jobs"
-    empty = "no job has nodes" if jobs else "no node in it"
+    empty = "no job has nodes" if jobs else "lists no nodes"
     return states_dump("slurm-json", source, counts, nodes, jobs=jobs, empty=empty)
 
 

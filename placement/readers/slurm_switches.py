@@ -263,7 +263,7 @@ def _as_tree(
     for row, lv in zip(declared, level, strict=True):
         if row.level >= 0 and lv >= 0 and row.level != lv:
             says = f"switch {printable(row.name)} says level {row.level}"
-            hint = "print the topology again, whole"
+            hint = "print the whole topology again"
             faults.append(Finding(row.line, "level", f"{says}, its switches make it {lv}", hint))
     return tuple(replace(s, level=lv) for s, lv in zip(switches, level, strict=True))
 
@@ -280,7 +280,7 @@ def _child_faults(switches: Sequence[SwitchRecord], index: dict[str, int]) -> It
                 names = list(index)[:2000] if undefined <= 3 else []
                 near = get_close_matches(child[:MAX_NAME], names, n=1)
                 hint = "each switch needs a line of its own"
-                hint = f"is {printable(near[0])} meant?" if near else hint
+                hint = f"did you mean {printable(near[0])}?" if near else hint
                 has = f"switch {printable(switch.name)} has a child {printable(child)}"
                 yield Finding(switch.line, "undefined-switch", f"{has} that is not defined", hint)
             other = parent.setdefault(child, switch)

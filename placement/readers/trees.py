@@ -49,11 +49,13 @@ def load_json(
     placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it whole?
     """
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
-        raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has as many")
+        raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")
     try:
         return json.loads(text, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        raise ParseError(source, error.lineno, f"not JSON: {error.msg}", "is it whole?") from None
+        raise ParseError(
+            source, error.lineno, f"not JSON: {error.msg}", "is it complete?"
+        ) from None
     except RecursionError:
         raise ParseError(source, 0, "nested too deeply for a dump of a machine") from None
     except ValueError:  # Python refuses to convert thousands of digits

@@ -146,7 +146,7 @@ def promised_rows(
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:4")
     >>> promised_rows(m, m.free, {"7": NodeList(["nid00002"])})[1]
-    '1 idle node left out, which pending jobs name (7)'
+    '1 idle node left out, requested by pending jobs (7)'
     """
     masks = {job: np.isin(machine.names, list(nodes)) & free for job, nodes in by_job.items()}
     waiting = [job for job, mask in masks.items() if mask.any()]
@@ -155,7 +155,7 @@ def promised_rows(
     promised: Mask = np.logical_or.reduce(list(masks.values()))
     jobs = ", ".join(waiting[:4]) + (" …" if len(waiting) > 4 else "")
     left_out = counted(int(promised.sum()), "idle node")
-    return promised, f"{left_out} left out, which pending jobs name ({jobs})"
+    return promised, f"{left_out} left out, requested by pending jobs ({jobs})"
 
 
 def is_down(word: str) -> bool:

@@ -112,10 +112,10 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
     except PlanError:
         if request.segment:
             rule = f"segments of {request.segment} lie in one block each"
-            return f"Slurm lets this job wait: under topology/block {rule}"
+            return f"Slurm leaves this job pending: under topology/block {rule}"
         return (
-            f"Slurm lets this job wait: under topology/block its {len(rows)} nodes have to lie in "
-            "one block that holds so many, or come in --segment"
+            f"Slurm leaves this job pending: under topology/block its {len(rows)} nodes need "
+            "one block with room for all, or --segment"
         )
     return ""
 

@@ -173,4 +173,4 @@ def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
     try:
         return tuple(read_table(answer.output, "sacct", mark))
     except ParseError as error:
-        raise LaunchError(f"sacct prints what is not its own: {error}") from None
+        raise LaunchError(f"sacct printed an unreadable table: {error}") from None

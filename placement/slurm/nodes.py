@@ -133,7 +133,7 @@ def free_nodes(
     except LaunchError as error:
         if reservation is not None:
             raise
-        return replace(nodes, notes=(f"reservations are not considered: {error.message}",))
+        return replace(nodes, notes=(f"reservations are ignored: {error.message}",))
 
 
 def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:

@@ -12,7 +12,7 @@ _DUMPS = (
     *("ibnetdiscover", "ibnetdiscover-ports"),
 )
 
-_NOW = "web serve shows what is now, or with --from what sinfo and squeue printed to files"
+_NOW = "web serve shows the current state, or with --from saved output of sinfo and squeue"
 _JOB = "nidmap run --verify asks the ranks where they are, nidmap web serve shows a job's nodes"
 
 #: Commands that had the figures of a machine as options, and what each is behind ``-m`` now.
@@ -24,15 +24,15 @@ _FIGURES = {
 
 #: A command, or what of it has left, as it was typed -> what to use instead.
 GONE: dict[str, str] = {
-    "site check --against": "nidmap machine check -m SITE -m DUMP lists what contradicts",
+    "site check --against": "nidmap machine check -m SITE -m DUMP lists contradictions",
     "bench ab": "nidmap ab … -- srun -n 64 nidmap bench fft … measures arms in turn",
     "bench report": "-o FILE.csv and FILE.svg of bench and ab are its table and its picture",
-    "ab --turns": "each block has every arm once, at random",
-    "ab --control": "the interval says what the noise alone does",
-    "ab --retries": "a launch that fails is begun anew twice",
+    "ab --turns": "each block runs every arm once, in random order",
+    "ab --control": "the interval accounts for noise",
+    "ab --retries": "a failed launch is retried twice",
     "ab --show": "the program's output is in the folder that --output-dir names",
-    "slurm install --job-submit": "--switches moves no job, it only makes it wait",
-    "bench sort --target": "each rank gets as many items as it brought",
+    "slurm install --job-submit": "--switches only makes the job wait, for Slurm's own choice",
+    "bench sort --target": "each rank ends with as many items as it started with",
     "bench sort --key-bits": "random keys have 56 bits, as the paper's",
     "bench isx --max-key": "keys are below 2^28",
     "bench isx --width": "weak_iso has buckets of 8192 keys",
@@ -41,9 +41,9 @@ GONE: dict[str, str] = {
     "bench stencil --chunk": "the size of a transfer is tuned",
     "bench fft --basis": "every axis is periodic; scipy.fft has sines and cosines",
     "bench fft --precision": "data are in double precision",
-    "bench fft --direction": "a pair of transforms is timed, each direction is a phase of its own",
-    "bench fft --pieces": "the number of exchanges goes by the size",
-    "bench fft --library": "the fastest library that is installed is taken",
+    "bench fft --direction": "a forward and backward pair is timed, each direction as a phase",
+    "bench fft --pieces": "the number of exchanges depends on the size",
+    "bench fft --library": "the fastest installed library is used",
     "bench fft --level": "--scaling breaks the fit at the first level with points on both sides",
     "web record": _NOW,
     "web serve --replay": _NOW,
@@ -56,22 +56,22 @@ GONE: dict[str, str] = {
     "plan --format affinity": "nodelist, lines and json name the nodes for any scheduler",
     "order --format mpijob": "hydra, openmpi and json name the node of each rank",
     "order --format kubernetes": "json has the nodes and the slot of each rank",
-    "minicray up --ecmp": "a mini-Cray has one way to each node, as routing=single",
-    "score --order-format": "--format names the format where the name of the file does not",
-    "predict --order-format": "--format names the format where the name of the file does not",
+    "minicray up --ecmp": "a mini-Cray has one path to each node, as routing=single",
+    "score --order-format": "--format names the format where the file's suffix does not",
+    "predict --order-format": "--format names the format where the file's suffix does not",
     "plan --format json": "--json",
     "order --format json": "--json",
-    "plan --contiguous": "a plan goes beside what Slurm does by itself",
-    "plan --baseline": "nidmap compare --baseline S sets plans beside another strategy",
+    "plan --contiguous": "a plan is compared with Slurm's own choice",
+    "plan --baseline": "nidmap compare --baseline S compares plans with another strategy",
     "plan --mapping-limit": "nidmap order --mapping-limit N writes the order within another limit",
     "ab --mapping-limit": "nidmap order --mapping-limit N -o FILE writes it for --order FILE",
-    "ab --higher-is-better": "--unit ns/day says that it is a rate",
-    "ab --seed": "the turns are drawn with one seed",
-    "calibrate --seed": "the nodes are drawn with one seed",
-    "web serve --streams": "256 viewers get changes as a stream, all others poll",
+    "ab --higher-is-better": "--unit ns/day marks it as a rate",
+    "ab --seed": "the order of launches has a fixed seed",
+    "calibrate --seed": "the choice of nodes has a fixed seed",
+    "web serve --streams": "up to 256 viewers get a stream, all others poll",
     "minicray up --no-slurm": "--topology off",
     "web serve --no-token": "--token none",
-    "web serve --plans": "calculations at once go by the cores",
+    "web serve --plans": "the number of parallel calculations depends on the cores",
     "web export --width": "a picture is 1600 pixels wide; .svg has any size",
     "order --relax": "--strategy hierarchical:relax",
     "pattern show": "nidmap record show",
@@ -79,38 +79,36 @@ GONE: dict[str, str] = {
     "nidmap.record": "nidmap record -- mpiexec -n 8 python app.py does it",
 }
 for _name in ("alltoall", "stencil", "sort", "isx", "fft", "contention"):
-    GONE[f"bench {_name} --seed"] = "data are drawn with one seed"
-    GONE[f"bench {_name} --warmup"] = "one repetition comes before those that count"
+    GONE[f"bench {_name} --seed"] = "the data have a fixed seed"
+    GONE[f"bench {_name} --warmup"] = "one warm-up repetition comes first"
 for _name in (
     "site list", "site show", "site check", "machine show", "machine check", "nodes fold",
     "nodes expand", "nodes free", "nodes info", "predict", "score",
 ):  # fmt: skip
     for _option in ("-o", "--output"):
-        GONE[f"{_name} {_option}"] = "> FILE keeps what is printed"
+        GONE[f"{_name} {_option}"] = "redirect the output with > FILE"
 for _command in _PREDICTING:
     GONE[f"{_command} --grid"] = "--pattern stencil:GRID"
 for _command in ("plan", "run", "ab"):
     GONE[f"{_command} --order-format"] = (
-        "the name of the file says the format: MPICH_RANK_ORDER, FILE.slots, FILE.hosts …"
+        "the file's name sets the format: MPICH_RANK_ORDER, FILE.slots, FILE.hosts …"
     )
 for _command in (
     *_PREDICTING, "machine show", "machine export", "machine check", "nodes expand", "nodes fold",
     "nodes free", "nodes info", "bench stencil", "bench fft", "bench contention", "calibrate",
     "slurm install", "minicray up", "web export", "web serve",
 ):  # fmt: skip
-    GONE[f"{_command} --links-down"] = "one more -m: -m links-down:FILE"
-    GONE[f"{_command} --prefer"] = "one more -m: -m prefer:last"
+    GONE[f"{_command} --links-down"] = "add -m links-down:FILE"
+    GONE[f"{_command} --prefer"] = "add -m prefer:last"
 for _name in _DUMPS:
     GONE[f"machine export --format {_name}"] = (
-        "dumps are read, not written; topology-conf and topology-yaml are what Slurm reads, "
-        "node-link, graphml and csv what other programs read"
+        "dumps are read, not written; topology-conf and topology-yaml are for Slurm, "
+        "node-link, graphml and csv for other programs"
     )
 for _command in _PREDICTING:
-    GONE[f"{_command} --first-contact"] = "ranks are taken for connected, an assumption"
+    GONE[f"{_command} --first-contact"] = "ranks are assumed to be connected"
     for _name, _value in _FIGURES.items():
-        GONE[f"{_command} --{_name}"] = (
-            f"it is a figure of the machine: -m MACHINE,{_name}={_value}"
-        )
+        GONE[f"{_command} --{_name}"] = f"it belongs to the machine: -m MACHINE,{_name}={_value}"
 
 
 def replacement(argv: Sequence[str]) -> str:
@@ -124,7 +122,7 @@ def replacement(argv: Sequence[str]) -> str:
     Examples
     --------
     >>> replacement(["machine", "export", "-m", "tara", "--format=sls"]).partition(";")[0]
-    'machine export --format sls is gone: dumps are read, not written'
+    'machine export --format sls was removed: dumps are read, not written'
     >>> replacement(["machine", "export", "-m", "tara", "--format", "csv"])
     ''
     """
@@ -138,5 +136,5 @@ def replacement(argv: Sequence[str]) -> str:
         behind = words[len(path) :]
         starts = range(len(behind) - len(rest) + 1)
         if words[: len(path)] == path and any(behind[i : i + len(rest)] == rest for i in starts):
-            return f"{old} is gone: {instead}"
+            return f"{old} was removed: {instead}"
     return ""

@@ -35,7 +35,7 @@ _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
 #: First bytes of what people mistake for a dump, and what helps.
 _FOREIGN = {
-    start: (f"is {what}", f"{tool} it first; only gzip is read as it is")
+    start: (f"is {what}", f"{tool} it first; only gzip is read directly")
     for start, what, tool in (
         (b"BZh", "compressed with bzip2", "bunzip2"),
         (b"\xfd7zXZ\x00", "compressed with xz", "unxz"),
@@ -131,7 +131,7 @@ def decode(data: bytes, source: str) -> str:
     placement.errors.ParseError: x.txt:2: byte 0x00 is not text; this file is binary
     """
     if not data:
-        raise ParseError(source, 0, "is empty", "was the command that printed it successful?")
+        raise ParseError(source, 0, "is empty", "did the command that printed it succeed?")
     for start, (what, hint) in _FOREIGN.items():
         if data.startswith(start):
             raise ParseError(source, 0, what, hint)
@@ -161,7 +161,7 @@ def _up_to_limit(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
         total += len(piece)
         if total > LIMIT:
             what = f"holds more than {LIMIT >> 20} MiB"
-            raise ParseError(source, 0, what, "no dump and no list of nodes is as long")
+            raise ParseError(source, 0, what, "no dump or node list is that long")
         yield piece
 
 

@@ -41,7 +41,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
 @kind_option
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
-@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png, .html or text.")
 def compare(
     job: JobArguments,

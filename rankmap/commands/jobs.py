@@ -57,7 +57,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".png": "png", ".s
     "--search", type=click.IntRange(0, 100), default=0, show_default=True,
     help="Search fully for so many jobs, those that lost most.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="All as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .html, .png or .svg.")
 def jobs(
     source: str | None,

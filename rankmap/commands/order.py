@@ -40,7 +40,7 @@ _USUAL_DEADLINE, _MANY = 120.0, 1 << 17
 _PATIENCE = "1"
 
 _launcher_order_option = launcher_order(
-    "How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does."
+    "The launcher's node order, for MPICH_RANK_ORDER; default: sorted, as in Slurm."
 )
 
 mapping_limit_option = advanced(
@@ -61,7 +61,7 @@ _LAUNCH = (
         "--order",
         "order_file",
         metavar="FILE",
-        help="Order file to launch; its name says the format (see nidmap order).",
+        help="Order file to launch; its suffix gives the format (see nidmap order).",
     ),
     advanced("--bind", is_flag=True, help="Also place ranks inside the nodes, and bind them."),
     _launcher_order_option,
@@ -125,8 +125,8 @@ def run_command(
     type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
     help="Also place ranks inside the nodes; print the options that bind them.",
 )
-@click.option("--json", "as_json", is_flag=True, help="All as JSON, as -o FILE.json.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE; complete or not at all.")
 @quiet_option
 def order(
     job: JobArguments,
@@ -284,7 +284,7 @@ def _bind(
 )
 @advanced("--verify", is_flag=True, help="First run a step that checks where the ranks are.")
 @click.option("--strict", is_flag=True, help="Refuse (code 125) to start in another order.")
-@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print JSON.")
 @quiet_option
 @click.option("--inside", is_flag=True, help="Reorder the program's own topologies.")
 @advanced("--world", is_flag=True, help="With --inside: reorder MPI_COMM_WORLD itself.")

@@ -127,7 +127,7 @@ def _record(
 
 @record.command()
 @click.argument("file")
-@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write to FILE; .png and .svg draw the matrix."
 )

@@ -44,8 +44,8 @@ FORMATS = {
     "--format", "form", type=click.Choice(list(FORMATS)), default="names", show_default=True,
     help="See below.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE, whole or not at all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE; complete or not at all.")
 @quiet_option
 def sort(
     specs: tuple[str, ...], lists: tuple[str, ...], ring: bool, ppn: str | None,
@@ -69,7 +69,7 @@ def sort(
     openmpi     rank file of Open MPI
     torchrun    node ranks for torchrun
     hydra       host:8 (the same: intel)
-    json        all of it, with the hops before and after
+    json        everything, with the hops before and after
 
     \b
     nidmap nodes sort --format slurm -o hosts   # inside a job

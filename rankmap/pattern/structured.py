@@ -242,7 +242,9 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
         raise UsageError(f"{what}: {len(parts)} dimensions in '{shown}', at most {most} are known")
     extents = tuple(int(part) for part in parts)
     if math.prod(extents) > MOST_RANKS:
-        raise UsageError(f"{what}: {math.prod(extents)} ranks in '{shown}', no machine has as many")
+        raise UsageError(
+            f"{what}: {math.prod(extents)} ranks in '{shown}', no machine has that many"
+        )
     return extents
 
 

@@ -115,8 +115,8 @@ def inside_one_block(model: Predictor, request: Request) -> Segments | None:
         return _in_segments(model, replace(request, segment=request.count), request.count)
     except PlanError as error:
         raise PlanError(
-            f"Slurm would let the job wait: topology/block starts {request.count} nodes inside "
-            "one block alone, and none has them free",
+            f"Slurm would leave the job pending: topology/block needs {request.count} nodes free "
+            "in one block, and no block has them",
             f"--segment parts a job; {error.hint or error.message}",
         ) from None
 

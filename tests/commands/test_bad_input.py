@@ -143,7 +143,7 @@ def test_an_included_node_that_is_down(nidmap, refused, tmp_path):
 
 def test_an_empty_list(nidmap, refused, dump):
     refused(
-        nidmap("plan", "-m", str(dump), "-N", "1", "--from", "-", stdin=b""), 3, "-: names no node"
+        nidmap("plan", "-m", str(dump), "-N", "1", "--from", "-", stdin=b""), 3, "-: names no nodes"
     )
 
 
@@ -189,7 +189,11 @@ RAW = bytes(range(1, 256)) * 12
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("order -m torus:4 --pattern ring --nodes /no/such", 3, "'/no/such' is no file that is"),
+        (
+            "order -m torus:4 --pattern ring --nodes /no/such",
+            3,
+            "'/no/such' is neither an existing file",
+        ),
         ("plan -m torus:4 -N 1 --exclude c0-0*", 3, "'*' is no wildcard, it repeats a name"),
         ("order -m torus:4 --pattern matrix:raw", 3, "raw:1: neither numbers nor a format that"),
         ("order -m torus:4 --pattern raw.npz", 2, "measured:FILE is a recording, matrix:FILE"),

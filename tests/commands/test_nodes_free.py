@@ -149,7 +149,7 @@ def test_of_a_list_the_machine_says_what_is_free(inside, tmp_path):
 
 def test_a_list_alone_says_nothing_of_states(inside, refused):
     done = inside("nodes", "free", "--from", "-", stdin=b"nid00012,nid00003\n")
-    refused(done, 3, "says nothing of states; name the machine with -m")
+    refused(done, 3, "does not state which nodes are free; name the machine with -m")
 
 
 def test_standard_input_is_read_once(inside, refused):

@@ -70,5 +70,5 @@ def test_without_a_list_the_nodes_are_those_of_the_job(inside):
 def test_what_is_refused(inside, refused, tmp_path):
     refused(inside("nodes", "sort", *TREE, "nid00009"), 3, "nid00009")
     refused(inside("nodes", "sort", *TREE, "nid00001,nid00001"), 3, "listed twice")
-    refused(inside("nodes", "sort", *TREE, stdin=b""), 3, "names no node")
+    refused(inside("nodes", "sort", *TREE, stdin=b""), 3, "names no nodes")
     refused(inside("nodes", "sort", *TREE, "nid00001", "--ppn", "0"), 2, "--ppn")

@@ -21,7 +21,7 @@ NEEDED = {
 @pytest.mark.parametrize("old", [old for old in GONE if not old.startswith("nidmap.")])
 def test_it_is_named_with_what_does_it_now(inside, refused, old):
     needed = NEEDED.get(old.partition(" -")[0], ())
-    refused(inside(*old.split(), *needed), 2, f"{old} is gone: {GONE[old]}")
+    refused(inside(*old.split(), *needed), 2, f"{old} was removed: {GONE[old]}")
 
 
 def test_a_name_in_python_is_told_the_same():

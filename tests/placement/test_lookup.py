@@ -169,8 +169,8 @@ def test_all_ways_meet(data):
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("", 0, ["names no node"]),
-        (" \n# nothing\n", 0, ["names no node"]),
+        ("", 0, ["names no nodes"]),
+        (" \n# nothing\n", 0, ["names no nodes"]),
         ("nid45", 0, ["'nid45'", "did you mean nid00045?"]),
         ("NID00045", 0, ["'NID00045'", "did you mean nid00045?"]),
         ("nid00045\nnid99999\n", 2, ["'nid99999'", "the last such name is nid01535"]),
@@ -183,7 +183,7 @@ def test_all_ways_meet(data):
         ("#1440-1441", 0, ["'#1440' is not in the table"]),
         ("#9999", 0, ["'#9999' is not in the table", "#0 to #"]),
         ("login1", 0, ["no node 'login1'", "its names look like nid00000"]),
-        ("c0-0c0s7n0", 0, ["'c0-0c0s7n0' is a vacant place"]),
+        ("c0-0c0s7n0", 0, ["'c0-0c0s7n0' is an empty slot"]),
         ("c0-0c0s7", 0, ["no node 'c0-0c0s7'"]),
         ("c9-0", 0, ["no node 'c9-0'"]),
         ("c0-0c3s0n0", 0, ["cage 3 is impossible", "cages 0 to 2"]),

@@ -14,7 +14,7 @@ from rankmap.commands.sort import sort
 
 SAYS = [
     (run, "If anything is unclear, the command starts unchanged, in its default order"),
-    (run, "Order file to launch; its name says the format"),
+    (run, "Order file to launch; its suffix gives the format"),
     (run, "Refuse (code 125) to start in another order."),
     (order, "Ranks per node: 24 or 24,24,12; default: this job's, else 1."),
     (predict, "and name the bottleneck"),

@@ -199,7 +199,7 @@ def test_a_real_slurm_that_dies_and_returns(monkeypatch):
             waiting = ["-N2", "-w", f"{names[0]},{names[8]}", "--wrap=true"]
             job = slurm.run(["sbatch", "--parsable", *waiting]).stdout.strip()
             until(lambda: site.service.live.snapshot.promised)
-            note = f"1 idle node left out, which pending jobs name ({job})"
+            note = f"1 idle node left out, requested by pending jobs ({job})"
             plan = site.post("plan", **half).json
             assert set(plan["nodes"]) == set(names[10:])
             assert note in plan["warnings"]

@@ -409,7 +409,7 @@ def test_a_defect_of_ours_is_a_500_without_a_traceback(small, capsys):
         site.service.figure = figure
         found = site.post("plan", count=4)
         assert found.status == 500
-        assert found.json["detail"].startswith("a defect of nidmap")
+        assert found.json["detail"].startswith("a bug in nidmap")
         assert "division" not in found.body.decode()
         assert site.ask("/api/v1/state").status == 200
     assert "division by zero" in capsys.readouterr().err
@@ -543,7 +543,7 @@ def test_serve_says_what_becomes_visible(serve):
     ("argv", "code", "word"),
     [
         (["--from", "/no/such/file"], 3, "/no/such/file"),
-        (["--from", "dump", "--from", "slurm"], 2, "goes alone"),
+        (["--from", "dump", "--from", "slurm"], 2, "cannot be combined with another --from"),
         (["--host", "no.such.host.invalid", "--from", "dump"], 2, "no.such.host.invalid"),
     ],
 )

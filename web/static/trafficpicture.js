@@ -51,7 +51,7 @@ function text(svg, x, y, words, { size = MEDIUM, fill, anchor = "start", weight 
 
 function busiestLine(svg, { found, theme }) {
   const { links, time_s: time, binding } = found.prediction;
-  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])}` : "nothing leaves a router";
+  const words = links.name.length ? `busiest: ${nameOf(links, 0)}, ${spokenSeconds(links.seconds[0])}` : "no traffic leaves a router";
   text(svg, 40, 106, `${spokenSeconds(time)}: ${binding}`, { fill: theme.soft });
   text(svg, 40, 146, words, { fill: theme.soft });
 }

@@ -73,7 +73,7 @@ GRACE = 10.0
               help="Measure nothing: pool the samples of jobs that are done; may repeat.",
               )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     """Measure whether an order of ranks makes your own program faster.

@@ -42,7 +42,7 @@ __all__ = ["calibrate"]
 @click.option("--nodes", metavar="LIST", help="With --dry-run: these nodes, not the allocation's.")
 @click.option("--ppn", type=click.IntRange(min=1), help="With --dry-run: ranks a node.")
 @click.option("--dry-run", is_flag=True, help="Say what would be measured, and the launch command.")
-@click.option("--json", "as_json", is_flag=True, help="Print all as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write the figures there, as TOML.")
 @click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
 def calibrate(

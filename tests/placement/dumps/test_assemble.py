@@ -133,7 +133,9 @@ def test_a_link_list_is_the_machine_itself(rtr):
     assert bundles(machine) == shapes.aries_links(ROUTERS)
     assert router_names(machine).tolist() == [shapes.aries_name(r, 4) for r in ROUTERS]
     assert machine.topology.wiring == "links of dump0"
-    assert machine.notes == ("a link list tells no service nodes: all count as compute nodes",)
+    assert machine.notes == (
+        "a link list does not mark service nodes: all are taken as compute nodes",
+    )
 
 
 def test_names_and_states_from_one_links_from_the_other(rtr):

@@ -100,8 +100,8 @@ def test_bandwidths_between_gpus_are_read():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "-:1: no XML"),
-        ("<a>\n<b>", "-:2: no XML"),
+        ("", "-:1: not XML"),
+        ("<a>\n<b>", "-:2: not XML"),
         ("<html/>", "-: XML, but not hwloc's"),
         ("<topology/>", "-: XML, but not hwloc's"),
         (
@@ -183,7 +183,7 @@ def test_the_type_of_node_goes_by_its_cores_and_gpus():
     machine = nidmap.load_machine("perlmutter")
     gpu, cpu = (machine.gpus > 0).nonzero()[0], (machine.gpus == 0).nonzero()[0]
     assert len(hardware_of(machine, gpu[:2]).gpus) == 4
-    with pytest.raises(UsageError, match="nothing states what is inside a node of perlmutter"):
+    with pytest.raises(UsageError, match="no known hardware for a node of perlmutter"):
         hardware_of(machine, cpu[:2])
     with pytest.raises(UsageError, match="of 2 types"):
         hardware_of(machine, [gpu[0], cpu[0]])

@@ -125,7 +125,7 @@ def test_slots_of_a_node_are_repeats(text, counts):
             2,
             ["2 nodes where the row says 9"],
         ),
-        ("NODELIST NODES\nnid[00001-00004,0000 4\n", 2, ["bracket without its other"]),
+        ("NODELIST NODES\nnid[00001-00004,0000 4\n", 2, ["unmatched bracket"]),
         (HEADER + "\n" + row(1, "a", [1]) + "\nslurm_load_jobs error\n", 3, ["does not fit"]),
         (row(1, "a", [1]), 1, ["without its header", "squeue -h -o %N"]),
         (row(1, "a (b)", "(Priority)"), 1, ["without its header"]),

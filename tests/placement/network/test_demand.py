@@ -148,7 +148,7 @@ def test_lines_that_are_alike_are_kept_once():
 def test_a_node_without_a_router_is_named():
     machine = parse_spec("torus:4,nodes=1")
     machine.router[2] = -1
-    with pytest.raises(NidmapError, match="nid00002 is attached to no router"):
+    with pytest.raises(NidmapError, match="nid00002 has no known router"):
         Demand.of(machine, Traffic.everyone(np.arange(4), 1, 1.0))
     assert Demand.of(machine, Traffic.everyone(np.array([0, 1, 3]), 1, 1.0)).total == 6
 

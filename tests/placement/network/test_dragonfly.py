@@ -193,7 +193,7 @@ def test_unknown_routings_name_those_that_apply():
     ],
 )
 def test_a_routing_that_is_gone_names_the_one_to_use(specification, old, instead):
-    with pytest.raises(UsageError, match=f"no routing {old} any more.*use routing={instead}"):
+    with pytest.raises(UsageError, match=f"routing {old} was removed.*use routing={instead}"):
         channels(parse_spec(specification), old)
 
 

@@ -168,7 +168,7 @@ def test_an_irregular_tree_splits_equally_over_all_shortest_paths(spec, data):
         traffic[key] = traffic.get(key, 0) + amount
     found = loads(machine, demand)
     same(by_name(machine, found.load), shortest_loads(machine, traffic, climb=True))
-    assert "no regular fat tree" in found.notes[0]
+    assert "not form a regular fat tree" in found.notes[0]
 
 
 def test_single_on_an_irregular_tree_follows_its_table():

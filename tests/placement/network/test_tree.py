@@ -93,7 +93,7 @@ def test_trees_that_nothing_joins_are_taken_as_joined_above_and_it_is_said(tmp_p
     found = loads(machine, Demand.of(machine, Traffic.everyone(np.arange(8), 1, 1.0)))
     assert set(found.load.tolist()) == {12.0}
     assert found.notes == (
-        "nothing listed joins the 2 top switches: no bandwidth is known above them",
+        "no listed link joins the 2 top switches: no bandwidth is known above them",
     )
     two = hops(machine, machine.router[[0, 0], 0], machine.router[[7, 2], 0])
     assert two.tolist() == [[1.0, 1.0], [1.0, 1.0]]
@@ -132,7 +132,7 @@ def test_switches_that_make_no_tree_split_over_all_shortest_paths():
     walk = everyone(range(8), [1] * 8, 3.0)
     wanted = shortest_loads(machine, by_router(machine, walk), climb=False)
     same(by_name(machine, found.load), wanted)
-    assert "make no tree" in found.notes[0]
+    assert "do not form a tree" in found.notes[0]
     assert hops(machine, np.array([0]), np.array([2])).tolist() == [[2.0]]
 
 

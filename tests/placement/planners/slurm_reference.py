@@ -2,7 +2,7 @@
 
 This is the measure for the fast planners on small machines; it was itself
 held against a real slurmctld (see test_slurm_real.py). Nodes are numbers in
-Slurm's own order. `None` means that Slurm would let the job wait.
+Slurm's own order. `None` means that Slurm would leave the job pending.
 """
 
 from __future__ import annotations

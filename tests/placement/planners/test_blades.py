@@ -146,7 +146,7 @@ def test_what_one_node_a_blade_cannot_reach_is_said():
 def test_other_machines_have_no_blades_across_groups(spec):
     machine = parse_spec(spec)
     with pytest.raises(
-        UsageError, match=r"needs a dragonfly, and .* there compact, hilbert, .* fit"
+        UsageError, match=r"needs a dragonfly, and .* strategies that fit: compact, hilbert, "
     ):
         blades(machine, Request(count=2, free=machine.free))
 

@@ -48,7 +48,7 @@ def test_auto_pins_what_slurm_starts(conf, count, pattern, seed):
 def test_without_room_in_one_block_the_answer_is_no(conf):
     machine = nidmap.load_machine(conf)
     free = np.arange(64) % 8 < 6
-    with pytest.raises(PlanError, match="starts 16 nodes inside one block alone, and none"):
+    with pytest.raises(PlanError, match="needs 16 nodes free in one block, and no block"):
         nidmap.plan(machine, 16, job=Job("ring"), candidates=free)
     assert nidmap.plan(machine, 12, job=Job("ring"), candidates=free, deadline=0.1).rows.size == 12
     assert nidmap.plan(machine, 16, job=Job("ring"), candidates=free, segment=4).rows.size == 16
@@ -67,9 +67,7 @@ def test_a_plan_over_blocks_says_that_slurm_lets_it_wait(conf, capsys, form):
     words = ["plan", "-m", conf, "-N", "16", "--strategy", "spread", "--format", form]
     assert run(words) == 0
     out, said = capsys.readouterr()
-    sentence = (
-        "Slurm lets this job wait: under topology/block its 16 nodes have to lie in one block"
-    )
+    sentence = "Slurm leaves this job pending: under topology/block its 16 nodes need one block"
     assert sentence in said
     assert (f"# {sentence}" in out) == (form == "sbatch")
     assert run([*words, "--segment", "2"]) == 0
@@ -102,4 +100,4 @@ def test_replicas_are_asked_for_as_segments(conf, capsys):
     out, said = capsys.readouterr()
     assert "#SBATCH --segment=4\n" in out
     assert "--nodelist" not in out
-    assert "lets this job wait" not in said
+    assert "leaves this job pending" not in said

@@ -137,6 +137,7 @@ def test_the_stretch_avoids_busy_parts():
 def test_groups_are_asked_of_dragonflies_only(planner):
     machine = parse_spec("torus:4x4")
     with pytest.raises(
-        UsageError, match=r"needs a dragonfly or a dragonfly\+.* hilbert, .* morton, .* fit"
+        UsageError,
+        match=r"needs a dragonfly or a dragonfly\+.* strategies that fit: .* hilbert, .* morton, ",
     ):
         planner(machine, Request(count=2, free=machine.free))

@@ -88,7 +88,7 @@ def test_a_segment_larger_than_a_block_goes_into_an_aggregated_one():
 @pytest.mark.parametrize(
     ("count", "segment", "said"),
     [
-        (10, 4, "10 nodes make no whole segments of 4"),
+        (10, 4, "10 nodes are not a multiple of --segment 4"),
         (16, 8, "16 nodes as 2 segments of 8 wanted, none split over a block: there is room for 1"),
         (20, 20, "no block of .* holds a segment of 20 nodes"),
     ],

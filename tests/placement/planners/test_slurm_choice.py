@@ -38,7 +38,7 @@ def check(strategy, machine, request, want):
     if want is not None:
         assert find(strategy)(machine, request).tolist() == want
         return
-    with pytest.raises(PlanError, match="Slurm would let the job wait"):
+    with pytest.raises(PlanError, match="Slurm would leave the job pending"):
         find(strategy)(machine, request)
 
 

@@ -89,7 +89,9 @@ def test_both_forms_of_the_sample_are_one_machine():
 
 def test_what_one_device_prints_says_not_which_it_is():
     alone = json.dumps(json.loads(SAMPLES["lldp"])["leaf1"])
-    with pytest.raises(ParseError, match="says what a device sees, not which device; for each"):
+    with pytest.raises(
+        ParseError, match="says what a device sees, but not which device it is; for each"
+    ):
         read_text(alone, "x")
 
 

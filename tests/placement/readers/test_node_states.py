@@ -231,7 +231,7 @@ def test_jobs_take_their_nodes_from_a_machine():
 
 
 def test_jobs_alone_are_no_machine():
-    with pytest.raises(ParseError, match="which nodes have jobs"):
+    with pytest.raises(ParseError, match="lists the nodes with jobs"):
         assemble([read_text(SQUEUE, "squeue.txt")])
 
 

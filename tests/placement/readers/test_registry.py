@@ -17,11 +17,11 @@ XTPROCADMIN = "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n" + "
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("\n\n  \n", "x: holds no record, only blanks and comments"),
-        ("# nothing\n", "x: holds no record, only blanks and comments"),
-        ("\n# a\nhello world\n", "x:3: 'hello world' is of no format"),
-        ("<!DOCTYPE html>\n<html>\n", "x:1: '<!DOCTYPE html>' is of no format"),
-        ("g,r,c,n,jobid\n0,1,2,3,4\n", "x:1: 'g,r,c,n,jobid' is of no format"),
+        ("\n\n  \n", "x: has no records, only blanks and comments"),
+        ("# nothing\n", "x: has no records, only blanks and comments"),
+        ("\n# a\nhello world\n", "x:3: 'hello world' is in no format"),
+        ("<!DOCTYPE html>\n<html>\n", "x:1: '<!DOCTYPE html>' is in no format"),
+        ("g,r,c,n,jobid\n0,1,2,3,4\n", "x:1: 'g,r,c,n,jobid' is in no format"),
         ("x" * 10_000, "x:1: 'xxxxxxxxx"),
     ],
 )

@@ -195,7 +195,7 @@ def test_networks_only():
         (file_of(TWO, indent=1)[:200], "t:"),
         ("{}", "t: JSON, but neither Hardware nor Networks"),
         ("7", "t: JSON, but neither"),
-        ('{"Hardware": []}', "t: no node in it"),
+        ('{"Hardware": []}', "t: lists no nodes"),
         ('{"Hardware": [1]}', "t: Hardware and Networks must be objects"),
         ('{"Hardware": {"x1":\n7}}', "t:1: x1 is not an object"),
         ('[{"Type": "comptype_node"}]', "t: a list of hardware with an entry that has no Xname"),

@@ -126,7 +126,7 @@ def test_what_slurm_prints_of_states_is_read_for_its_states(nidmap):
         assert json.loads(done.out)["nodes"] == rest, name
         done = nidmap("nodes", "free", "--from", "-", stdin=text)
         assert (done.code, done.out) == (3, "")
-        assert "which nodes have jobs" in done.err
+        assert "lists the nodes with jobs" in done.err
 
 
 @needs_slurm

@@ -216,7 +216,7 @@ def test_many_undefined_children_are_cut_short_too():
     [
         ("", "t: nothing in it but comments"),
         ("# only\n\n", "t: nothing in it but comments"),
-        ("SwitchName=a Nodes=n[1-\n", "t:1: Nodes: 'n[1-' has a bracket without its other"),
+        ("SwitchName=a Nodes=n[1-\n", "t:1: Nodes: 'n[1-' has an unmatched bracket"),
         ("SwitchName=a Nodes=,\n", "t:1: Nodes: ',' names nothing"),
         ("SwitchName=a Nodes=n1*3\n", "t:1: Nodes: 'n1*3' is not a list of names"),
         (GOOD + "SwitchName=c Node=n9\n", "t:4: unknown keyword 'node'"),

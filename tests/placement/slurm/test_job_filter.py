@@ -95,7 +95,7 @@ def test_a_comment_leaves_the_groups_open_that_the_plan_uses(slurm, holes):
     [
         (["-N2", "--array=1-2"], "--array is set"),
         (["-N2", "-w", "nid[00002-00003]"], "--nodelist is set"),
-        (["-n3"], "how many nodes is not clear"),
+        (["-n3"], "the number of nodes is not clear"),
     ],
 )
 def test_what_is_not_for_us_is_submitted_as_written(slurm, options, why):

@@ -206,7 +206,7 @@ def test_ten_megabytes_of_rows(fake):
     says(fake, "\n".join([QUERY_HEADER, *rows, ""]))
     found = free_nodes()
     assert len(found.free_names()) == 62_000
-    assert "reservations are not considered: scontrol failed" in found.notes[0]
+    assert "reservations are ignored: scontrol failed" in found.notes[0]
 
 
 def test_a_state_that_nobody_knows_is_not_free(fake):

@@ -46,7 +46,7 @@ def test_a_pending_job_keeps_the_nodes_that_it_names_until_it_is_gone(slurm, cap
     plan, said = planned(capfd, "-N", "2")
     assert plan["nodelist"] == "nid[00003-00004]"
     assert said == (
-        f"nidmap: 2 idle nodes left out, which pending jobs name ({job}); --include takes them\n"
+        f"nidmap: 2 idle nodes left out, requested by pending jobs ({job}); --include takes them\n"
     )
     assert planned(capfd, "-N", "2", "--include", "nid00001")[0]["nodelist"] == "nid[00001,00003]"
     slurm.run(["scancel", job])
@@ -67,7 +67,7 @@ def test_too_few_besides_them_is_said_and_compare_takes_them_then(slurm, capfd):
     said = capfd.readouterr().err.splitlines()
     assert said[-1] == (
         "nidmap: 6 nodes wanted, 5 free beside 2 that pending jobs name; "
-        "--include takes nodes that others wait for"
+        "--include takes nodes that pending jobs request"
     )
     words = "compare -m torus:8 --from idle --pattern ring --strategies nid-order --json -N"
     for count, nodes in ((6, "nid[00001-00006]"), (2, "nid[00003-00004]")):

@@ -93,7 +93,7 @@ def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, coun
             assert times[0] < times[1] if excluded(text) else got == plain
             assert bool(excluded(text)) != ("# nothing is excluded" in text)
         elif got == plain:
-            assert ": as it does by itself" in text
+            assert ": as it does anyway" in text
 
 
 @needs_slurm
@@ -110,7 +110,7 @@ def test_switches_are_asked_for_only_where_slurm_looks_at_them(slurm, tmp_path, 
         assert len(said.splitlines()) == 1
         return
     assert code == 0
-    assert "--switches is left out: Slurm's own choice has 5 leaf switches without it" in said
+    assert "no --switches: Slurm's own choice already has 5 leaf switches" in said
     assert "--switches" not in script.read_text().partition("#SBATCH")[2]
     # Slurm begins with a leaf of three free nodes, though one group has four whole leaves.
     slurm.free()

@@ -136,7 +136,7 @@ def test_without_bandwidths_no_node_hours_are_told(tool):
         (["jobs.txt", "--json", "-o", "x.csv"], 2, "give either --json or -o x.csv"),
         (["jobs.txt", "--applications", "bad.toml"], 3, "bad.toml: "),
         (["jobs.txt", "--applications", "worse.toml"], 3, "worse.toml: "),
-        (["broken.txt"], 3, "broken.txt:2: start 'x' is no time"),
+        (["broken.txt"], 3, "broken.txt:2: start 'x' is not a time"),
         (["waiting.txt"], 3, "lists no job with nodes"),
         (["elsewhere.txt"], 3, "no job has a node of"),
         ([], 4, "sacct"),

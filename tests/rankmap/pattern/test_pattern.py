@@ -164,7 +164,7 @@ def test_the_points_of_stencils():
         ("stencil:4x4x4x4x4", "5 dimensions"),
         ("stencil:4x", "'' is not an extent"),
         ("stencil:" + "9" * 5000, "is not an extent"),
-        ("stencil:999999999999x999999999", "no machine has as many"),
+        ("stencil:999999999999x999999999", "no machine has that many"),
         ("stencil:4x4,periodic,periodic", "periodic is given twice"),
         ("stencil:4x4,periodic=yes", "no option 'periodic=yes'"),
         ("stencil:4x4,colour=red", "no option 'colour=red'"),

@@ -110,8 +110,8 @@ def test_a_header_says_why_and_where_the_order_is(tool):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--strategy compact --bytes 1e6", "--bytes goes with a strategy that predicts"),
-        ("--order-out f", "--order-out goes with a strategy that predicts"),
+        ("--strategy compact --bytes 1e6", "--bytes needs a strategy that predicts"),
+        ("--order-out f", "--order-out needs a strategy that predicts"),
         ("--pattern ring --slack 2", "--slack and --strategy auto exclude each other"),
         ("--pattern ring --order-out -", "cannot both go to standard output"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
@@ -192,6 +192,6 @@ def test_a_terminal_shows_the_sentence_first_and_a_pipe_gets_every_node(tmp_path
     os.close(master)
     sentence, _, names = shown.decode().partition("nid[")
     assert sentence.startswith("blades on shaheen2")
-    assert "whole in a pipe or with -o FILE" in names
+    assert "left out; use -o FILE for all" in names
     assert len(names) < 500 < len(whole)
     assert "…" not in whole
