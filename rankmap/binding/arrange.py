@@ -106,7 +106,7 @@ def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
 def seating_cost(
     seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
 ) -> float:
-    """Return the sum for ranks at these places.
+    """Return what all copies of a node's ranks cost with the ranks at these places.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def seating_cost(
 
 
 def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats) -> Ints:
-    """Return the place of each rank: int64 (k,); parameters as of `seating_cost`.
+    """Return the place of each rank, int64 (k,), at which copies cost least; see `seating_cost`.
 
     Never worse than ranks in turn; that where all are alike.
 

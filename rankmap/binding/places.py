@@ -153,7 +153,7 @@ def _deal(
 
 
 def _slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
-    """Return so many runs of things, as equal as can be."""
+    """Cut a list into so many runs, as equal in length as can be."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
 

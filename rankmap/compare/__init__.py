@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What comes of it, in one sentence."""
+        """How the fastest compares with the default, in one sentence."""
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         base = self.baseline.words

@@ -264,7 +264,7 @@ class _Carving:
         return nodes[order[:at]], nodes[order[at:]]
 
     def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Mask:
-        """Return which cells, so many, go to the first centre."""
+        """Return which `size` cells go to the first of two centres, where the cut costs least."""
         pull = self._pull(cells, centres)
         apart = float(self._hops(centres[0], centres[1]))
         local = self.points[cells] - self.points[cells].min(axis=0)

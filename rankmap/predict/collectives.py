@@ -43,7 +43,7 @@ def phases(
 
 
 class _StepSums:
-    """What the steps of a part come to on a job's nodes."""
+    """The traffic, bytes and messages of the steps of a collective's part on a job's nodes."""
 
     def __init__(self, part: Part, placement: Placement, most: int | None) -> None:
         self.part, self.placement = part, placement

@@ -171,7 +171,7 @@ class Gain(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """A value for each unknown.
+    """One assumption for each figure that is not known of the machine or the library.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class _Values(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SentAtOnce:
-    """What is sent at the same time.
+    """Bytes that cross the network at the same time, on channels and on nodes' own links.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class _SentAtOnce:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PhaseTimes:
-    """A phase: all of it, its steps one after the other, and what does not grow with bytes."""
+    """The bytes of a phase, together and step by step, and its seconds that bytes do not change."""
 
     together: _SentAtOnce
     steps: tuple[_SentAtOnce, ...]
@@ -291,7 +291,7 @@ def time_range(asked: Model, plan: Placement) -> Gain:
 
 
 def _range(model: Model, times: list[_Times]) -> Gain:
-    """Return a time, or a second one over it, under the likely values, and what moves that."""
+    """Return one placement's time, or its gain over a second placement, as a range."""
 
     def under(values: _Values) -> float:
         step()
@@ -339,7 +339,7 @@ def _likely(model: Model) -> _Values:
 
 
 def _biases(model: Model) -> list[dict[str, Any]]:
-    """Return the other values of what the routers are ready to do; none where that is known."""
+    """Return other biases of routers towards detours; none where the routing is known."""
     topology = model.machine.topology
     if model.routing == "adaptive":
         return [{"bias": 1.0}, {"bias": largest_bias(model.machine)}]
@@ -418,13 +418,13 @@ def _value_words(changes: Mapping[str, Any]) -> str:
 
 
 def _less_payload(model: Model) -> dict[str, Any]:
-    """Return a smaller payload, and routers so willing that what was measured stays what it is."""
+    """Return a smaller payload of links, and a bias to detours that keeps what was measured."""
     bias = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
     return {"payload": ARIES_PAYLOAD} | ({"bias": bias} if model.routing == "adaptive" else {})
 
 
 def _libraries(model: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Yield the algorithm as an unknown, where a library chooses it."""
+    """Yield the algorithm of an all-to-all or a collective, unknown where a library chooses it."""
     if first.algorithm != "library":
         return
     if not isinstance(model.pattern, Collective):
@@ -464,7 +464,7 @@ class _Times:
         self.wire = usable / model.constants.payload
         self.others = self._beside_others()
         least = self.wire if self.others is None else self.others
-        self.least = replace(model.channels, bandwidth=np.minimum(usable, least))
+        self.least_channels = replace(model.channels, bandwidth=np.minimum(usable, least))
         phases = self.phases(model.algorithm)
         self.inside = any(phase.inside for phase in phases)
         self.stepwise = any(phase.steps and not phase.dependent for phase in phases)
@@ -500,9 +500,9 @@ class _Times:
         return self._phases[key]
 
     def _phase(self, model: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
-        loads = model.loads(phase.total, self.least, bias)
+        loads = model.loads(phase.total, self.least_channels, bias)
         _, *fixed = model.beyond(phase, loads, math.inf)
-        steps = [] if phase.steps is None else model.step_loads(phase, self.least, bias)
+        steps = [] if phase.steps is None else model.step_loads(phase, self.least_channels, bias)
         return _PhaseTimes(
             self._sent(loads, 1.0, phase.sent),
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
@@ -551,7 +551,7 @@ class _Times:
         return max(steps - overlap * (won if overlap > 0 else max(won, *step_s)), least)
 
     def _followed(self, course: Course, values: _Values, wire: Floats) -> float:
-        """Return the seconds of ranks that are followed."""
+        """Return the seconds that ranks take through a phase, followed message by message."""
         key = id(course), id(wire), values.payload, values.eager
         if key not in self._kept:
             links = self.model.every_link(wire * values.payload)

@@ -239,7 +239,7 @@ class Model:
         return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
     def left(self, placement: Placement) -> Channels | None:
-        """Return the channels with what is left of them; None where all of the wire is."""
+        """Return the channels with the bandwidth left to this job; None where all of it is."""
         if not self.background:
             return None if self.constants.payload == 1 else self.channels
         rows = placement.rows
@@ -291,7 +291,7 @@ class Model:
     def step_loads(
         self, phase: Phase, left: Channels | None, bias: float | None = None
     ) -> Iterator[StepLoads]:
-        """Yield what a phase sends one after the other, and its loads.
+        """Yield the steps of a phase, one after the other, with the loads of the links in each.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class Model:
     def _loads_of(
         self, demands: list[Demand], left: Channels | None, bias: float | None
     ) -> list[Loads]:
-        """Return the loads of some demands, which are kept together."""
+        """Return the loads of several steps' demands; the latest are kept to be asked for again."""
         routing = self.routing if bias is None else "adaptive"
         key = routing, tuple(demand.key() for demand in demands), bias
         step_loads = self._known.pop(key, None)
@@ -353,7 +353,7 @@ class Model:
         return (bandwidth, *self.beyond(phase, loads, bandwidth))
 
     def beyond(self, phase: Phase, loads: Loads, bandwidth: float) -> tuple[float, float, float]:
-        """Return the seconds of memory beyond bandwidth, latency and messages."""
+        """Return seconds beyond `bandwidth`: of memory, of latency and of posting messages."""
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         hops = hops_by_class(loads, phase.total.total)
@@ -366,7 +366,7 @@ class Model:
     def limits(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
     ) -> dict[str, float]:
-        """Return the seconds that each limit of bandwidth asks for: the longest counts.
+        """Return the seconds of a phase by each limit of bandwidth; the longest counts.
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
@@ -394,7 +394,7 @@ class Model:
         return self.follows and stated and "ranks followed" in SERVICES
 
     def every_link(self, bandwidth: Floats) -> Floats:
-        """Return the GB/s of channels that have so many left, of injection and of ejection."""
+        """Return the GB/s of all links: channels as given, then injection and ejection."""
         return np.concatenate([bandwidth, self.injection, self.injection])
 
     def course(self, phase: Phase) -> Course | None:

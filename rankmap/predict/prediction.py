@@ -240,7 +240,7 @@ def longest(seconds: dict[str, float]) -> str:
 
 
 def _binding(prediction: Prediction) -> str:
-    """Say what binds."""
+    """Say what most of the time is spent on."""
     what, worst = prediction.binds, prediction.bottleneck
     if not what:
         return "nothing takes any time"
@@ -268,7 +268,7 @@ def _busiest(worst: Worst) -> str:
 
 
 def _limit(prediction: Prediction) -> str:
-    """Say how near the limit it is."""
+    """Say how near a prediction is to the least time on any nodes."""
     if not prediction.bound_s:
         return "no lower bound known"
     percent = math.floor(1000 * prediction.share) / 10

@@ -271,7 +271,7 @@ class Routers(Distance):
         return np.where(a == b, 0, np.where(lost, LOST, links))
 
     def _tabled(self) -> tuple[Ints, Array] | None:
-        """Return each node's place in a table of lengths, and that; None where it is too large."""
+        """Return each node's place in a table of path lengths, and the table; None if too large."""
         if self._table is None:
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:

@@ -47,7 +47,7 @@ class OrderWeights(NamedTuple):
 
 
 def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
-    """Return what the pattern's edges come to.
+    """Return the weight of a pattern's edges by level and by node, J and hop-bytes.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
 
 
 class _LevelSums:
-    """Adds up pairs of nodes."""
+    """Sums of weight by level and by node, to which pairs of nodes are added."""
 
     def __init__(self, distance: Distance) -> None:
         self.distance = distance

@@ -185,7 +185,7 @@ def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str,
 
 
 def _words(ranking: Ranking, gain: Gain | None) -> str:
-    """Say what was found, in one clause."""
+    """Say in one clause what the search compared and what the order wins."""
     default = time_text(_default(ranking).cost)
     if ranking.alike:
         return f"no order makes a difference here ({default}), the default is kept"

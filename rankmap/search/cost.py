@@ -86,7 +86,7 @@ class HopCost:
         self.model = model
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return J, whatever it is."""
+        """Return J, always worked out to the end."""
         slots = placement.on
         return cost_of(fit_pattern(self.model.pattern, slots), placement.node, job_distance(slots))
 
@@ -107,7 +107,7 @@ def cost_by(model: Predictor, timeless: str) -> TimeCost | HopCost:
 
 
 class Exchange(NamedTuple):
-    """What is sent at the same time, a phase or one step of it, and what links carry of it.
+    """A phase, or one step of it, whose messages are sent at the same time, with the links' loads.
 
     Attributes
     ----------

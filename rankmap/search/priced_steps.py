@@ -58,7 +58,7 @@ class _Listed:
         return np.asarray(sent + np.bincount(target, paid, minlength=len(rows)))
 
     def figures(self, places: int, rows: int) -> float:
-        """Return how many costs the bills of so many places take on one node, about."""
+        """Return about how many path costs are looked up to bill so many places on one node."""
         return 1 + places * 2 * self.flows / rows
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
@@ -97,7 +97,7 @@ class _Alike:
         return self._bill(rows)
 
     def figures(self, places: int, rows: int) -> float:
-        """Return how many costs the bills take on one node."""
+        """Return how many path costs are looked up to bill one node."""
         return 2.0 * len(self.partners)
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
@@ -175,7 +175,7 @@ class PricedSteps:
     def _try_moves(
         self, placement: Placement, judged: Judged, moves: Moves
     ) -> tuple[Placement, Judged, int] | None:
-        """Return what is better after the first many, fewer, one of the moves; None if nothing is.
+        """Return a better placement after the first moves, or fewer of them; None if none is.
 
         A move is (place, row) for a free row, or (place, -1 - other place).
         """
@@ -322,7 +322,7 @@ class PricedSteps:
 
 
 def _figures(billed: list[Bills], places: int, rows: int) -> float:
-    """Return how many costs all bills of so many places take on one node, about."""
+    """Return about how many path costs all exchanges look up to bill places on one node."""
     return sum(exchange.figures(places, rows) for exchange in billed)
 
 
