@@ -205,9 +205,9 @@ def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Flo
     for at, (low, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
         members = ranks[low : low + count]
         inside = np.zeros((count, count))
-        mine = slice(ends[at], ends[at + 1])
-        places = order.slots[a[mine]] - low, order.slots[b[mine]] - low
-        np.add.at(inside, places, weight[mine])
+        node_edges = slice(ends[at], ends[at + 1])
+        places = order.slots[a[node_edges]] - low, order.slots[b[node_edges]] - low
+        np.add.at(inside, places, weight[node_edges])
         inside += inside.T
         yield members, inside, degree[members] - inside.sum(axis=1)
 

@@ -211,6 +211,6 @@ def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
     """
     kept = [~np.isin(other.rows, rows) for other in others]
     return [
-        other if mine.all() else Other(other.rows[mine], other.load, other.name)
-        for other, mine in zip(others, kept, strict=True)
+        other if kept_rows.all() else Other(other.rows[kept_rows], other.load, other.name)
+        for other, kept_rows in zip(others, kept, strict=True)
     ]

@@ -266,12 +266,12 @@ class Gains:
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
-        if _alike(plan, self._base.placement):
+        if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
-        return _range(self.asked, [_Times(self.asked, plan), self._base])
+        return _range_of_unknowns(self.asked, [_Times(self.asked, plan), self._base])
 
 
-def _alike(plan: Placement, base: Placement) -> bool:
+def _same_placement(plan: Placement, base: Placement) -> bool:
     """Return whether the same ranks are on the same nodes, as the caller lists them."""
     if plan.slots is None and base.slots is None:
         return np.array_equal(plan.rows, base.rows)
@@ -287,10 +287,10 @@ def time_range(asked: Model, plan: Placement) -> Gain:
     Gain
         Its figures are seconds.
     """
-    return _range(asked, [_Times(asked, plan)])
+    return _range_of_unknowns(asked, [_Times(asked, plan)])
 
 
-def _range(model: Model, times: list[_Times]) -> Gain:
+def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
     """Return one placement's time, or its gain over a second placement, as a range."""
 
     def under(values: _Values) -> float:
@@ -353,8 +353,8 @@ def _unknowns(
     model: Model, first: _Values, times: list[_Times]
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
-    if ends := _biases(model):
-        yield "routing", "how well routers divert packets around full links", ends
+    if biases := _biases(model):
+        yield "routing", "how well routers divert packets around full links", biases
     yield from _libraries(model, first)
     if not model.process_stated:
         slow = first.process or _slow_rank(model)
@@ -371,8 +371,8 @@ def _unknowns(
         yield "staging", question, [{"staged": True}]
     if any(timed.stepwise for timed in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
-        ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
-        yield "overlap", "how far ranks run ahead of others from step to step", ahead
+        overlaps: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
+        yield "overlap", "how far ranks run ahead of others from step to step", overlaps
     if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
         yield "eager", question, [{"eager": EAGER}]
@@ -533,7 +533,7 @@ class _Times:
     def _moved(self, phase: _PhaseTimes, values: _Values, wire: Floats, overlap: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
         step_s = [self._longest(sent, values, wire) for sent in phase.steps]
-        steps = sum(sent.times * took for sent, took in zip(phase.steps, step_s, strict=True))
+        steps = sum(sent.times * seconds for sent, seconds in zip(phase.steps, step_s, strict=True))
         together_s = least = self._longest(phase.together, values, wire)
         if phase.course is not None:
             followed = self._followed(phase.course, values, wire)

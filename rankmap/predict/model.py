@@ -303,10 +303,10 @@ class Model:
         assert phase.steps is not None
         divided = bias is not None or self.routing == "adaptive"
         steps = phase.steps()
-        while some := list(islice(steps, DIVIDED if divided else 1)):
-            demands = [phase.placement.demand(flows) for flows, _ in some]
+        while batch := list(islice(steps, DIVIDED if divided else 1)):
+            demands = [phase.placement.demand(flows) for flows, _ in batch]
             step_loads = self._loads_of(demands, left, bias)
-            for (flows, times), loads in zip(some, step_loads, strict=True):
+            for (flows, times), loads in zip(batch, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _loads_of(
@@ -381,8 +381,8 @@ class Model:
                 del limits["link"]
             name = "link" if phase.steps is None else "steps"
             wire = self.every_link(loads.channels.bandwidth)
-            took = followed.seconds(wire, self.constants.eager or 0.0)
-            limits[name] = max(limits.get(name, 0.0), took)
+            step_s = followed.seconds(wire, self.constants.eager or 0.0)
+            limits[name] = max(limits.get(name, 0.0), step_s)
         elif phase.steps is not None and max(limits.values()) < below:
             limits["steps"] = self._in_steps(phase, left, below)
         return limits

@@ -183,8 +183,8 @@ def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
 
     edges = [(np.asarray(a), np.asarray(b), weight * size)
              for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
-    both = [way for a, b, sent in reversed(edges) for way in ((a, b, sent), (b, a, sent))]
-    return Sends.of((k, *way) for k, way in enumerate(both))
+    directed = [flow for a, b, sent in reversed(edges) for flow in ((a, b, sent), (b, a, sent))]
+    return Sends.of((k, *flow) for k, flow in enumerate(directed))
 
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Traffic]:

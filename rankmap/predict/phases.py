@@ -96,8 +96,8 @@ def _axis_traffic(axis: str, node: Ints, sent: float, turns: float, nodes: int) 
             Traffic.of(node.ravel(), there, share, turns).by_pair(nodes) for there in shifts
         )
     if axis == "pp":
-        ahead = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
-        return ahead + ahead.reversed()
+        forward = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
+        return forward + forward.reversed()
     return Traffic.of(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, turns).by_pair(nodes)
 
 

@@ -398,10 +398,10 @@ def reason(best: Prediction, default: Prediction) -> str:
         what = f"{len(then)} {worst.kind} links carry {size_text(top)} each"
     else:
         what = f"one {worst.kind} link carries {size_text(top)}"
-    return f"there {what}; {_becomes(then, now, worst.kind)}"
+    return f"there {what}; {_load_change(then, now, worst.kind)}"
 
 
-def _becomes(before: Floats, after: Floats, kind: str) -> str:
+def _load_change(before: Floats, after: Floats, kind: str) -> str:
     """Say what the plan makes of the loads on the links that bind in the default.
 
     The busiest link's load is all bytes over the links that carry them, times

@@ -179,15 +179,15 @@ class PricedSteps:
 
         A move is (place, row) for a free row, or (place, -1 - other place).
         """
-        for some in _fewer(moves):
-            after = placement.on_nodes(move_nodes(placement.rows, some))
+        for batch in _shrinking_moves(moves):
+            after = placement.on_nodes(move_nodes(placement.rows, batch))
             if not self.allows(after):
                 continue
             if not self.budget.spend():
                 return None
             new = self.cost.judge(after)
             if new.soft < judged.soft * (1 - ROUNDING):
-                return after, new, len(some)
+                return after, new, len(batch)
         return None
 
     def scan(self, start: Candidate) -> Candidate:
@@ -270,7 +270,8 @@ class PricedSteps:
     def _bills(self, judged: Judged) -> Iterator[Bills]:
         """Yield the exchanges that links bind longest, with prices."""
         bound = [
-            (exchange.times * _binding(exchange.loads), exchange) for exchange in judged.exchanges
+            (exchange.times * _busiest_link_s(exchange.loads), exchange)
+            for exchange in judged.exchanges
         ]
         bound.sort(key=lambda pair: -pair[0])
         for seconds, exchange in bound[: LIMITS.exchanges]:
@@ -358,7 +359,7 @@ def _stepped(nodes: str) -> str:
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
 
-def _binding(loads: Loads) -> float:
+def _busiest_link_s(loads: Loads) -> float:
     """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
     most = float(loads.seconds().max(initial=0.0))
     ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
@@ -390,12 +391,12 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
             yield int(places[i]), int(nodes[j])
 
 
-def _fewer(moves: Moves) -> Iterator[Moves]:
+def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
     """Yield all moves, the first quarter of them and so on, then one at a time.
 
     Examples
     --------
-    >>> list(_fewer([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
+    >>> list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
     [[(0, 8)], [(1, 9)]]
     """
     width = len(moves)
