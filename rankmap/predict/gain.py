@@ -327,14 +327,14 @@ def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
 
 def _likely(model: Model) -> _Values:
     """Return the likely value of every unknown: what is stated where something is."""
-    known = model.constants
+    figures = model.constants
     return _Values(
         bias=None,
         algorithm=model.algorithm,
-        process=known.process_gbs,
-        payload=known.payload,
-        memory=known.memory_gbs,
-        eager=known.eager or 0.0,
+        process=figures.process_gbs,
+        payload=figures.payload,
+        memory=figures.memory_gbs,
+        eager=figures.eager or 0.0,
     )
 
 
@@ -376,8 +376,8 @@ def _unknowns(
     if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
         yield "eager", question, [{"eager": EAGER}]
-    gbs, known = model.constants.memory_gbs, model.constants.memory_source != "assumed"
-    if gbs is not None and not known and any(timed.inside for timed in times):
+    gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
+    if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
         # What is assumed of a kind of node says more than what is assumed of any.
         span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)

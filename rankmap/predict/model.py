@@ -174,11 +174,11 @@ class Model:
         least = [self._floor(phase) for phase in phases]
         total = self.histogram(placement)
         for done, phase in enumerate(phases):
-            rest = total + math.fsum(least[done:])
-            if rest >= below:
+            at_least = total + math.fsum(least[done:])
+            if at_least >= below:
                 return math.inf
             loads = self.loads(phase.total, left)
-            total += sum(self.parts(phase, loads, left, below - rest + least[done]))
+            total += sum(self.parts(phase, loads, left, below - at_least + least[done]))
         return total if total < below else math.inf
 
     def _floor(self, phase: Phase) -> float:
@@ -423,8 +423,8 @@ class Model:
 
     def process_s(self, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
-        known = self.constants.process_gbs
-        return size / (known * GB) if known else 0.0
+        process_gbs = self.constants.process_gbs
+        return size / (process_gbs * GB) if process_gbs else 0.0
 
     def histogram(self, placement: Placement) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""

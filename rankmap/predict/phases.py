@@ -51,8 +51,8 @@ def phases(
     """
     mpi = placement.machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
-        (how,) = algorithms(pattern, algorithm, size, mpi)
-        in_order = collectives.phases(pattern, placement, size, how, steps)
+        (algorithm_used,) = algorithms(pattern, algorithm, size, mpi)
+        in_order = collectives.phases(pattern, placement, size, algorithm_used, steps)
     elif isinstance(pattern, Lines):
         by_line = algorithms(pattern, algorithm, size, mpi)
         in_order = lines.phases(pattern, placement, size, by_line, steps)

@@ -67,8 +67,8 @@ def without_time(slots: Slots) -> str:
         bandwidth = channels(slots.machine).bandwidth
     except UsageError as error:
         return error.message
-    known = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
-    return "" if np.isfinite(known).any() else f"{slots.machine.name} states no bandwidths"
+    bandwidths = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
+    return "" if np.isfinite(bandwidths).any() else f"{slots.machine.name} states no bandwidths"
 
 
 class HopCost:

@@ -61,9 +61,9 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
         (f"blades --per-blade {most}", "blades", replace(request, per_blade=most))
         for most in range(request.per_blade - 1, 0, -1)
     ]
-    for title, name, wanted in wanted_planners:
+    for title, name, planner_request in wanted_planners:
         try:
-            yield title, planners.find(name)(machine, wanted)
+            yield title, planners.find(name)(machine, planner_request)
         except (PlanError, UsageError):
             continue  # does not apply to this machine, or has too few nodes of its kind
     yield from (

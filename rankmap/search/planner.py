@@ -248,11 +248,11 @@ class SearchAnswer:
 
     def _by_j(self, usual: float, least: float) -> str:
         """Return the sentence of a plan that was chosen by J."""
-        words, how = self.request.baseline.words, f"chosen by J ({self.timeless})"
+        words, chosen_by = self.request.baseline.words, f"chosen by J ({self.timeless})"
         if least == usual:
-            return f"{words} is kept, {how}: J = {plain(usual):,}"
+            return f"{words} is kept, {chosen_by}: J = {plain(usual):,}"
         change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
-        return f"{how}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
+        return f"{chosen_by}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
 
     def _facts(self) -> dict[str, Any]:
         """Return the figures, the default's beside them."""
@@ -359,11 +359,11 @@ def why(
     if not default.time_s:
         return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
-    here = " on the same nodes by the order of the ranks" if same else ""
+    same_nodes = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
-    head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
+    head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
     return f"{head}: {reason(best, default)}"
 
 

@@ -72,9 +72,9 @@ class _Listed:
                 continue
             first = np.cumsum(flows[busy]) - flows[busy]
             _, entry = ragged_ranges(low[busy], flows[busy])
-            here, there = nodes[None, :], rows[others[entry]][:, None]
-            bill = self.cost(here, there) if leaving else self.cost(there, here)
-            bill = bill * (weight[entry][:, None] * (here != there))
+            own_node, other_node = nodes[None, :], rows[others[entry]][:, None]
+            bill = self.cost(own_node, other_node) if leaving else self.cost(other_node, own_node)
+            bill = bill * (weight[entry][:, None] * (own_node != other_node))
             out[busy] += np.add.reduceat(bill, first, axis=0)
         return out
 
@@ -107,8 +107,8 @@ class _Alike:
     def _bill(self, nodes: Ints) -> Floats:
         _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
         here, there = nodes[first][:, None], self.partners[None, :]
-        both = self.cost(here, there) + self.cost(there, here)
-        return np.asarray(self.weight * (both * self.counts).sum(axis=1)[kind])
+        both_ways = self.cost(here, there) + self.cost(there, here)
+        return np.asarray(self.weight * (both_ways * self.counts).sum(axis=1)[kind])
 
 
 class PricedSteps:
