@@ -263,19 +263,19 @@ def shorten_order(
     if not front.short:
         return ShortOrder(default.order, int(default.length), free, np.nan, fits=False)
     cost, choice = wanted.cost, front.short
-    seconds = None if pattern is None or job is None else _clock(order, job)
-    if seconds is not None:
+    time_of = None if pattern is None or job is None else _time_predictor(order, job)
+    if time_of is not None:
         choice = [*choice, default] if default.length <= limit else choice
-        cost = seconds(order)
-        choice = _cheapest(trial._replace(cost=seconds(trial.order)) for trial in choice)
+        cost = time_of(order)
+        choice = _cheapest(trial._replace(cost=time_of(trial.order)) for trial in choice)
     lost = np.nan
     if pattern is not None and cost > 0:
         lost = max(round(choice[0].cost / cost - 1, 3), 0.0)  # as it is said
-    by = "time" if seconds else "J"
+    by = "time" if time_of else "J"
     return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 
 
-def _clock(order: Order, job: Job) -> Callable[[Order], float] | None:
+def _time_predictor(order: Order, job: Job) -> Callable[[Order], float] | None:
     """Return what predicts the time of orders of the same ranks; None where nothing can."""
     from rankmap.predict import Predictor
     from rankmap.search.cost import without_time

@@ -122,12 +122,12 @@ def typical(distance: Distance, blocks: Ints) -> Floats:
     levels = blocks.shape[1]
     if distance.exact and distance.blocks.shape[1] == levels + 1:
         return np.maximum.accumulate(distance.level_distance)
-    some = _sample_nodes(len(blocks))
-    a, b = np.divmod(np.arange(len(some) ** 2), len(some))
+    sample = _sample_nodes(len(blocks))
+    a, b = np.divmod(np.arange(len(sample) ** 2), len(sample))
     # Nodes are sorted from the outside in before some are taken: near ones stand together.
-    some = np.lexsort(tuple(blocks.T))[some]
-    far = distance.take(some).between(a, b)
-    a, b = some[a], some[b]
+    sample = np.lexsort(tuple(blocks.T))[sample]
+    far = distance.take(sample).between(a, b)
+    a, b = sample[a], sample[b]
     met = (a != b).astype(np.int64) + (blocks[a] != blocks[b]).sum(axis=1)
     count = np.bincount(met, minlength=levels + 2)
     total = np.bincount(met, far, minlength=levels + 2)

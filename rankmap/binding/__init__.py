@@ -56,7 +56,7 @@ class Copies(NamedTuple):
     linked: bool = False
 
     def sentence(self) -> str:
-        """Say both, and what they rest on."""
+        """Say how long copies take in this order and arranged, and which bandwidths say so."""
         from placement.support.quantities import time_text
 
         gain = f", {time_text(self.arranged_s)} as --bind arranges them"

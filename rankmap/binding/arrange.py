@@ -106,7 +106,7 @@ def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
 def seating_cost(
     seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
 ) -> float:
-    """Return the sum for ranks at these places.
+    """Return what all copies of a node's ranks cost with the ranks at these places.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def seating_cost(
 
 
 def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats) -> Ints:
-    """Return the place of each rank: int64 (k,); parameters as of `seating_cost`.
+    """Return the place of each rank, int64 (k,), at which copies cost least; see `seating_cost`.
 
     Never worse than ranks in turn; that where all are alike.
 
@@ -205,9 +205,9 @@ def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Flo
     for at, (low, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
         members = ranks[low : low + count]
         inside = np.zeros((count, count))
-        mine = slice(ends[at], ends[at + 1])
-        places = order.slots[a[mine]] - low, order.slots[b[mine]] - low
-        np.add.at(inside, places, weight[mine])
+        node_edges = slice(ends[at], ends[at + 1])
+        places = order.slots[a[node_edges]] - low, order.slots[b[node_edges]] - low
+        np.add.at(inside, places, weight[node_edges])
         inside += inside.T
         yield members, inside, degree[members] - inside.sum(axis=1)
 

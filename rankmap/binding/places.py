@@ -136,7 +136,7 @@ def _deal(
         groups.setdefault(hardware.cores[core].nested[level - 1], []).append(core)
     parts = [*groups.values()]
     if ranks < len(parts):
-        dealt_parts = [tuple(sorted(chain.from_iterable(some))) for some in _slices(parts, ranks)]
+        dealt_parts = [tuple(sorted(chain.from_iterable(run))) for run in _slices(parts, ranks)]
         sizes = [len(cores_of_rank) for cores_of_rank in dealt_parts]
         return dealt_parts if max(sizes) - min(sizes) <= 1 else _slices([*cores], ranks)
     shares: list[int] = []
@@ -153,7 +153,7 @@ def _deal(
 
 
 def _slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
-    """Return so many runs of things, as equal as can be."""
+    """Cut a list into so many runs, as equal in length as can be."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
 
@@ -170,9 +170,9 @@ def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[
     beyond = ranks - len(cores)
     more = Counter(spare[k * len(spare) // beyond] for k in range(beyond))
     return [
-        Place((core,), some)
+        Place((core,), pus)
         for core in cores
-        for some in _slices(hardware.cores[core].pus, 1 + more[core])
+        for pus in _slices(hardware.cores[core].pus, 1 + more[core])
     ]
 
 

@@ -91,7 +91,7 @@ class BlockStep(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Steps that follow each other.
+    """A part of a collective: its steps, one after the other.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
 
 
 def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
-    """Return how a collective is done.
+    """Return the parts in which an algorithm does a collective, one after the other.
 
     Parameters
     ----------

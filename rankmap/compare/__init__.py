@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What comes of it, in one sentence."""
+        """How the fastest compares with the default, in one sentence."""
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         base = self.baseline.words
@@ -295,8 +295,8 @@ def _predict(
     entries: list[Entry] = []
     for k, row in enumerate(rows):
         if tell is not None:
-            which = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
-            tell(k / len(rows), which)
+            row_words = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
+            tell(k / len(rows), row_words)
         placement = model.place(row.plan.rows, row.slots)
         prediction = model.predict(placement)
         gain = gains.of(placement)  # behind it: both have the same steps

@@ -91,8 +91,8 @@ def heat(entry: Entry) -> tuple[Floats, str]:
         step = max(1, (1 << 22) // max(1, size))
         for low in range(0, routers, step):
             high = min(low + step, routers)
-            some = phase.demand.folded(label, size, low, high)
-            np.add.at(table, label[low:high], some)
+            folded = phase.demand.folded(label, size, low, high)
+            np.add.at(table, label[low:high], folded)
     return table, machine.topology.levels[0]
 
 

@@ -91,9 +91,9 @@ def nodes_of(
     for k in [*over.tolist(), *short.tolist()]:
         fault = f"{on.names[k]} gets {have[k]} ranks and has {on.counts[k]} slots"
         if have[k] > on.counts[k]:
-            mine = np.flatnonzero(node == k)
-            held = np.cumsum(np.array(many)[mine])
-            at = int(mine[np.searchsorted(held, on.counts[k], side="right")])
+            on_node = np.flatnonzero(node == k)
+            held = np.cumsum(np.array(many)[on_node])
+            at = int(on_node[np.searchsorted(held, on.counts[k], side="right")])
             raise BrokenOrderError(source, line_of(at), fault)
         text = f"{have.sum()} ranks for {len(on)} slots: {fault}"
         raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)

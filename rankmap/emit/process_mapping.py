@@ -138,7 +138,7 @@ def hydra_vector(node: Ints) -> str:
 
 
 def _line_vector(node: Ints) -> str:
-    """Return what Hydra writes of a host file with a line for each run: a node each, to it."""
+    """Return Hydra's vector for a host file with a line for each run: each is a node to it."""
     return hydra_vector(np.append(0, np.cumsum(node[1:] != node[:-1])))
 
 

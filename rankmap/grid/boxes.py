@@ -58,7 +58,7 @@ class Coarse:
 
 
 def coarse(pattern: GridPattern, box: Shape) -> Coarse:
-    """Return a pattern as the boxes of one shape see it.
+    """Return what a grid pattern sends between the boxes of one shape that tile its grid.
 
     Examples
     --------

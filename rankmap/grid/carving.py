@@ -245,10 +245,10 @@ class _Carving:
             self.node[cells] = nodes
             return []
         centres = [self.coords[half].mean(axis=0) for half in cut]
-        mine = self._sides(cells, centres, len(cut[0]))
-        halves = [(cut[0], cells[mine]), (cut[1], cells[~mine])]
-        for (_, some), centre in zip(halves, centres, strict=True):
-            self.at[some] = centre
+        first_half = self._sides(cells, centres, len(cut[0]))
+        halves = [(cut[0], cells[first_half]), (cut[1], cells[~first_half])]
+        for (_, half_cells), centre in zip(halves, centres, strict=True):
+            self.at[half_cells] = centre
         return halves
 
     def _middle(self, nodes: Ints) -> tuple[Ints, Ints] | None:
@@ -264,7 +264,7 @@ class _Carving:
         return nodes[order[:at]], nodes[order[at:]]
 
     def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Mask:
-        """Return which cells, so many, go to the first centre."""
+        """Return which `size` cells go to the first of two centres, where the cut costs least."""
         pull = self._pull(cells, centres)
         apart = float(self._hops(centres[0], centres[1]))
         local = self.points[cells] - self.points[cells].min(axis=0)
@@ -273,13 +273,13 @@ class _Carving:
         for axes in self.axes:
             order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
             for turned in (order, order[::-1]):
-                mine = np.zeros(len(cells), dtype=bool)
-                mine[turned[:size]] = True
+                first_half = np.zeros(len(cells), dtype=bool)
+                first_half[turned[:size]] = True
                 both = np.zeros((2, *shape.tolist()), dtype=bool)
-                both[(mine.astype(np.int64), *local.T)] = True
-                cost = float(pull[mine].sum() + apart * self.model.cut(both[1], both[0]))
+                both[(first_half.astype(np.int64), *local.T)] = True
+                cost = float(pull[first_half].sum() + apart * self.model.cut(both[1], both[0]))
                 if cost < least - 1e-9:
-                    least, best = cost, mine
+                    least, best = cost, first_half
         return best
 
     def _pull(self, cells: Ints, centres: list[Floats]) -> Floats:

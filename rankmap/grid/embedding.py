@@ -86,7 +86,7 @@ def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
     splits = [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*ways)]
     all_layouts = (
         BoxLayout(parts, axes_of)
-        for parts in sorted(splits, key=lambda some: (len(some), some))
+        for parts in sorted(splits, key=lambda split: (len(split), split))
         for axes_of in embeddings(grid, [size for _, size in parts])
     )
     return itertools.islice(all_layouts, MOST_LAYOUTS)
@@ -135,10 +135,10 @@ def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> 
     count = math.prod(grid)
     out = np.zeros((count, len(box)), dtype=np.int64)
     places = np.unravel_index(np.arange(count), tuple(grid))
-    for place, some in zip(places, axes, strict=True):
+    for place, dim_axes in zip(places, axes, strict=True):
         rest = place.astype(np.int64)
-        for at, axis in enumerate(some):
-            inner = math.prod(box[a] for a in some[at + 1 :])
+        for at, axis in enumerate(dim_axes):
+            inner = math.prod(box[a] for a in dim_axes[at + 1 :])
             digit, rest = np.divmod(rest, inner)
             out[:, axis] = digit
             rest = np.where(digit % 2 == 1, inner - 1 - rest, rest)

@@ -47,8 +47,8 @@ def _figure(summary: Summary, figure: Any) -> Any:
     axes.set_yscale("log")
     axes.set_ylim(0.97, max(1.5, float(slow.max(initial=1.0))) * 1.1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        which(lambda value, _: f"{value:.3g} x")
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(lambda value, _: f"{value:.3g} x")
     axes.set_xlabel("nodes of the job (area of a dot: its node-hours)")
     axes.set_ylabel("communication against the best placement then free")
     axes.spines[["top", "right"]].set_visible(False)

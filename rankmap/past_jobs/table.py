@@ -72,8 +72,8 @@ def _kin_cells(summary: Summary) -> list[Sequence[object]]:
 
 def _worst(summary: Summary) -> list[Verdict]:
     """Return the jobs that could have sat better, those first that lost most."""
-    some = [v for v in summary.verdicts if v.slowdown.likely > 1]
-    return sorted(some, key=lambda v: (-summary.saved_by(v).likely, -v.slowdown.likely))
+    slowed = [v for v in summary.verdicts if v.slowdown.likely > 1]
+    return sorted(slowed, key=lambda v: (-summary.saved_by(v).likely, -v.slowdown.likely))
 
 
 def _heads(summary: Summary) -> list[str]:

@@ -196,10 +196,10 @@ def _recognise_stencil(graph: Graph) -> Stencil | None:
     for strides in _chains(offset.tolist(), graph.size):
         for candidate in _stencils_of_strides(strides, graph.size, heaviest):
             if _edges_of(candidate) in (None, len(graph.indices) // 2):
-                like = expand_pattern(candidate)
-                same = np.array_equal(like.indptr, graph.indptr)
-                same = same and np.array_equal(like.indices, graph.indices)
-                if same and np.allclose(like.weights, graph.weights, rtol=1e-12):
+                graph_of_stencil = expand_pattern(candidate)
+                same = np.array_equal(graph_of_stencil.indptr, graph.indptr)
+                same = same and np.array_equal(graph_of_stencil.indices, graph.indices)
+                if same and np.allclose(graph_of_stencil.weights, graph.weights, rtol=1e-12):
                     return candidate
     return None
 
@@ -329,8 +329,8 @@ def _pairs(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     first = np.append(True, key[1:] != key[:-1])[: len(key)]
     pair = np.cumsum(first, dtype=np.int32) - 1
     sums = np.zeros((2, int(first.sum())))
-    for way, mine in enumerate((~down, down)):
-        sums[way, pair[mine]] = weight[mine]
+    for way, going in enumerate((~down, down)):
+        sums[way, pair[going]] = weight[going]
     return *np.divmod(key[first], n), *sums
 
 

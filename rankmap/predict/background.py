@@ -61,16 +61,16 @@ class Other:
 
         Computed once for a machine and a routing: one job is asked about again and again.
         """
-        known = self._kept.get(routing)
-        if known is None or known[0] is not machine:
+        kept = self._kept.get(routing)
+        if kept is None or kept[0] is not machine:
             ones = np.ones(len(self.rows), dtype=np.int64)
             demand = Demand.of(
                 machine, Traffic.everyone(self.rows, ones, 1.0 / (len(self.rows) - 1))
             )
             load = loads(machine, demand, routing).load
             where = np.flatnonzero(load)
-            known = self._kept[routing] = (machine, where, load[where])
-        return known[1], known[2]
+            kept = self._kept[routing] = (machine, where, load[where])
+        return kept[1], kept[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,15 +161,15 @@ def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Oth
         words = re.split(r"#(?!\d)", line)[0]
         if not words.strip():
             continue
-        nodes, mark, wanted = words.partition("load=")
+        nodes, mark, load_text = words.partition("load=")
         try:
             rows = rows_of(machine, nodes.strip(), source)
         except ParseError as error:
             raise ParseError(source, number, error.text, error.hint) from None
         try:
-            job_load = check_load(float(wanted)) if mark else load
+            job_load = check_load(float(load_text)) if mark else load
         except (ValueError, UsageError):
-            shown = printable(wanted.strip(), 30)
+            shown = printable(load_text.strip(), 30)
             raise ParseError(
                 source, number, f"load={shown} is not a number of GB/s, 0 or above"
             ) from None
@@ -191,12 +191,12 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     names = machine.names[order]
     jobs, lost = [], 0
     for job in running_jobs():
-        wanted = np.array(list(dict.fromkeys(job.nodes)))
-        at = find(names, wanted)
-        known = at >= 0
-        lost += int((~known).sum())
-        if known.any():
-            jobs.append(Other(order[at[known]].astype(np.int64), load, f"job {job.id}"))
+        job_nodes = np.array(list(dict.fromkeys(job.nodes)))
+        at = find(names, job_nodes)
+        in_machine = at >= 0
+        lost += int((~in_machine).sum())
+        if in_machine.any():
+            jobs.append(Other(order[at[in_machine]].astype(np.int64), load, f"job {job.id}"))
     notes = [f"{lost} nodes of running jobs are not in {machine.name}"] if lost else []
     return jobs, notes
 
@@ -209,8 +209,8 @@ def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
     >>> beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
     [1, 3]
     """
-    kept = [~np.isin(other.rows, rows) for other in others]
+    kept_rows_of = [~np.isin(other.rows, rows) for other in others]
     return [
-        other if mine.all() else Other(other.rows[mine], other.load, other.name)
-        for other, mine in zip(others, kept, strict=True)
+        other if kept_rows.all() else Other(other.rows[kept_rows], other.load, other.name)
+        for other, kept_rows in zip(others, kept_rows_of, strict=True)
     ]

@@ -171,7 +171,7 @@ class Gain(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """A value for each unknown.
+    """One assumption for each figure that is not known of the machine or the library.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class _Values(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SentAtOnce:
-    """What is sent at the same time.
+    """Bytes that cross the network at the same time, on channels and on nodes' own links.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class _SentAtOnce:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PhaseTimes:
-    """A phase: all of it, its steps one after the other, and what does not grow with bytes."""
+    """The bytes of a phase, together and step by step, and its seconds that bytes do not change."""
 
     together: _SentAtOnce
     steps: tuple[_SentAtOnce, ...]
@@ -266,12 +266,12 @@ class Gains:
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
-        if _alike(plan, self._base.placement):
+        if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
-        return _range(self.asked, [_Times(self.asked, plan), self._base])
+        return _range_of_unknowns(self.asked, [_Times(self.asked, plan), self._base])
 
 
-def _alike(plan: Placement, base: Placement) -> bool:
+def _same_placement(plan: Placement, base: Placement) -> bool:
     """Return whether the same ranks are on the same nodes, as the caller lists them."""
     if plan.slots is None and base.slots is None:
         return np.array_equal(plan.rows, base.rows)
@@ -287,11 +287,11 @@ def time_range(asked: Model, plan: Placement) -> Gain:
     Gain
         Its figures are seconds.
     """
-    return _range(asked, [_Times(asked, plan)])
+    return _range_of_unknowns(asked, [_Times(asked, plan)])
 
 
-def _range(model: Model, times: list[_Times]) -> Gain:
-    """Return a time, or a second one over it, under the likely values, and what moves that."""
+def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
+    """Return one placement's time, or its gain over a second placement, as a range."""
 
     def under(values: _Values) -> float:
         step()
@@ -327,19 +327,19 @@ def _range(model: Model, times: list[_Times]) -> Gain:
 
 def _likely(model: Model) -> _Values:
     """Return the likely value of every unknown: what is stated where something is."""
-    known = model.constants
+    figures = model.constants
     return _Values(
         bias=None,
         algorithm=model.algorithm,
-        process=known.process_gbs,
-        payload=known.payload,
-        memory=known.memory_gbs,
-        eager=known.eager or 0.0,
+        process=figures.process_gbs,
+        payload=figures.payload,
+        memory=figures.memory_gbs,
+        eager=figures.eager or 0.0,
     )
 
 
 def _biases(model: Model) -> list[dict[str, Any]]:
-    """Return the other values of what the routers are ready to do; none where that is known."""
+    """Return other biases of routers towards detours; none where the routing is known."""
     topology = model.machine.topology
     if model.routing == "adaptive":
         return [{"bias": 1.0}, {"bias": largest_bias(model.machine)}]
@@ -353,8 +353,8 @@ def _unknowns(
     model: Model, first: _Values, times: list[_Times]
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
-    if ends := _biases(model):
-        yield "routing", "how well routers divert packets around full links", ends
+    if biases := _biases(model):
+        yield "routing", "how well routers divert packets around full links", biases
     yield from _libraries(model, first)
     if not model.process_stated:
         slow = first.process or _slow_rank(model)
@@ -371,13 +371,13 @@ def _unknowns(
         yield "staging", question, [{"staged": True}]
     if any(timed.stepwise for timed in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
-        ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
-        yield "overlap", "how far ranks run ahead of others from step to step", ahead
+        overlaps: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
+        yield "overlap", "how far ranks run ahead of others from step to step", overlaps
     if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
         yield "eager", question, [{"eager": EAGER}]
-    gbs, known = model.constants.memory_gbs, model.constants.memory_source != "assumed"
-    if gbs is not None and not known and any(timed.inside for timed in times):
+    gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
+    if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
         # What is assumed of a kind of node says more than what is assumed of any.
         span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)
@@ -418,13 +418,13 @@ def _value_words(changes: Mapping[str, Any]) -> str:
 
 
 def _less_payload(model: Model) -> dict[str, Any]:
-    """Return a smaller payload, and routers so willing that what was measured stays what it is."""
+    """Return a smaller payload of links, and a bias to detours that keeps what was measured."""
     bias = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
     return {"payload": ARIES_PAYLOAD} | ({"bias": bias} if model.routing == "adaptive" else {})
 
 
 def _libraries(model: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Yield the algorithm as an unknown, where a library chooses it."""
+    """Yield the algorithm of an all-to-all or a collective, unknown where a library chooses it."""
     if first.algorithm != "library":
         return
     if not isinstance(model.pattern, Collective):
@@ -464,7 +464,7 @@ class _Times:
         self.wire = usable / model.constants.payload
         self.others = self._beside_others()
         least = self.wire if self.others is None else self.others
-        self.least = replace(model.channels, bandwidth=np.minimum(usable, least))
+        self.least_channels = replace(model.channels, bandwidth=np.minimum(usable, least))
         phases = self.phases(model.algorithm)
         self.inside = any(phase.inside for phase in phases)
         self.stepwise = any(phase.steps and not phase.dependent for phase in phases)
@@ -500,9 +500,9 @@ class _Times:
         return self._phases[key]
 
     def _phase(self, model: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
-        loads = model.loads(phase.total, self.least, bias)
+        loads = model.loads(phase.total, self.least_channels, bias)
         _, *fixed = model.beyond(phase, loads, math.inf)
-        steps = [] if phase.steps is None else model.step_loads(phase, self.least, bias)
+        steps = [] if phase.steps is None else model.step_loads(phase, self.least_channels, bias)
         return _PhaseTimes(
             self._sent(loads, 1.0, phase.sent),
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
@@ -533,7 +533,7 @@ class _Times:
     def _moved(self, phase: _PhaseTimes, values: _Values, wire: Floats, overlap: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
         step_s = [self._longest(sent, values, wire) for sent in phase.steps]
-        steps = sum(sent.times * took for sent, took in zip(phase.steps, step_s, strict=True))
+        steps = sum(sent.times * seconds for sent, seconds in zip(phase.steps, step_s, strict=True))
         together_s = least = self._longest(phase.together, values, wire)
         if phase.course is not None:
             followed = self._followed(phase.course, values, wire)
@@ -551,7 +551,7 @@ class _Times:
         return max(steps - overlap * (won if overlap > 0 else max(won, *step_s)), least)
 
     def _followed(self, course: Course, values: _Values, wire: Floats) -> float:
-        """Return the seconds of ranks that are followed."""
+        """Return the seconds that ranks take through a phase, followed message by message."""
         key = id(course), id(wire), values.payload, values.eager
         if key not in self._kept:
             links = self.model.every_link(wire * values.payload)

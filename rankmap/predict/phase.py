@@ -36,7 +36,7 @@ class Sends(NamedTuple):
 
     @classmethod
     def of(cls, every: Iterable[tuple[Ints | int, Ints, Ints, Any]]) -> Sends:
-        """Return (step, sources, targets, bytes) one after the other; none is to oneself.
+        """Join columns (step, sources, targets, bytes) into messages, without those to oneself.
 
         Examples
         --------

@@ -51,8 +51,8 @@ def phases(
     """
     mpi = placement.machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
-        (how,) = algorithms(pattern, algorithm, size, mpi)
-        in_order = collectives.phases(pattern, placement, size, how, steps)
+        (algorithm_used,) = algorithms(pattern, algorithm, size, mpi)
+        in_order = collectives.phases(pattern, placement, size, algorithm_used, steps)
     elif isinstance(pattern, Lines):
         by_line = algorithms(pattern, algorithm, size, mpi)
         in_order = lines.phases(pattern, placement, size, by_line, steps)
@@ -96,8 +96,8 @@ def _axis_traffic(axis: str, node: Ints, sent: float, turns: float, nodes: int) 
             Traffic.of(node.ravel(), there, share, turns).by_pair(nodes) for there in shifts
         )
     if axis == "pp":
-        ahead = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
-        return ahead + ahead.reversed()
+        forward = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
+        return forward + forward.reversed()
     return Traffic.of(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, turns).by_pair(nodes)
 
 

@@ -178,7 +178,7 @@ class Prediction:
     @property
     def binding(self) -> str:
         """What binds, in words, with its time."""
-        return _binding(self)
+        return _binding_words(self)
 
     @property
     def hop_bytes(self) -> float:
@@ -195,7 +195,7 @@ class Prediction:
             f"{time_text(self.time_s)} for {question['pattern']}{size}"
             f" on {question['words']}{question['how']}"
         )
-        return f"{head}: {self.binding}; {_limit(self)}"
+        return f"{head}: {self.binding}; {_limit_words(self)}"
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON takes it."""
@@ -239,36 +239,36 @@ def longest(seconds: dict[str, float]) -> str:
     return most if seconds[most] > 0 else ""
 
 
-def _binding(prediction: Prediction) -> str:
-    """Say what binds."""
-    what, worst = prediction.binds, prediction.bottleneck
-    if not what:
+def _binding_words(prediction: Prediction) -> str:
+    """Say what most of the time is spent on."""
+    transfer, worst = prediction.binds, prediction.bottleneck
+    if not transfer:
         return "nothing takes any time"
-    if what == "link":
-        return _busiest(worst)
-    binding = [phase for phase in prediction.phases if phase.transfer == what]
-    took = time_text(prediction.spent[what])
-    if what == "process":
+    if transfer == "link":
+        return _link_words(worst)
+    binding = [phase for phase in prediction.phases if phase.transfer == transfer]
+    spent = time_text(prediction.spent[transfer])
+    if transfer == "process":
         sent = size_text(sum(phase.sent for phase in binding))
-        return f"what one rank can send binds ({sent} from the busiest in {took})"
-    if what == "steps":
+        return f"what one rank can send binds ({sent} from the busiest in {spent})"
+    if transfer == "steps":
         steps = sum(phase.in_turn for phase in binding)
-        return f"its {steps:.0f} steps bind, one after the other ({took} of it)"
-    return f"{what} binds ({took} of it)"
+        return f"its {steps:.0f} steps bind, one after the other ({spent} of it)"
+    return f"{transfer} binds ({spent} of it)"
 
 
-def _busiest(worst: Worst) -> str:
+def _link_words(worst: Worst) -> str:
     """Say which link binds."""
     if worst.kind in ("injection", "ejection"):
-        which = f"the {worst.kind} of {worst.name} binds"
+        link_words = f"the {worst.kind} of {worst.name} binds"
     else:
         article = "an" if worst.kind[0] in "aeioux" else "a"
-        which = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
-    return f"{which} ({size_text(worst.load)} at {worst.bandwidth:.4g} GB/s)"
+        link_words = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
+    return f"{link_words} ({size_text(worst.load)} at {worst.bandwidth:.4g} GB/s)"
 
 
-def _limit(prediction: Prediction) -> str:
-    """Say how near the limit it is."""
+def _limit_words(prediction: Prediction) -> str:
+    """Say how near a prediction is to the least time on any nodes."""
     if not prediction.bound_s:
         return "no lower bound known"
     percent = math.floor(1000 * prediction.share) / 10

@@ -126,8 +126,8 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
 def _algorithms(model: Model, pattern: Pattern) -> str:
     """Return the algorithms of a pattern's all-to-alls, rows first, as one word."""
     names = [
-        how
-        for how, ranks in zip(model.algorithms(pattern), pattern.dims or (), strict=True)
+        algorithm
+        for algorithm, ranks in zip(model.algorithms(pattern), pattern.dims or (), strict=True)
         if ranks > 1
     ]
     return ", ".join(dict.fromkeys(reversed(names))) or model.algorithm
@@ -137,7 +137,7 @@ def _terms(
     model: Model, pattern: Pattern, timed: list[PhaseTime], phases: list[Phase], histogram: float
 ) -> Iterator[Term]:
     """Yield the terms that the time is the sum of."""
-    known = model.constants
+    figures = model.constants
     how = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in phases):
         steps = _algorithms(model, pattern)
@@ -148,28 +148,29 @@ def _terms(
         elif isinstance(pattern, Sweep):
             steps = "each wave after those it waits for"
         how += f", step by step ({steps})"
-    if known.process_gbs:
-        how += f", a rank sends at most {known.process_gbs:g} GB/s"
-    if known.payload != 1:
-        how += f", {known.payload:.0%} of the wire between routers is payload"
+    if figures.process_gbs:
+        how += f", a rank sends at most {figures.process_gbs:g} GB/s"
+    if figures.payload != 1:
+        how += f", {figures.payload:.0%} of the wire between routers is payload"
     yield Term("bandwidth", sum(phase_time.bandwidth_s for phase_time in timed), how)
-    inside = f"costs nothing, {known.memory_source}"
-    if known.memory_gbs:
-        inside = (
-            f"{known.memory_gbs:g} GB/s a node {known.memory_source}, beyond what the network takes"
-        )
+    inside = f"costs nothing, {figures.memory_source}"
+    if figures.memory_gbs:
+        gbs = f"{figures.memory_gbs:g} GB/s a node {figures.memory_source}"
+        inside = f"{gbs}, beyond what the network takes"
     yield Term("memory", sum(phase_time.memory_s for phase_time in timed), inside)
-    yield Term("latency", sum(phase_time.latency_s for phase_time in timed), _latency(known, timed))
     yield Term(
-        "messages", sum(phase_time.messages_s for phase_time in timed), _messages(known, phases)
+        "latency", sum(phase_time.latency_s for phase_time in timed), _latency(figures, timed)
+    )
+    yield Term(
+        "messages", sum(phase_time.messages_s for phase_time in timed), _messages(figures, phases)
     )
     if model.pattern.spec == "sort":
         rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
-        yield Term("histogram", histogram, "switched off" if known.timeless else rounds)
+        yield Term("histogram", histogram, "switched off" if figures.timeless else rounds)
 
 
-def _latency(known: Constants, timed: list[PhaseTime]) -> str:
-    if known.timeless:
+def _latency(figures: Constants, timed: list[PhaseTime]) -> str:
+    if figures.timeless:
         return "switched off"
     turns = sum(phase_time.in_turn for phase_time in timed)
     word = "message" if turns == 1 else "messages"
@@ -177,27 +178,27 @@ def _latency(known: Constants, timed: list[PhaseTime]) -> str:
     for phase_time in timed:
         for kind, mean in phase_time.hops.items():
             hops[kind] += mean * phase_time.in_turn / (turns or 1)
-    ways = ", ".join(f"{mean:.2f} {kind}" for kind, mean in hops.items() if mean)
+    hops_text = ", ".join(f"{mean:.2f} {kind}" for kind, mean in hops.items() if mean)
     return (
-        f"{turns:g} {word} in turn of {known.mpi_us:g} us and {known.hop_ns:g} ns a hop"
-        f" ({ways or 'no hop'}): {known.source}"
+        f"{turns:g} {word} in turn of {figures.mpi_us:g} us and {figures.hop_ns:g} ns a hop"
+        f" ({hops_text or 'no hop'}): {figures.source}"
     )
 
 
-def _messages(known: Constants, phases: list[Phase]) -> str:
-    if known.timeless:
+def _messages(figures: Constants, phases: list[Phase]) -> str:
+    if figures.timeless:
         return "switched off"
     rank, node = sum(p.a_rank for p in phases), sum(p.a_node for p in phases)
     return (
-        f"at most {rank:g} posted by a rank at {known.message_us:g} us, {node:g} leaving a node"
-        f" at {known.nic_us:g} us: {_posting(known)}"
+        f"at most {rank:g} posted by a rank at {figures.message_us:g} us, {node:g} leaving a node"
+        f" at {figures.nic_us:g} us: {_posting(figures)}"
     )
 
 
-def _posting(known: Constants) -> str:
+def _posting(figures: Constants) -> str:
     """Say how the time between messages of a rank and of a node is known."""
-    both = ("message_us", "nic_us")
-    words = ["stated" if name in known.measured else "assumed" for name in both]
+    names = ("message_us", "nic_us")
+    words = ["stated" if name in figures.measured else "assumed" for name in names]
     return words[0] if words[0] == words[1] else f"{words[0]} and {words[1]}"
 
 
@@ -205,7 +206,7 @@ def _notes(
     model: Model, pattern: Pattern, placement: Placement, phases: list[Phase], loads: Loads
 ) -> Iterator[str]:
     """Yield what was assumed, a sentence each."""
-    known = model.constants
+    figures = model.constants
     yield from _algorithm_notes(model, pattern)
     yield from model.machine.notes
     yield from loads.notes
@@ -223,19 +224,19 @@ def _notes(
             f"routing {model.routing} is the model's default; the machine's own may be adaptive"
             " (-m MACHINE,routing=adaptive)"
         )
-    if known.timeless:
+    if figures.timeless:
         yield "latency and message terms are switched off"
     else:
-        yield f"latency {known.mpi_us:g} us, {known.hop_ns:g} ns a hop: {known.source}"
+        yield f"latency {figures.mpi_us:g} us, {figures.hop_ns:g} ns a hop: {figures.source}"
         yield (
-            f"{known.message_us:g} us to post a message, {known.nic_us:g} us between two of an"
-            f" interface: {_posting(known)}"
+            f"{figures.message_us:g} us to post a message, {figures.nic_us:g} us between two of an"
+            f" interface: {_posting(figures)}"
         )
     if full := overfull(model.machine, placement.rows, placement.counts):
         yield full
-    if known.memory_source == "assumed" and any(phase.inside for phase in phases):
+    if figures.memory_source == "assumed" and any(phase.inside for phase in phases):
         yield (
-            f"what stays inside a node is copied at {known.memory_gbs:g} GB/s: assumed"
+            f"what stays inside a node is copied at {figures.memory_gbs:g} GB/s: assumed"
             " (-m MACHINE,memory=GBS)"
         )
     for phase in phases:

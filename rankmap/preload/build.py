@@ -187,19 +187,19 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
 
 def _compile(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
     """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
-    thing = os.path.join(work, "nidmap_mpi.o")
+    object_file = os.path.join(work, "nidmap_mpi.o")
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
-    _call([compiler.path, *flags, "-c", str(SOURCE), "-o", thing], env)
+    _call([compiler.path, *flags, "-c", str(SOURCE), "-o", object_file], env)
     linker = [find_program(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
     try:
         for name, path in empty.items():
             _call([*linker, path, f"-Wl,-soname,{name}", *bare], env)
-        _call([*linker, library, "-nostdlib", thing, keep, *empty.values(), "-lgcc"], env)
+        _call([*linker, library, "-nostdlib", object_file, keep, *empty.values(), "-lgcc"], env)
         _call(["true"], {**env, "LD_PRELOAD": library, "LD_BIND_NOW": "1"})  # nothing is missing
     except LaunchError:
-        _call([*linker, library, thing, "-ldl", "-lpthread"], env)
+        _call([*linker, library, object_file, "-ldl", "-lpthread"], env)
 
 
 def _call(words: Sequence[str], env: Mapping[str, str]) -> None:

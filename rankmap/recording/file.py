@@ -163,9 +163,9 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     for number, word in enumerate(header["phases"]):
         if word["kind"] not in KINDS:
             raise ValueError(f"kind {word['kind']}")
-        mine = columns["sent_phase"] == number
+        in_phase = columns["sent_phase"] == number
         indices = np.flatnonzero(columns["called_phase"] == number).tolist()
-        sent = Traffic(*(columns[name][mine] for name in _SENT[1:]))
+        sent = Traffic(*(columns[name][in_phase] for name in _SENT[1:]))
         words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
         phases.append(RecordedPhase(*words, sent, tuple(called[i] for i in indices)))
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])

@@ -206,11 +206,11 @@ def _one_by_one(sent: Traffic, ranks: int) -> Iterator[Traffic]:
     dims = (ranks,) if grid is None else grid.dims
     here = np.array(np.unravel_index(sent.source, dims))
     there = np.array(np.unravel_index(sent.target, dims))
-    way = np.ravel_multi_index(tuple((there - here) % np.array(dims)[:, None]), dims)
-    ways = np.unique(way)
-    if len(ways) > MOST_STEPS:  # no grid: to each rank's first partner, then to its second
+    offset = np.ravel_multi_index(tuple((there - here) % np.array(dims)[:, None]), dims)
+    offsets = np.unique(offset)
+    if len(offsets) > MOST_STEPS:  # no grid: to each rank's first partner, then to its second
         first = np.searchsorted(sent.source, sent.source)
-        way = np.arange(len(way)) - first
-        ways = np.unique(way)
-    for direction in ways:
-        yield sent.some(way == direction)
+        offset = np.arange(len(offset)) - first
+        offsets = np.unique(offset)
+    for direction in offsets:
+        yield sent.some(offset == direction)

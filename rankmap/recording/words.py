@@ -136,7 +136,7 @@ def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
     lines = {tuple(c.members.tolist()) for c in collectives}
     sizes = {len(c.members) for c in collectives}
     by_size = [[c for c in collectives if len(c.members) == n] for n in sizes]
-    parts = [grid_lines(some, ranks) for some in by_size] if len(sizes) == 2 else []
+    parts = [grid_lines(same_size, ranks) for same_size in by_size] if len(sizes) == 2 else []
     if len(parts) == 2 and all(parts):
         across, down = sorted(parts, key=lambda part: "columns" in part)
         if across.split()[-2:] == down.split()[-2:]:

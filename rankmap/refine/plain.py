@@ -239,10 +239,10 @@ def _add_costs(table: Floats, edges: Edges, far: Floats, node: Ints) -> None:
     """Add to a table (ranks, nodes) what edges cost with their first rank on each node."""
     order = np.argsort(edges.row, kind="stable")
     for low in range(0, len(order), EDGES_AT_ONCE):
-        some = order[low : low + EDGES_AT_ONCE]
-        row = edges.row[some]
+        batch = order[low : low + EDGES_AT_ONCE]
+        row = edges.row[batch]
         start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-        cost = edges.weight[some, None] * far[node[edges.col[some]]]
+        cost = edges.weight[batch, None] * far[node[edges.col[batch]]]
         table[row[start]] += np.add.reduceat(cost, start)
 
 

@@ -91,7 +91,7 @@ class Score:
 
 
 def score(order: Order, pattern: Pattern | str | None = None) -> Score:
-    """Return an order's figures.
+    """Return J, hop-bytes, cuts and the lower bound of an order.
 
     Parameters
     ----------

@@ -271,7 +271,7 @@ class Routers(Distance):
         return np.where(a == b, 0, np.where(lost, LOST, links))
 
     def _tabled(self) -> tuple[Ints, Array] | None:
-        """Return each node's place in a table of lengths, and that; None where it is too large."""
+        """Return each node's place in a table of path lengths, and the table; None if too large."""
         if self._table is None:
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:
@@ -324,10 +324,10 @@ class Paths:
         pair = self._group[self._ends[0]] * groups + self._group[self._ends[1]]
         order = np.argsort(pair, kind="stable")
         self._links: dict[int, dict[int, Ints]] = {g: {} for g in range(groups)}
-        for some in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
-            if len(some):
-                g, h = divmod(int(pair[some[0]]), groups)
-                self._links[g][h] = some
+        for links in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+            if len(links):
+                g, h = divmod(int(pair[links[0]]), groups)
+                self._links[g][h] = links
         self._within: list[Sums] | None = None
 
     def lengths(self, sources: Ints) -> Lengths:
@@ -359,8 +359,8 @@ class Paths:
         lost = np.flatnonzero((out == UNREACHED).any(axis=1) & (home >= 0))
         step = max(8, _BLOCK // (8 * max(1, self.routers)) * 8)
         for low in range(0, len(lost), step):
-            some = lost[low : low + step]
-            out[some] = self._by_any_path(out[some], sources[some])
+            block = lost[low : low + step]
+            out[block] = self._by_any_path(out[block], sources[block])
         return out
 
     def pairs(self, a: Ints, b: Ints) -> Ints:

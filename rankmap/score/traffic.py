@@ -47,7 +47,7 @@ class OrderWeights(NamedTuple):
 
 
 def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
-    """Return what the pattern's edges come to.
+    """Return the weight of a pattern's edges by level and by node, J and hop-bytes.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
 
 
 class _LevelSums:
-    """Adds up pairs of nodes."""
+    """Sums of weight by level and by node, to which pairs of nodes are added."""
 
     def __init__(self, distance: Distance) -> None:
         self.distance = distance
@@ -176,14 +176,16 @@ def _hops_within(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> flo
     held = np.bincount(place, ranks)
     line, router = np.divmod(key, len(first))
     marks = np.random.default_rng(0).integers(1, 1 << 40, len(first)).astype(np.float64)
-    _, which, alike = np.unique(
+    _, distinct_lines, alike = np.unique(
         np.bincount(line, held * marks[router]), return_index=True, return_counts=True
     )
     starts = np.searchsorted(line, np.arange(int(line[-1]) + 2))
     total = 0.0
-    for k, times in zip(which.tolist(), alike.tolist(), strict=True):
-        some = slice(starts[k], starts[k + 1])
-        total += times * _hops_of(first[router[some]], held[some].astype(np.float64), distance)
+    for k, times in zip(distinct_lines.tolist(), alike.tolist(), strict=True):
+        line_nodes = slice(starts[k], starts[k + 1])
+        total += times * _hops_of(
+            first[router[line_nodes]], held[line_nodes].astype(np.float64), distance
+        )
     return total
 
 
@@ -212,7 +214,7 @@ def _hops_of(node: Ints, ranks: Floats, distance: Distance) -> float:
     rows = max(1, _BLOCK // len(node))
     total = 0.0
     for low in range(0, len(node), rows):
-        some = slice(low, low + rows)
-        far = distance.hops(node[some, None], node[None, :])
-        total += float((ranks[some] * (far * ranks).sum(axis=1)).sum()) / 2
+        block = slice(low, low + rows)
+        far = distance.hops(node[block, None], node[None, :])
+        total += float((ranks[block] * (far * ranks).sum(axis=1)).sum()) / 2
     return total

@@ -61,9 +61,9 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
         (f"blades --per-blade {most}", "blades", replace(request, per_blade=most))
         for most in range(request.per_blade - 1, 0, -1)
     ]
-    for title, name, wanted in wanted_planners:
+    for title, name, planner_request in wanted_planners:
         try:
-            yield title, planners.find(name)(machine, wanted)
+            yield title, planners.find(name)(machine, planner_request)
         except (PlanError, UsageError):
             continue  # does not apply to this machine, or has too few nodes of its kind
     yield from (
@@ -120,7 +120,7 @@ def _spread(machine: Machine, request: Request, rows: Ints) -> Ints:
 
 
 class _Way(NamedTuple):
-    """One way to lay the grid: steps between neighbours, bricks, what a router holds, axes."""
+    """One way to lay a process grid on a torus: its cost, bricks, and bricks on each router."""
 
     cost: float
     sides: Shape
@@ -197,7 +197,7 @@ def _steps(grid: Shape, brick: Shape, axes: Shape) -> float:
 
 
 class _Free:
-    """Where boxes of a torus are free as a whole."""
+    """The free nodes of a torus, router by router, and where all of a box is free."""
 
     def __init__(self, machine: Machine, request: Request) -> None:
         count = machine.topology.router_levels
@@ -210,8 +210,8 @@ class _Free:
         order = np.argsort(router, kind="stable")
         held = np.bincount(router, minlength=size)
         first = np.cumsum(held) - held
-        self.table = np.full((size, self.nodes), -1)
-        self.table[router[order], np.arange(len(rows)) - first[router[order]]] = rows[order]
+        self.node_table = np.full((size, self.nodes), -1)
+        self.node_table[router[order], np.arange(len(rows)) - first[router[order]]] = rows[order]
         self.full_routers = (held == self.nodes).astype(np.int64).reshape(self.extents)
 
     def corner(self, sides: Shape) -> Ints | None:
@@ -234,7 +234,7 @@ class _Free:
                 at[axis] = at[axis] * routers[k] + part[k]
         at = (at + corner[:, None]) % np.array(self.extents)[:, None]
         node = np.ravel_multi_index(tuple(inside), way.inner)
-        return np.asarray(self.table[np.ravel_multi_index(tuple(at), self.extents), node])
+        return np.asarray(self.node_table[np.ravel_multi_index(tuple(at), self.extents), node])
 
 
 def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:

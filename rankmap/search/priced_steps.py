@@ -58,7 +58,7 @@ class _Listed:
         return np.asarray(sent + np.bincount(target, paid, minlength=len(rows)))
 
     def figures(self, places: int, rows: int) -> float:
-        """Return how many costs the bills of so many places take on one node, about."""
+        """Return about how many path costs are looked up to bill so many places on one node."""
         return 1 + places * 2 * self.flows / rows
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
@@ -72,9 +72,9 @@ class _Listed:
                 continue
             first = np.cumsum(flows[busy]) - flows[busy]
             _, entry = ragged_ranges(low[busy], flows[busy])
-            here, there = nodes[None, :], rows[others[entry]][:, None]
-            bill = self.cost(here, there) if leaving else self.cost(there, here)
-            bill = bill * (weight[entry][:, None] * (here != there))
+            own_node, other_node = nodes[None, :], rows[others[entry]][:, None]
+            bill = self.cost(own_node, other_node) if leaving else self.cost(other_node, own_node)
+            bill = bill * (weight[entry][:, None] * (own_node != other_node))
             out[busy] += np.add.reduceat(bill, first, axis=0)
         return out
 
@@ -97,7 +97,7 @@ class _Alike:
         return self._bill(rows)
 
     def figures(self, places: int, rows: int) -> float:
-        """Return how many costs the bills take on one node."""
+        """Return how many path costs are looked up to bill one node."""
         return 2.0 * len(self.partners)
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
@@ -107,8 +107,8 @@ class _Alike:
     def _bill(self, nodes: Ints) -> Floats:
         _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
         here, there = nodes[first][:, None], self.partners[None, :]
-        both = self.cost(here, there) + self.cost(there, here)
-        return np.asarray(self.weight * (both * self.counts).sum(axis=1)[kind])
+        both_ways = self.cost(here, there) + self.cost(there, here)
+        return np.asarray(self.weight * (both_ways * self.counts).sum(axis=1)[kind])
 
 
 class PricedSteps:
@@ -175,19 +175,19 @@ class PricedSteps:
     def _try_moves(
         self, placement: Placement, judged: Judged, moves: Moves
     ) -> tuple[Placement, Judged, int] | None:
-        """Return what is better after the first many, fewer, one of the moves; None if nothing is.
+        """Return a better placement after the first moves, or fewer of them; None if none is.
 
         A move is (place, row) for a free row, or (place, -1 - other place).
         """
-        for some in _fewer(moves):
-            after = placement.on_nodes(move_nodes(placement.rows, some))
+        for batch in _shrinking_moves(moves):
+            after = placement.on_nodes(move_nodes(placement.rows, batch))
             if not self.allows(after):
                 continue
             if not self.budget.spend():
                 return None
             new = self.cost.judge(after)
             if new.soft < judged.soft * (1 - ROUNDING):
-                return after, new, len(some)
+                return after, new, len(batch)
         return None
 
     def scan(self, start: Candidate) -> Candidate:
@@ -270,7 +270,8 @@ class PricedSteps:
     def _bills(self, judged: Judged) -> Iterator[Bills]:
         """Yield the exchanges that links bind longest, with prices."""
         bound = [
-            (exchange.times * _binding(exchange.loads), exchange) for exchange in judged.exchanges
+            (exchange.times * _busiest_link_s(exchange.loads), exchange)
+            for exchange in judged.exchanges
         ]
         bound.sort(key=lambda pair: -pair[0])
         for seconds, exchange in bound[: LIMITS.exchanges]:
@@ -322,7 +323,7 @@ class PricedSteps:
 
 
 def _figures(billed: list[Bills], places: int, rows: int) -> float:
-    """Return how many costs all bills of so many places take on one node, about."""
+    """Return about how many path costs all exchanges look up to bill places on one node."""
     return sum(exchange.figures(places, rows) for exchange in billed)
 
 
@@ -358,7 +359,7 @@ def _stepped(nodes: str) -> str:
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
 
-def _binding(loads: Loads) -> float:
+def _busiest_link_s(loads: Loads) -> float:
     """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
     most = float(loads.seconds().max(initial=0.0))
     ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
@@ -390,12 +391,12 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
             yield int(places[i]), int(nodes[j])
 
 
-def _fewer(moves: Moves) -> Iterator[Moves]:
+def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
     """Yield all moves, the first quarter of them and so on, then one at a time.
 
     Examples
     --------
-    >>> list(_fewer([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
+    >>> list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
     [[(0, 8)], [(1, 9)]]
     """
     width = len(moves)

@@ -39,7 +39,7 @@ __all__ = ["Space", "search"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """What is searched.
+    """The request, the node choices and the segments that a search keeps to.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class Enumeration:
                 stale = 0
 
     def ranking(self) -> Ranking:
-        """Return what was judged."""
+        """Return all that was judged, the best of it and the default."""
         assert self.best is not None
         best, base = self.best, self.default
         if isinstance(self.cost, TimeCost) and self.cost.whole is not self.cost.model:
