@@ -100,9 +100,9 @@ class AllToAlls:
         """
         if len(self) < 2:
             return self
-        one = mix_bits(mix_bits(self.end) + self.weight.view(np.int64))
+        digest = mix_bits(mix_bits(self.end) + self.weight.view(np.int64))
         first = np.searchsorted(self.line, np.arange(len(self)))
-        look = np.add.reduceat(one, first)
+        look = np.add.reduceat(digest, first)
         _, kept, which = np.unique(look, return_index=True, return_inverse=True)
         if len(kept) == len(self):
             return self
@@ -204,11 +204,11 @@ class AllToAlls:
         -------
         float64 (count,)
         """
-        whole = summed(self.line, self.weight, len(self))
+        total = summed(self.line, self.weight, len(self))
         inside = label[self.end] >= 0
-        own = self.line[inside], label[self.end[inside]], self.weight[inside]
-        line, part, weight = sum_by_pair(*own, count)
-        return summed(part, self.scale[line] * weight * (whole[line] - weight), count)
+        entries = self.line[inside], label[self.end[inside]], self.weight[inside]
+        line, part, weight = sum_by_pair(*entries, count)
+        return summed(part, self.scale[line] * weight * (total[line] - weight), count)
 
     def fold(self, label: Ints, count: int, low: int, high: int) -> Floats:
         """Return the bytes from the ends low … high-1 to all ends of each label.
@@ -259,8 +259,8 @@ def product_over_lines(
         Each line has been multiplied the way that is cheaper for it.
     """
     right = sum_by_pair(*right, columns)
-    each = [np.bincount(side[0], minlength=len(scale)) for side in (left, right)]
-    short = each[0] * each[1] * _DEAR < rows * columns
+    lengths = [np.bincount(side[0], minlength=len(scale)) for side in (left, right)]
+    short = lengths[0] * lengths[1] * _DEAR < rows * columns
     out = np.zeros(rows * columns)
     if short.any():
         _add_listed(left, right, np.where(short, scale, 0), out, columns)
@@ -323,12 +323,12 @@ def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
     >>> [[x.tolist() for x in both] for both in match_lines(np.array([0, 1]), np.array([0, 2, 3]))]
     [[[0, 0, 1], [0, 1, 2]]]
     """
-    each = np.diff(start)[line]
-    batch = np.cumsum(each) // _EXPANDED
+    matches = np.diff(start)[line]
+    batch = np.cumsum(matches) // _EXPANDED
     for some in np.split(np.arange(len(line)), np.flatnonzero(np.diff(batch)) + 1):
-        many = each[some]
-        entry = np.repeat(some, many)
-        place = np.arange(len(entry)) - np.repeat(np.cumsum(many) - many, many)
+        repeats = matches[some]
+        entry = np.repeat(some, repeats)
+        place = np.arange(len(entry)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         yield entry, start[line[entry]] + place
 
 

@@ -190,8 +190,8 @@ def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> In
             raise UsageError(f"a coordinate of axis {axis} is outside 0 to {extent - 1}")
     key = np.empty(tuple(box), dtype=np.int64)
     key[tuple(curve.T)] = np.arange(len(curve))
-    found: Ints = key[tuple(cells.T)]
-    return found
+    keys: Ints = key[tuple(cells.T)]
+    return keys
 
 
 class BoxPart(NamedTuple):
@@ -317,9 +317,9 @@ def _parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
     if len(set(shape)) == 1 and shape[0] & (shape[0] - 1) == 0:
         return tuple(_octant(len(shape), shape[0] // 2, w) for w in range(1 << len(shape)))
     for tier in _tiers(shape):
-        found = min(_cuts(shape, tier), default=None)
-        if found is not None:
-            return found[-1]
+        cut = min(_cuts(shape, tier), default=None)
+        if cut is not None:
+            return cut[-1]
     # beyond four dimensions only: a box that no cut suits is halved, with a jump
     longest = max(range(len(shape)), key=lambda a: shape[a])
     halves = _cut(shape, (longest,), (shape[longest] // 2,))

@@ -37,5 +37,5 @@ def load(where: str) -> Any:
     True
     """
     module, _, attribute = where.partition(":")
-    found = import_module(module)
-    return getattr(found, attribute) if attribute else found
+    loaded = import_module(module)
+    return getattr(loaded, attribute) if attribute else loaded

@@ -128,18 +128,18 @@ class _RemainingCables:
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
         """Leave so many GB/s of one more cable between two routers."""
-        cable = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
-        if not cable:
+        untouched = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
+        if not untouched:
             raise ParseError(
                 self.sources[-1], line, f"{ends[0]} and {ends[1]} have no further links"
             )
-        one = cable[0]
-        self.touched[one] = True
-        self.left[one] = np.fmin(gbs, self.left[one])
+        cable = untouched[0]
+        self.touched[cable] = True
+        self.left[cable] = np.fmin(gbs, self.left[cable])
 
     def _cables(self, bundles: list[int]) -> list[int]:
         """Return the cables of some bundles, which stand bundle by bundle."""
-        return [k for one in bundles for k in range(self.first[one], self.first[one + 1])]
+        return [k for bundle in bundles for k in range(self.first[bundle], self.first[bundle + 1])]
 
     def _between(self, line: int, ends: tuple[str, str]) -> list[int]:
         """Return the bundles between two routers."""

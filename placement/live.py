@@ -236,10 +236,10 @@ def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
             gigabits[os.path.basename(device)] = int(speed) / 1000
     if not gigabits:
         return machine
-    every = sum(gigabits.values()) / 8
+    total = sum(gigabits.values()) / 8
     listed = ", ".join(f"{name} of {rate:g} Gb/s" for name, rate in gigabits.items())
-    note = f"nodes are taken to inject {every:g} GB/s, as this host does by {listed}"
-    figures = {**topology.bandwidth, "injection": every}
+    note = f"nodes are taken to inject {total:g} GB/s, as this host does by {listed}"
+    figures = {**topology.bandwidth, "injection": total}
     topology = replace(topology, bandwidth=figures)
     return replace(machine, topology=topology, notes=(*machine.notes, note), _cache={})
 

@@ -116,10 +116,10 @@ def open_sources(*specs: str) -> Sources:
         raise UsageError("no machine given", "a site, a dump or e.g. torus:8x8x8 is needed")
     if specs.count("-") > 1:
         raise UsageError("standard input can be read only once")
-    found = Sources()
+    sources = Sources()
     for spec in specs:
-        _open(found, spec)
-    return found
+        _open(sources, spec)
+    return sources
 
 
 def build(sources: Sources) -> Machine:
@@ -149,54 +149,54 @@ def build(sources: Sources) -> Machine:
     return lay_figures(machine, sources.figures)
 
 
-def _open(found: Sources, word: str) -> None:
+def _open(sources: Sources, word: str) -> None:
     spec, figures = word, Figures()
     if not word.startswith(("xname:", LINKS_DOWN)):
         spec, figures = split_figures(word, mixed=is_spec(word))
-    found.figures |= figures
+    sources.figures |= figures
     if is_spec(spec):
-        _set_site(found, SyntheticSite(parse_spec(spec)))
+        _set_site(sources, SyntheticSite(parse_spec(spec)))
     elif is_live(spec):
-        _ask(found, spec)
+        _ask(sources, spec)
     elif spec == "prefer:last":
-        found.prefer = "last"
+        sources.prefer = "last"
     elif spec.startswith(LINKS_DOWN):
-        found.links_down.append(spec.removeprefix(LINKS_DOWN))
+        sources.links_down.append(spec.removeprefix(LINKS_DOWN))
     elif spec.startswith("xname:"):
         from placement.geometry.slingshot import parse_groups
 
-        found.groups = parse_groups(spec)
+        sources.groups = parse_groups(spec)
     elif spec.endswith(".toml") or _is_site(spec):
         from placement.site import load_configuration
         from placement.sites.overlay import Overlay
 
-        said = load_configuration(spec)
-        if isinstance(said, Overlay):
-            found.overlays.append(said)
+        configuration = load_configuration(spec)
+        if isinstance(configuration, Overlay):
+            sources.overlays.append(configuration)
         else:
-            _set_site(found, said)
+            _set_site(sources, configuration)
     else:
-        _read(found, spec)
+        _read(sources, spec)
 
 
-def _ask(found: Sources, spec: str) -> None:
+def _ask(sources: Sources, spec: str) -> None:
     """Take what the scheduler says that runs here, or the site that it is."""
     from placement.live import ask_scheduler
 
     live = ask_scheduler(spec)
-    found.name, found.why = live.name, live.why
-    found.dumps += live.dumps
+    sources.name, sources.why = live.name, live.why
+    sources.dumps += live.dumps
     if live.site is not None:
-        _set_site(found, live.site)
+        _set_site(sources, live.site)
 
 
-def _set_site(found: Sources, site: Source) -> None:
-    if found.site is not None:
+def _set_site(sources: Sources, site: Source) -> None:
+    if sources.site is not None:
         raise UsageError(
-            f"two machines: {printable(found.site.name)} and {printable(site.name)}",
+            f"two machines: {printable(sources.site.name)} and {printable(site.name)}",
             "dumps combine with one site or one synthetic machine",
         )
-    found.site = site
+    sources.site = site
 
 
 def _is_site(spec: str) -> bool:
@@ -208,7 +208,7 @@ def _is_site(spec: str) -> bool:
     return spec in site_names()
 
 
-def _read(found: Sources, spec: str) -> None:
+def _read(sources: Sources, spec: str) -> None:
     """Read a dump, or what is inside a node, told by its content."""
     if spec != "-" and not os.path.exists(spec):
         raise _missing(spec)
@@ -219,9 +219,9 @@ def _read(found: Sources, spec: str) -> None:
     if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):
         from placement.hardware.hwloc import HardwareFile, parse_hwloc
 
-        found.overlays.append(HardwareFile(parse_hwloc(text, spec)))
+        sources.overlays.append(HardwareFile(parse_hwloc(text, spec)))
     else:
-        found.dumps.append(read_text(text, spec))
+        sources.dumps.append(read_text(text, spec))
 
 
 def _missing(spec: str) -> Exception:

@@ -291,8 +291,8 @@ class Machine:
         """Return what was made of this machine before under `key`, or make it: it never changes."""
         if key not in self._cache:
             self._cache[key] = make()
-        found: T = self._cache[key]
-        return found
+        value: T = self._cache[key]
+        return value
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""

@@ -99,8 +99,8 @@ class NodeList(tuple[str, ...]):
         from placement.lists.expanding import MAX_NAMES, expand
         from placement.lists.pasted import pieces
 
-        found, once = pieces(text, source)
-        names = expand(found, source, MAX_NAMES if most is None else most)
+        listed, once = pieces(text, source)
+        names = expand(listed, source, MAX_NAMES if most is None else most)
         return tuple.__new__(cls, dict.fromkeys(names) if once else names)
 
     @staticmethod

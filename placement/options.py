@@ -138,10 +138,10 @@ class Options:
         """Return whole numbers above 0 that stand between ``x``."""
         if not text:
             raise self.wrong(f"{what} is missing", "as in 8x8x8")
-        found = tuple(self.number(part, what) for part in text.lower().split("x"))
-        if len(found) > most:
-            raise self.wrong(f"{what} has {len(found)} numbers", f"at most {most} are possible")
-        return found
+        numbers = tuple(self.number(part, what) for part in text.lower().split("x"))
+        if len(numbers) > most:
+            raise self.wrong(f"{what} has {len(numbers)} numbers", f"at most {most} are possible")
+        return numbers
 
     def figures(self, key: str, what: str, least: float) -> list[float]:
         """Return the finite numbers between ``:``, all at least `least`; none where not given."""
@@ -165,10 +165,10 @@ class Options:
     def speeds(self, *keys: str) -> dict[str, float]:
         """Return those of the bandwidths in GB/s that are given; inf where asked for."""
         what, above = "bandwidth in GB/s above 0", math.ulp(0.0)
-        given = {key: self.given[key] for key in keys if key in self.given}
+        texts = {key: self.given[key] for key in keys if key in self.given}
         return {
             key: math.inf if text == "inf" else self.figure(text, key, what, above)
-            for key, text in given.items()
+            for key, text in texts.items()
         }
 
 

@@ -156,9 +156,9 @@ def request_for(
     if kept is not pool:
         free &= alike(machine, np.flatnonzero(kept))
         _refuse_short(machine, free, count, 0)
-    own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
+    rule = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(
-        count, free, must, per_blade, weights, seed, baseline=own, segment=segment,
+        count, free, must, per_blade, weights, seed, baseline=rule, segment=segment,
         notes=(note,) if note else (),
     )  # fmt: skip
     if promised is not None:
@@ -261,15 +261,15 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     if switches is None or switches.kind != "tree":
         return request
     tree = np.where(switches.leaf_of >= 0, forest_roots(switches)[switches.leaf_of], -1)
-    found, free = np.unique(tree[request.free], return_counts=True)
-    if len(found) == 1 and found[0] >= 0:
+    roots, free = np.unique(tree[request.free], return_counts=True)
+    if len(roots) == 1 and roots[0] >= 0:
         return request
-    names = [switches.names[k] for k in found if k >= 0]
+    names = [switches.names[k] for k in roots if k >= 0]
     parted = f"Slurm runs no job across {', '.join(names[:4])}, which no switch joins"
     needed = np.unique(tree[request.include])
     if len(needed) > 1 or -1 in needed:
         raise PlanError("the included nodes are not below one top switch", parted)
-    free[found < 0] = 0
+    free[roots < 0] = 0
     if free.max() < request.count:
         raise PlanError(
             f"{request.count} nodes wanted, at most {free.max()} are free below one top switch",
@@ -332,11 +332,11 @@ def _default(machine: Machine, request: Request) -> dict[str, Any]:
     """Return what the scheduler's own choice would touch, for the same request."""
     from placement.lookup import nodes_of
 
-    own = request.baseline
+    rule = request.baseline
     default: dict[str, Any] = {
-        "strategy": own.strategy,
-        "words": own.words,
-        "baseline": planners.BASELINE if own.strategy.startswith("slurm-") else "",
+        "strategy": rule.strategy,
+        "words": rule.words,
+        "baseline": planners.BASELINE if rule.strategy.startswith("slurm-") else "",
         "touches": None,
     }
     try:

@@ -48,10 +48,10 @@ def load_site(name_or_path: str) -> Site:
     """
     from placement.sites.overlay import Overlay
 
-    found = load_configuration(name_or_path)
-    if isinstance(found, Overlay):
-        raise found.alone()
-    return found
+    site = load_configuration(name_or_path)
+    if isinstance(site, Overlay):
+        raise site.alone()
+    return site
 
 
 def load_configuration(name_or_path: str) -> Site | Overlay:
@@ -98,11 +98,11 @@ def site_names() -> list[str]:
 
 def _folders() -> list[str]:
     """Return the folders with site files, the user's own first."""
-    own = [folder for folder in os.environ.get("NIDMAP_SITES", "").split(os.pathsep) if folder]
+    folders = [folder for folder in os.environ.get("NIDMAP_SITES", "").split(os.pathsep) if folder]
     package = os.path.dirname(os.path.abspath(__file__))
     inside = os.path.join(package, "site-configs")
     beside = os.path.join(os.path.dirname(package), "site-configs")
-    return [*own, inside if os.path.isdir(inside) else beside]
+    return [*folders, inside if os.path.isdir(inside) else beside]
 
 
 def _entries(folder: str) -> list[str]:

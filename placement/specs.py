@@ -163,15 +163,15 @@ def _dragonfly(options: Options) -> Machine:
 
 def _slingshot(options: Options) -> Machine:
     _only(options, "groups switches nodes nics wiring global injection bw local-bw global-bw")
-    every = options.speed("bw", SLINGSHOT)
-    own = {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")}
+    gbs = options.speed("bw", SLINGSHOT)
+    by_kind = {kind: options.speed(f"{kind}-bw", gbs) for kind in ("local", "global")}
     nics = options.whole("nics", 1, most=64)
     topology = Topology(
         kind="dragonfly",
         levels=("group", "switch", "node"),
         extents=tuple(options.whole(k) for k in ("groups", "switches", "nodes")),
         fabric="slingshot",
-        bandwidth=options.speeds("injection") | own,
+        bandwidth=options.speeds("injection") | by_kind,
         parameters={"nics": nics},
     )
     return _machine(options, _set_wiring(options, topology), nics=nics)
@@ -183,15 +183,15 @@ def _set_wiring(options: Options, topology: Topology) -> Topology:
     from placement.topologies.wiring import DEFAULT, RULES
 
     rule = options.choice("wiring", RULES, DEFAULT)
-    given = dict(topology.parameters)
+    parameters = dict(topology.parameters)
     if "global" in options.given:
-        given["global"] = options.whole("global", most=MAX_PARALLEL)
+        parameters["global"] = options.whole("global", most=MAX_PARALLEL)
     try:
-        topology = replace(topology, wiring=rule, parameters=given)
-        given["global"] = global_links(topology, topology.extents[0])
+        topology = replace(topology, wiring=rule, parameters=parameters)
+        parameters["global"] = global_links(topology, topology.extents[0])
     except UsageError as error:
         raise options.wrong(error.message, error.hint) from None
-    return replace(topology, parameters=given)
+    return replace(topology, parameters=parameters)
 
 
 def _torus(options: Options) -> Machine:
@@ -200,12 +200,12 @@ def _torus(options: Options) -> Machine:
     extents = options.dims(options.sizes, "the torus's extents", len(AXES))
     axes = AXES[: len(extents)]
     _only(options, f"nodes bw {' '.join(axes)} injection")
-    every = options.speed("bw", TORUS)
+    gbs = options.speed("bw", TORUS)
     topology = Topology(
         kind="torus",
         levels=(*axes, "node"),
         extents=(*extents, options.whole("nodes", 1)),
-        bandwidth=options.speeds("injection") | {a: options.speed(a, every) for a in axes},
+        bandwidth=options.speeds("injection") | {a: options.speed(a, gbs) for a in axes},
     )
     return _machine(options, topology)
 
@@ -228,19 +228,19 @@ def _fattree(options: Options) -> Machine:
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_CABLES))
-    every = options.speed("bw", FATTREE)
+    gbs = options.speed("bw", FATTREE)
     topology = Topology(
         kind="fattree",
         levels=(*(f"level{n}" for n in range(len(down) - 1, 1, -1)), "leaf", "node"),
         extents=down[::-1],
-        bandwidth={f"up{n}": every for n in range(len(down))}
-        | {"up0": options.speed("injection", every)},
+        bandwidth={f"up{n}": gbs for n in range(len(down))}
+        | {"up0": options.speed("injection", gbs)},
         parameters={"spines": up[-1], "up": up, "parallel": parallel},
     )
-    found = shape(topology)
-    if found.total > MAX_NODES or max(parallel) > MAX_CABLES or up[0] > 64:
-        many = f"at most {MAX_NODES} are possible"
-        raise options.wrong(f"{found.total} switches are too many", many)
+    tree = shape(topology)
+    if tree.total > MAX_NODES or max(parallel) > MAX_CABLES or up[0] > 64:
+        limit = f"at most {MAX_NODES} are possible"
+        raise options.wrong(f"{tree.total} switches are too many", limit)
     return _machine(options, topology, nics=up[0])
 
 
@@ -249,14 +249,14 @@ def _dragonfly_plus(options: Options) -> Machine:
 
     _only(options, "groups leaves spines nodes links global bw local-bw global-bw injection")
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
-    every = options.speed("bw", DRAGONFLY_PLUS)
+    gbs = options.speed("bw", DRAGONFLY_PLUS)
     topology = topology_of(
         (groups, leaves, options.whole("nodes")),
         spines,
         options.whole("global", spines, most=MAX_CABLES),
         options.whole("links", 1, most=MAX_CABLES),
         options.speeds("injection")
-        | {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")},
+        | {kind: options.speed(f"{kind}-bw", gbs) for kind in ("local", "global")},
     )
     if groups * (leaves + spines) > MAX_NODES:
         raise options.wrong("that is too large", f"at most {MAX_NODES} routers are possible")
@@ -269,14 +269,14 @@ def _tree(options: Options) -> Machine:
     bandwidth = options.figures("bw", "bandwidth in GB/s above 0", math.ulp(0.0))
     if len(bandwidth) not in (0, 1, len(down)):
         raise options.wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
-    every = bandwidth * len(down) if len(bandwidth) == 1 else bandwidth
-    own = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
+    per_level = bandwidth * len(down) if len(bandwidth) == 1 else bandwidth
+    injection = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
     extents = down[::-1] if len(down) > 1 else (1, *down)
     topology = Topology(
         kind="tree",
         levels=(*(f"level{n}" for n in range(len(extents) - 1, 0, -1)), "node"),
         extents=extents,
-        bandwidth={f"up{n}": figure for n, figure in enumerate(every)} | own,
+        bandwidth={f"up{n}": figure for n, figure in enumerate(per_level)} | injection,
         parameters={"dist": _distances(options, len(down)), "up": (1,) * len(down)},
     )
     return _machine(options, topology)
@@ -284,15 +284,15 @@ def _tree(options: Options) -> Machine:
 
 def _distances(options: Options, height: int) -> tuple[float, ...]:
     """Return the distance of nodes that part at each level, nearest first."""
-    given = options.figures("dist", "distance of 0 or more", 0.0)
-    found = [int(value) if value == int(value) else value for value in given]
+    figures = options.figures("dist", "distance of 0 or more", 0.0)
+    distances = [int(value) if value == int(value) else value for value in figures]
     if "dist" not in options.given:
         return tuple(range(1, height + 1))
-    if len(found) != height:
-        raise options.wrong(f"dist has {len(found)} distances", f"the tree has {height} levels")
-    if found != sorted(found):
+    if len(distances) != height:
+        raise options.wrong(f"dist has {len(distances)} distances", f"the tree has {height} levels")
+    if distances != sorted(distances):
         raise options.wrong("dist must not decrease from one level to the next")
-    return tuple(found)
+    return tuple(distances)
 
 
 def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
@@ -314,8 +314,8 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     if count > MAX_NODES:
         raise options.wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
     if "burst" in options.given:
-        given = {**topology.parameters, "burst": options.whole("burst")}
-        topology = replace(topology, parameters=given)
+        parameters = {**topology.parameters, "burst": options.whole("burst")}
+        topology = replace(topology, parameters=parameters)
     topology, notes = _with_injection(topology)
     index = np.arange(count, dtype=np.int64)
     coords = _coords(topology)
@@ -361,10 +361,10 @@ def _minicray(options: Options) -> Machine:
     if name not in MINICRAYS:
         there = f"there are {', '.join(MINICRAYS)}"
         raise options.wrong(f"no mini-Cray {printable(name)!r}", there)
-    whole = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
-    whole.text = options.text
-    whole.given |= options.given
-    machine = KINDS[name](whole)
+    complete = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
+    complete.text = options.text
+    complete.given |= options.given
+    machine = KINDS[name](complete)
     return lay_figures(machine, {"latency": 0.0})  # links are slowed, and latencies are not
 
 

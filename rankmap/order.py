@@ -69,11 +69,11 @@ class Order:
         object.__setattr__(self, "slots", slots)
         if len(slots) != len(self.on):
             raise PlanError(f"{len(slots)} ranks for {len(self.on)} slots")
-        found = broken(slots, len(slots))
-        if found and found.kind == "outside":
-            raise PlanError(f"rank {found.at} has slot {found.value} of 0 to {len(slots) - 1}")
-        if found:
-            raise PlanError(f"slot {found.value} is given to ranks {found.first} and {found.at}")
+        fault = broken(slots, len(slots))
+        if fault and fault.kind == "outside":
+            raise PlanError(f"rank {fault.at} has slot {fault.value} of 0 to {len(slots) - 1}")
+        if fault:
+            raise PlanError(f"slot {fault.value} is given to ranks {fault.first} and {fault.at}")
 
     @classmethod
     def of_nodes(cls, node: Ints, on: Slots) -> Order:

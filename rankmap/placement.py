@@ -56,8 +56,8 @@ class Placement:
         if len(self.rows) != len(self.counts):
             raise UsageError(f"{len(self.counts)} counts of ranks for {len(self.rows)} nodes")
         if self.slots is not None and len(self.slots) != self.ranks:
-            given = len(self.slots)
-            raise UsageError(f"an order of {given} ranks, but there are {self.ranks} slots")
+            ranks = len(self.slots)
+            raise UsageError(f"an order of {ranks} ranks, but there are {self.ranks} slots")
 
     @property
     def ranks(self) -> int:

@@ -89,13 +89,13 @@ def fit_order(
     if mapping is None and most is None:
         return order, ""
     pattern = parse_pattern(order.pattern).on(order.on) if order.pattern else None
-    told = mapping or PMI2
+    mapping_used = mapping or PMI2
     from rankmap.predict import Job
 
-    found = shorten_order(order, told, most, pattern, job or Job())
-    strategy = f"{order.strategy}, shortened" if found.lost and order.strategy else order.strategy
-    words = found.words(told, most)
-    return replace(order, slots=found.order.slots, strategy=strategy), words
+    short = shorten_order(order, mapping_used, most, pattern, job or Job())
+    strategy = f"{order.strategy}, shortened" if short.lost and order.strategy else order.strategy
+    words = short.words(mapping_used, most)
+    return replace(order, slots=short.order.slots, strategy=strategy), words
 
 
 def fit_format(
@@ -114,11 +114,11 @@ def fit_format(
     """
     positions = order.on.sorting() if launcher_order == "sorted" else np.arange(len(order.on.names))
     laid = replace(order, slots=order.onto(positions).slots, on=order.on.take(positions))
-    fitted, told = fit_order(laid, MAPPINGS.get(form), limit, job)
+    fitted, words = fit_order(laid, MAPPINGS.get(form), limit, job)
     if fitted == laid:
-        return order, told
+        return order, words
     back = fitted.onto(inverse(positions)).slots
-    return replace(order, slots=back, strategy=fitted.strategy), told
+    return replace(order, slots=back, strategy=fitted.strategy), words
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +150,21 @@ class ShortOrder:
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
         """Return for a person how long the mapping is, and what its limit costs."""
-        told = f"the rank map uses {self.length:,} bytes"
+        text = f"the rank map uses {self.length:,} bytes"
         if limit is None:
-            return f"{told} ({mapping.library}, no limit)"
-        told = f"{told} of {mapping.library}'s {limit:,}"
+            return f"{text} ({mapping.library}, no limit)"
+        text = f"{text} of {mapping.library}'s {limit:,}"
         if not self.fits:
-            return f"{told}: the job may not start ({mapping.source}); no order is shorter"
+            return f"{text}: the job may not start ({mapping.source}); no order is shorter"
         if self.length == self.free_length:
-            return told
+            return text
         long = f"not {self.free_length:,}" if self.free_length else "not one that MPICH loses"
         if self.lost == 0:
-            return f"{told}, {long}: ranks changed places, which costs nothing"
+            return f"{text}, {long}: ranks changed places, which costs nothing"
         cost = f"with {self.lost:.1%} more {self.by}"
         if np.isnan(self.lost):
             cost = "at a cost that is not known"
-        return f"{told}, {long}, {cost} ({mapping.source}; --mapping-limit none keeps the other)"
+        return f"{text}, {long}, {cost} ({mapping.source}; --mapping-limit none keeps the other)"
 
 
 class _Tried(NamedTuple):
@@ -206,13 +206,13 @@ class _Front:
             tried.append(self._keep(_Tried(self.cost(order), self.length(order), order)))
         return tried
 
-    def _keep(self, one: _Tried) -> _Tried:
-        if one.length <= self.limit and all(one[:2] != other[:2] for other in self.short):
-            self.short = _cheapest([*self.short, one], TIMED)
-        if not any(two.cost <= one.cost and two.length <= one.length for two in self.best):
-            rest = [two for two in self.best if two.cost < one.cost or two.length < one.length]
-            self.best = _cheapest([*rest, one])
-        return one
+    def _keep(self, trial: _Tried) -> _Tried:
+        if trial.length <= self.limit and all(trial[:2] != other[:2] for other in self.short):
+            self.short = _cheapest([*self.short, trial], TIMED)
+        if not any(two.cost <= trial.cost and two.length <= trial.length for two in self.best):
+            rest = [two for two in self.best if two.cost < trial.cost or two.length < trial.length]
+            self.best = _cheapest([*rest, trial])
+        return trial
 
     def cost(self, order: Order) -> float:
         """Return J, or how many ranks are on other nodes than they were to be."""
@@ -226,7 +226,7 @@ class _Front:
 
 
 def _cheapest(tried: Iterable[_Tried], most: int | None = None) -> list[_Tried]:
-    return sorted(tried, key=lambda one: one[:2])[:most]
+    return sorted(tried, key=lambda trial: trial[:2])[:most]
 
 
 def shorten_order(
@@ -263,19 +263,19 @@ def shorten_order(
     if not front.short:
         return ShortOrder(default.order, int(default.length), free, np.nan, fits=False)
     cost, choice = wanted.cost, front.short
-    seconds = None if pattern is None or job is None else _clock(order, job)
-    if seconds is not None:
+    time_of = None if pattern is None or job is None else _time_predictor(order, job)
+    if time_of is not None:
         choice = [*choice, default] if default.length <= limit else choice
-        cost = seconds(order)
-        choice = _cheapest(one._replace(cost=seconds(one.order)) for one in choice)
+        cost = time_of(order)
+        choice = _cheapest(trial._replace(cost=time_of(trial.order)) for trial in choice)
     lost = np.nan
     if pattern is not None and cost > 0:
         lost = max(round(choice[0].cost / cost - 1, 3), 0.0)  # as it is said
-    by = "time" if seconds else "J"
+    by = "time" if time_of else "J"
     return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 
 
-def _clock(order: Order, job: Job) -> Callable[[Order], float] | None:
+def _time_predictor(order: Order, job: Job) -> Callable[[Order], float] | None:
     """Return what predicts the time of orders of the same ranks; None where nothing can."""
     from rankmap.predict import Predictor
     from rankmap.search.cost import without_time
@@ -285,8 +285,8 @@ def _clock(order: Order, job: Job) -> Callable[[Order], float] | None:
         return None
     counts = on.counts.tolist()
     known = job.on(counts) if job.pattern else replace(job, pattern=order.pattern, ppn=counts)
-    asked = Predictor(on.machine, known)
-    return lambda one: asked.time(one.placement)
+    predictor = Predictor(on.machine, known)
+    return lambda tried: predictor.time(tried.placement)
 
 
 def renumber_nodes(order: Order, blocks: Ints) -> Order:
@@ -331,15 +331,15 @@ def _try_orders(front: _Front) -> None:
         with contextlib.suppress(NidmapError):
             front.try_orders([find(name)(pattern, order.on)])
     boxes = _cheapest(_try_boxes(front), NESTED)
-    both = [one.order for one in (*front.best, *boxes)]
+    both = [trial.order for trial in (*front.best, *boxes)]
     place = inverse(front.units.slots)
     for level, outer, inner in itertools.product(front.units.levels[1:], both, both):
         # One order's units of a level; inside of each ranks follow the other order.
         unit = np.searchsorted(level.starts, place[outer.slots], side="right")
         walk = np.lexsort((place[inner.slots], unit))
         front.try_orders([Order(front.units.order(walk), order.on)])
-    for one, other in itertools.permutations([one.order for one in front.best[:SHARING]], 2):
-        front.try_orders(_side_by_side(one, other, front))
+    for first, second in itertools.permutations([trial.order for trial in front.best[:SHARING]], 2):
+        front.try_orders(_side_by_side(first, second, front))
 
 
 def _stretch_order(order: Order, stretch: int) -> Order:
@@ -354,9 +354,9 @@ def _stretch_order(order: Order, stretch: int) -> Order:
     room = on.counts // stretch
     node = np.full(parts, -1)
     for pair in pairs[np.argsort(-held, kind="stable")].tolist():
-        one, where = divmod(pair, nodes)
-        if node[one] < 0 and room[where]:
-            node[one] = where
+        piece, where = divmod(pair, nodes)
+        if node[piece] < 0 and room[where]:
+            node[piece] = where
             room[where] -= 1
     node[node < 0] = np.repeat(np.arange(nodes), room)
     return Order.of_nodes(np.repeat(node, stretch), on)
@@ -379,25 +379,25 @@ def _try_boxes(front: _Front) -> list[_Tried]:
         boxes = boxes_of(size, dims)
         gain = inside(grid, boxes) * level.step * (len(front.wanted) // size)
         longer = [
-            (worth + own, [*chain, tuple(box)])
+            (worth + box_gain, [*chain, tuple(box)])
             for worth, chain in chains
-            for own, box in zip(gain.tolist(), boxes.tolist(), strict=True)
+            for box_gain, box in zip(gain.tolist(), boxes.tolist(), strict=True)
             if not chain or not any(np.mod(box, chain[-1]))
         ]
-        chains = sorted(longer, key=lambda one: -one[0])[:BEAM] or chains
+        chains = sorted(longer, key=lambda priced: -priced[0])[:BEAM] or chains
         walks = (cells_in(dims, chain) for _, chain in chains)
         tried += front.try_orders(Order(units.order(walk), front.wanted.on) for walk in walks)
     return tried
 
 
-def _side_by_side(one: Order, other: Order, front: _Front) -> Iterator[Order]:
+def _side_by_side(order: Order, other: Order, front: _Front) -> Iterator[Order]:
     """Yield orders of which one part of the grid is as in one order, the rest as in another."""
     grid = grid_model(front.pattern)
-    sides = (grid.dims if grid else None) or (len(one.on.counts),)
-    walks = one.ranks[front.units.slots], other.ranks[front.units.slots]
-    cells = np.arange(len(one)) * math.prod(sides) // len(one)
+    sides = (grid.dims if grid else None) or (len(order.on.counts),)
+    walks = order.ranks[front.units.slots], other.ranks[front.units.slots]
+    cells = np.arange(len(order)) * math.prod(sides) // len(order)
     for side, place in zip(sides, np.unravel_index(cells, sides), strict=True):
         for cut in np.unique(np.arange(1, PARTS) * side // PARTS).tolist():
             first, rest = (place[walk] < cut for walk in walks)
             walk = np.concatenate([walks[0][first], walks[1][~rest]])
-            yield Order(front.units.order(walk), one.on)
+            yield Order(front.units.order(walk), order.on)

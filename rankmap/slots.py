@@ -184,18 +184,20 @@ def slots_of(
     >>> slots_of(m, "nid[00008,00003]", 2).names.tolist()
     ['nid00008', 'nid00003']
     """
-    many = ppn is None and (
+    repeating = ppn is None and (
         repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None
     )
-    found: Array = _rows(machine, nodes, source, many) if machine else _names(nodes, source)
-    if many and not repeats and isinstance(nodes, str):
+    nodes_listed: Array = (
+        _rows(machine, nodes, source, repeating) if machine else _names(nodes, source)
+    )
+    if repeating and not repeats and isinstance(nodes, str):
         # Only *3 repeats a node: written twice it is a slip, and refused as one.
         slots_of(machine, _REPEAT.sub("", nodes), 1, source)
     # Each node once, in order of first appearance, and how often it stands there.
-    once, first, counts = np.unique(found, return_index=True, return_counts=True)
+    once, first, counts = np.unique(nodes_listed, return_index=True, return_counts=True)
     order = np.argsort(first)
     once, counts = once[order], counts[order].astype(np.int64)
-    if len(once) < len(found) and not many:
+    if len(once) < len(nodes_listed) and not repeating:
         twice = once[int(np.argmax(counts > 1))]
         name = printable(str(machine.names[twice] if machine else twice), 40)
         raise ParseError(source or "--nodes", 0, f"{name} is given twice")
@@ -231,7 +233,7 @@ def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
     if not isinstance(ppn, str):
         alike = groupby([ppn] if isinstance(ppn, int) else ppn)
         runs = [(value, len(list(same))) for value, same in alike]
-        ppn = ",".join(str(value) if many == 1 else f"{value}*{many}" for value, many in runs)
+        ppn = ",".join(str(value) if times == 1 else f"{value}*{times}" for value, times in runs)
     counts, times = [], []
     for text in ppn.split(","):
         match = _COUNT.fullmatch(text.strip())

@@ -179,8 +179,8 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
 
 
 def _all_hops(distance: Distance) -> Ints32:
-    every = np.arange(len(distance))
-    return np.asarray(distance.hops(every[:, None], every), dtype=np.int32)
+    nodes = np.arange(len(distance))
+    return np.asarray(distance.hops(nodes[:, None], nodes), dtype=np.int32)
 
 
 def _bound(hops: Ints32) -> int:

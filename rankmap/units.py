@@ -63,9 +63,9 @@ class Units:
 
     def order(self, cells: Ints) -> Ints:
         """Return the slot of every rank where the k-th slot in sorted order has rank `cells[k]`."""
-        found = np.empty_like(self.slots)
-        found[cells] = self.slots
-        return found
+        slot_of_rank = np.empty_like(self.slots)
+        slot_of_rank[cells] = self.slots
+        return slot_of_rank
 
 
 def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Units:
@@ -122,12 +122,12 @@ def typical(distance: Distance, blocks: Ints) -> Floats:
     levels = blocks.shape[1]
     if distance.exact and distance.blocks.shape[1] == levels + 1:
         return np.maximum.accumulate(distance.level_distance)
-    some = _sample_nodes(len(blocks))
-    a, b = np.divmod(np.arange(len(some) ** 2), len(some))
+    sample = _sample_nodes(len(blocks))
+    a, b = np.divmod(np.arange(len(sample) ** 2), len(sample))
     # Nodes are sorted from the outside in before some are taken: near ones stand together.
-    some = np.lexsort(tuple(blocks.T))[some]
-    far = distance.take(some).between(a, b)
-    a, b = some[a], some[b]
+    sample = np.lexsort(tuple(blocks.T))[sample]
+    far = distance.take(sample).between(a, b)
+    a, b = sample[a], sample[b]
     met = (a != b).astype(np.int64) + (blocks[a] != blocks[b]).sum(axis=1)
     count = np.bincount(met, minlength=levels + 2)
     total = np.bincount(met, far, minlength=levels + 2)
@@ -202,5 +202,5 @@ def _halve_parts(part: Ints, coords: Ints) -> Ints:
     pivot = side[np.lexsort((side, part))][middle]
     least = low[np.arange(len(size)), longest]
     pivot = np.where(pivot == least, least + 1, pivot)
-    found: Ints = np.unique(2 * part + (side >= pivot[part]), return_inverse=True)[1].reshape(-1)
-    return found
+    halves: Ints = np.unique(2 * part + (side >= pivot[part]), return_inverse=True)[1].reshape(-1)
+    return halves

@@ -114,7 +114,7 @@ def problem(
     status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
 ) -> Answer:
     """Return an error: one line of what is wrong, and a hint."""
-    said = {
+    body = {
         "type": "about:blank",
         "title": http.HTTPStatus(status).phrase,
         "status": status,
@@ -122,12 +122,12 @@ def problem(
         "hint": printable(hint, 1000),
     }
     kind = {"Content-Type": "application/problem+json"}
-    return Answer(status, kind | (headers or {}), msgspec.json.encode(said))
+    return Answer(status, kind | (headers or {}), msgspec.json.encode(body))
 
 
 def problem_of(error: NidmapError) -> Answer:
     """Return what is sent for an error of nidmap's own."""
-    found = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
-    status = next(found, 409)
+    statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
+    status = next(statuses, 409)
     headers = {"Retry-After": _AGAIN} if status == 429 else None
     return problem(status, getattr(error, "text", "") or error.message, error.hint, headers)

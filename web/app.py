@@ -70,14 +70,14 @@ def make_app(service: Service) -> quart.Quart:
 
 
 def _view(
-    service: Service, answer: Callable[..., Awaitable[Any]], asked: type[msgspec.Struct] | None
+    service: Service, answer: Callable[..., Awaitable[Any]], question: type[msgspec.Struct] | None
 ) -> Callable[[], Awaitable[quart.Response]]:
     """Return the view of one path; where its answer is bytes they are JSON."""
 
     async def view() -> quart.Response:
-        wanted = await _read_question(asked) if asked else None
-        found: quart.Response | bytes = await answer(service, wanted)
-        return _json(found) if isinstance(found, bytes) else found
+        wanted = await _read_question(question) if question else None
+        response: quart.Response | bytes = await answer(service, wanted)
+        return _json(response) if isinstance(response, bytes) else response
 
     return view
 
@@ -223,11 +223,11 @@ async def _figure(service: Service, wanted: msgspec.Struct) -> quart.Response | 
 
 async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIterator[bytes]:
     """Yield lines of JSON: ``progress`` for each report, then ``answer`` or ``problem``."""
-    said: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-    job = asyncio.ensure_future(service.figure(name, wanted, said.put_nowait))
-    job.add_done_callback(lambda _: said.put_nowait(None))
+    reports: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+    job = asyncio.ensure_future(service.figure(name, wanted, reports.put_nowait))
+    job.add_done_callback(lambda _: reports.put_nowait(None))
     try:
-        while (report := await said.get()) is not None:
+        while (report := await reports.get()) is not None:
             yield msgspec.json.encode({"progress": report}) + b"\n"
         yield b'{"answer":' + await job + b"}\n"
     except NidmapError as error:

@@ -119,11 +119,11 @@ def _routers(machine: Machine) -> dict[str, Any]:
 
 def _links(machine: Machine) -> dict[str, Any]:
     try:
-        found = links(machine)
+        bundles = links(machine)
     except NidmapError:
         return {"kinds": [], "counts": []}
-    counts = np.bincount(found.kind, weights=found.count, minlength=len(found.kinds))
-    return {"kinds": list(found.kinds), "counts": counts.astype(np.int64).tolist()}
+    counts = np.bincount(bundles.kind, weights=bundles.count, minlength=len(bundles.kinds))
+    return {"kinds": list(bundles.kinds), "counts": counts.astype(np.int64).tolist()}
 
 
 def _choices(machine: Machine) -> dict[str, Any]:

@@ -99,9 +99,9 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     listening = bound_socket(path) if path else closing(bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
-        own = token_in(kept) if named else secrets.token_urlsafe(24)
+        token = token_in(kept) if named else secrets.token_urlsafe(24)
         guard = Guard(
-            token="" if kept == "none" else own,
+            token="" if kept == "none" else token,
             names=own_names(host, options["allow_host"]),
             portals=frozenset(name.lower() for name in options["allow_host"]),
             addresses=host in _EVERYWHERE,
@@ -186,18 +186,18 @@ def _newest_dump(specs: tuple[str, ...]) -> float | None:
     return max(times, default=None)
 
 
-def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
+def _sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
     from web.snapshot import ask, usual
 
-    if not given:
+    if not named:
         return usual(machine)
-    if "dump" in given:
-        if len(given) > 1:
+    if "dump" in named:
+        if len(named) > 1:
             raise UsageError("--from dump cannot be combined with another --from")
         return ()
-    files = tuple(source for source in given if source != "slurm")
+    files = tuple(source for source in named if source != "slurm")
     ask(machine, files)  # a file that cannot be read is said at once
-    return given
+    return named
 
 
 def _announce(service: Service, sock: socket, path: str | None, host: str) -> None:

@@ -52,11 +52,11 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     wanted : Export
         What is marked and how it is shown; pattern, ranks and order are for the sentence.
     """
-    marks, said = _marks(machine, wanted), None
-    asked = wanted.colour in _ASKED
-    if asked and not marks and not wanted.focus:
+    marks, description = _marks(machine, wanted), None
+    coloured = wanted.colour in _ASKED
+    if coloured and not marks and not wanted.focus:
         raise UsageError(f"colours by {wanted.colour} need marked nodes", "--nodes LIST")
-    if asked and wanted.format != "html":
+    if coloured and wanted.format != "html":
         raise UsageError(f"colours by {wanted.colour} need an .html page", "-o FILE.html")
     if marks:
         from web.figures import describe
@@ -66,16 +66,22 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
             text, wanted.ppn, wanted.pattern, wanted.bytes, order=wanted.order,
             slots=wanted.slots, links=300,
         )  # fmt: skip
-        said = describe(machine, now.offer(machine), job)
+        description = describe(machine, now.offer(machine), job)
         down = int((kinds(machine, now)[marks[0].rows] == list(KINDS).index("down")).sum())
-        said["sentence"] += f"; {down} of them {'is' if down == 1 else 'are'} down" if down else ""
-        sentence = said["sentence"]
+        description["sentence"] += (
+            f"; {down} of them {'is' if down == 1 else 'are'} down" if down else ""
+        )
+        sentence = description["sentence"]
     else:
         free, compute = int(now.free(machine).sum()), int(machine.compute.sum())
         holding = f", {len(now.jobs)} jobs" if now.jobs else ""
         sentence = f"{compute} compute nodes, {free} of them free{holding}"
     if wanted.format == "html":
-        more = {"describe": said, "hash": wanted.state, **_colours_of(machine, now, marks, wanted)}
+        more = {
+            "describe": description,
+            "hash": wanted.state,
+            **_colours_of(machine, now, marks, wanted),
+        }
         return _page(machine, now, marks, more).encode(), sentence
     scene = draw_scene(machine, now, marks, wanted, sentence)
     return svg(scene) if wanted.format == "svg" else png(scene, wanted.width), sentence
@@ -83,13 +89,13 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
 
 def _marks(machine: Machine, wanted: Export) -> list[Mark]:
     """Return the marks that name a node."""
-    found: list[Mark] = []
-    for one in (requests.Mark(wanted.nodes), *wanted.marks):
-        if one.nodes.strip():
-            rows = rows_of(machine, one.nodes, repeats=True)
+    marks: list[Mark] = []
+    for mark in (requests.Mark(wanted.nodes), *wanted.marks):
+        if mark.nodes.strip():
+            rows = rows_of(machine, mark.nodes, repeats=True)
             once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
-            found.append(Mark(one.name, once, len(found) if one.hue is None else one.hue))
-    return found
+            marks.append(Mark(mark.name, once, len(marks) if mark.hue is None else mark.hue))
+    return marks
 
 
 def _colours_of(
@@ -116,10 +122,10 @@ def _page(machine: Machine, now: Snapshot, marks: list[Mark], more: dict[str, An
     from web.columns import document
     from web.page import export_page
 
-    own = document(machine) | {"show_users": any(job.user for job in now.jobs), "live": False}
+    columns = document(machine) | {"show_users": any(job.user for job in now.jobs), "live": False}
     data = {
         "schema": "nidmap.export/1",
-        "machine": own | {"refresh": 0, "version": "", "limits": {"marks": 32}},
+        "machine": columns | {"refresh": 0, "version": "", "limits": {"marks": 32}},
         "layout": layout.document(machine),
         "state": now.document(machine),
         "marks": [

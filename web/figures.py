@@ -68,7 +68,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
 
     named = rows_of(machine, wanted.nodes, repeats=True).tolist()
     rows = np.array(list(dict.fromkeys(named)), dtype=np.int64)
-    said: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "schema": "nidmap.describe/1",
         "count": len(rows),
         "touches": spans(machine, rows),
@@ -78,19 +78,19 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
         "reason": "",
         "notes": [],
     }
-    said["sentence"] = _count_sentence(machine, said)
+    answer["sentence"] = _count_sentence(machine, answer)
     try:
         model = _predictor(machine, wanted, len(rows))
         order = _wanted_order(model, model.slots(rows), wanted)
         placement = model.place(rows, None if order is None else order.slots)
-        found = model.ranged(placement, "" if order is None else order.strategy)
-        said["prediction"] = link_loads.document(found, wanted.links)
-        said["notes"] = list(found.notes)
-        said["default"] = _default(model, offer.free, placement, found.time_s)
-        said["sentence"] = sentence(machine, said, link_loads.busiest(found))
+        prediction = model.ranged(placement, "" if order is None else order.strategy)
+        answer["prediction"] = link_loads.document(prediction, wanted.links)
+        answer["notes"] = list(prediction.notes)
+        answer["default"] = _default(model, offer.free, placement, prediction.time_s)
+        answer["sentence"] = sentence(machine, answer, link_loads.busiest(prediction))
     except NidmapError as error:
-        said["reason"] = str(error)
-    return said
+        answer["reason"] = str(error)
+    return answer
 
 
 def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
@@ -170,15 +170,15 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     return "; ".join(parts)
 
 
-def _count_sentence(machine: Machine, said: dict[str, Any]) -> str:
+def _count_sentence(machine: Machine, answer: dict[str, Any]) -> str:
     """Return the nodes and what they touch: the outermost level and the innermost."""
     from placement.plan import counted
 
-    touches = said["touches"]
+    touches = answer["touches"]
     ends = dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
     words = ", ".join(counted(touches[level], level) for level in ends)
     where = "on" if machine.topology.kind == "torus" else "in"
-    return counted(said["count"], "node") + (f" {where} {words}" if words else "")
+    return counted(answer["count"], "node") + (f" {where} {words}" if words else "")
 
 
 # --- compare, plan, order, hops -------------------------------------------------------
@@ -194,7 +194,7 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
     from rankmap.compare import compare_strategies
     from web import link_loads
 
-    found = compare_strategies(
+    comparison = compare_strategies(
         _predictor(machine, wanted, wanted.count),
         wanted.count,
         wanted.strategies,
@@ -208,14 +208,14 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
         kind=wanted.kind,
         promised=offer.promised,
     )
-    said = found.document() | {"schema": "nidmap.page-compare/1"}
-    said["notes"] += offer.notes
-    for row, entry in zip(said["rows"], found.entries, strict=True):
+    answer = comparison.document() | {"schema": "nidmap.page-compare/1"}
+    answer["notes"] += offer.notes
+    for row, entry in zip(answer["rows"], comparison.entries, strict=True):
         row["node_rows"] = entry.plan.rows.tolist()
         row["own_order"] = entry.plan.facts["predicted"].get("order")
         drawn = link_loads.document(entry.found, wanted.links)
         row |= {key: drawn[key] for key in ("links", "routers", "matrix")}
-    return said
+    return answer
 
 
 def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any]:
@@ -241,9 +241,9 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
         job=job,
         progress=_report_search,
     )
-    said = plan_document(machine, chosen, wanted.seed)
-    said["warnings"] += offer.notes
-    return said
+    answer = plan_document(machine, chosen, wanted.seed)
+    answer["warnings"] += offer.notes
+    return answer
 
 
 def _report_row(done: float, text: str) -> None:
@@ -286,22 +286,22 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
     slots = Slots(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
     pattern = parse_pattern(_pattern(wanted.pattern))
     if wanted.slots:
-        found = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
+        chosen = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
     else:
-        found = _new_order(slots, Job(wanted.pattern), wanted.strategy)
+        chosen = _new_order(slots, Job(wanted.pattern), wanted.strategy)
     return {
         "schema": "nidmap.page-order/1",
-        "order": document(found),
-        "node_rows": rows[found.node].tolist(),
+        "order": document(chosen),
+        "node_rows": rows[chosen.node].tolist(),
         "format": wanted.format,
         "filename": _FILES.get(wanted.format, f"ranks.{wanted.format}"),
-        "text": emit(found, wanted.format, wanted.launcher_order),
-        "neighbours": _neighbours(found, pattern.on(slots)),
-        "notes": [found.remark] if found.remark else [],
+        "text": emit(chosen, wanted.format, wanted.launcher_order),
+        "neighbours": _neighbours(chosen, pattern.on(slots)),
+        "notes": [chosen.remark] if chosen.remark else [],
     }
 
 
-def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
+def _neighbours(ranking: Order, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
     for edges in pattern.edges(1 << 18):
@@ -310,10 +310,10 @@ def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
         if total > _MOST_EDGES:
             return None
         blocks += [np.stack([a, b]), np.stack([b, a])]
-    one, other = np.concatenate(blocks, axis=1)
-    at = np.lexsort((other, one))
-    offsets = np.r_[0, np.cumsum(np.bincount(one, minlength=len(found)))]
-    return {"offsets": offsets.tolist(), "ranks": other[at].tolist()}
+    rank, neighbour = np.concatenate(blocks, axis=1)
+    at = np.lexsort((neighbour, rank))
+    offsets = np.r_[0, np.cumsum(np.bincount(rank, minlength=len(ranking)))]
+    return {"offsets": offsets.tolist(), "ranks": neighbour[at].tolist()}
 
 
 def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any]:
@@ -333,14 +333,14 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
     ends = np.stack(rails_of(machine).first_ends(np.array([row]), others))
     pairs, which = np.unique(ends[:, ends[0] != ends[1]], axis=1, return_inverse=True)
     routing = wanted.routing or ("minimal" if "minimal" in routings(machine) else "")
-    found = np.full(len(machine), -1.0)
-    found[others] = 0.0
+    lengths = np.full(len(machine), -1.0)
+    lengths[others] = 0.0
     steps = count(machine, pairs[0], pairs[1], routing).sum(axis=1)
-    found[others[ends[0] != ends[1]]] = steps[which.reshape(-1)]
+    lengths[others[ends[0] != ends[1]]] = steps[which.reshape(-1)]
     return {
         "from": row,
         "name": str(machine.names[row]),
-        "hops": np.round(found, 3).tolist(),
+        "hops": np.round(lengths, 3).tolist(),
         "kinds": list(channels(machine, routing).kinds),
     }
 

@@ -159,16 +159,18 @@ class Guard:
         origin = headers.get("origin", "")
         page = origin.partition("://")[2].lower()
         host = _HOST.fullmatch(page)
-        own = page == headers["host"].lower() or (host and host.group(1) in self.portals)
-        return (origin != "" and not own) or (other and not opens)
+        ours = page == headers["host"].lower() or (host and host.group(1) in self.portals)
+        return (origin != "" and not ours) or (other and not opens)
 
     def _has_token(self, headers: Mapping[str, str], query: str) -> bool:
-        given = []
+        tokens = []
         if bearer := _BEARER.fullmatch(headers.get("authorization", "")):
-            given.append(bearer.group(1))
+            tokens.append(bearer.group(1))
         with contextlib.suppress(UnicodeError):  # a cookie that is no text is none
-            given.append(parse_cookie(headers.get("cookie", "")).get(self.cookie, ""))
+            tokens.append(parse_cookie(headers.get("cookie", "")).get(self.cookie, ""))
         if in_query := _TOKEN.search(query):
-            given.append(unquote(in_query.group(1)))
+            tokens.append(unquote(in_query.group(1)))
         token = self.token.encode()
-        return any(hmac.compare_digest(one.encode(errors="replace"), token) for one in given)
+        return any(
+            hmac.compare_digest(candidate.encode(errors="replace"), token) for candidate in tokens
+        )

@@ -43,13 +43,13 @@ def document(found: Prediction, limit: int) -> dict[str, Any]:
         "bound", "percent_of_bound", "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks",
         "bytes", "algorithm", "sentence",
     )  # fmt: skip
-    said, channels = found.document(), found.loads.channels
+    prediction, channels = found.document(), found.loads.channels
     most = np.zeros(len(router_coords(channels.machine)))
     np.maximum.at(most, channels.source, share)
     np.maximum.at(most, channels.target, share)
     busy = np.flatnonzero(most)
     return {
-        **{key: said.get(key) for key in kept},
+        **{key: prediction.get(key) for key in kept},
         "routers": {"row": busy.tolist(), "share": np.round(most[busy], 4).tolist()},
         "links": _links(found.loads, weight, share, limit),
         "matrix": matrix(found),
@@ -115,11 +115,11 @@ def matrix(found: Prediction) -> dict[str, Any] | None:
     topology, coords = machine.topology, router_coords(machine)
     axis = min(2, topology.router_levels - 1) if topology.kind == "torus" else 0
     level, unit = topology.levels[axis], coords[:, axis].astype(np.int64)
-    own = np.flatnonzero((loads.injection > 0) | (loads.ejection > 0))
-    units = np.unique(unit[machine.router[own, 0]])
+    nodes = np.flatnonzero((loads.injection > 0) | (loads.ejection > 0))
+    units = np.unique(unit[machine.router[nodes, 0]])
     units = units[units >= 0]
     grouped = level == "group"
-    if not 1 < len(units) <= MOST_UNITS or (len(own) > _MOST_NODES and not grouped):
+    if not 1 < len(units) <= MOST_UNITS or (len(nodes) > _MOST_NODES and not grouped):
         return None
     place = np.full(int(unit.max()) + 1, -1, dtype=np.int64)
     place[units] = np.arange(len(units))

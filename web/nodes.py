@@ -78,14 +78,14 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
     ([2, 5, 6], 'nope', 10)
     """
-    found = _read(machine, text)
-    if found["ok"] or len(text) > _LONGEST_WRAPPED:
-        return found
+    reading = _read(machine, text)
+    if reading["ok"] or len(text) > _LONGEST_WRAPPED:
+        return reading
     for other in _unwrap_words(text):
-        bare = _read(machine, other) if other.strip() else found
-        if bare["ok"] or bare["count"] > found["count"]:
-            found = bare
-    return found
+        bare = _read(machine, other) if other.strip() else reading
+        if bare["ok"] or bare["count"] > reading["count"]:
+            reading = bare
+    return reading
 
 
 def _unwrap_words(text: str) -> Iterator[str]:
@@ -123,8 +123,8 @@ def _blank_directive(match: re.Match[str]) -> str:
     """Keep the nodes of one ``#SBATCH`` line."""
     line = match.group()
     kept = [" "] * len(line)
-    for found in _NODELIST.finditer(line):
-        kept[found.start(1) : found.end(1)] = found.group(1)
+    for listed in _NODELIST.finditer(line):
+        kept[listed.start(1) : listed.end(1)] = listed.group(1)
     return _blank_quotes("".join(kept))
 
 

@@ -97,15 +97,15 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
 
 def _operation(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of one path; the fields that a GET asks leave the schemas."""
-    asked, statuses = path.asked.__name__ if path.asked else "", _ALWAYS
+    question, statuses = path.asked.__name__ if path.asked else "", _ALWAYS
     if path.asked:
         statuses = statuses | _CALCULATED
     if path.method == "POST":
-        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{asked}"}}}
-        said: dict[str, Any] = {"requestBody": {"required": True, "content": body}}
+        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{question}"}}}
+        request: dict[str, Any] = {"requestBody": {"required": True, "content": body}}
     else:
-        fields = schemas.pop(asked) if asked else {"properties": {}}
-        said = {"parameters": [
+        fields = schemas.pop(question) if question else {"properties": {}}
+        request = {"parameters": [
             {"name": name, "in": "query", "required": name in fields["required"], "schema": schema}
             for name, schema in fields["properties"].items()
         ]}  # fmt: skip
@@ -121,4 +121,4 @@ def _operation(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
     content = {kind: {"schema": answer} for kind in path.kinds}
     responses["200"] = {"description": "the answer", "content": content}
     name = path.url.rpartition("/")[2]
-    return {"operationId": name, "summary": path.summary, **said, "responses": responses}
+    return {"operationId": name, "summary": path.summary, **request, "responses": responses}

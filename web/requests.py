@@ -210,7 +210,7 @@ def _whole(value: Any) -> Any:
     {'ppn': 4, 'marks': [{'hue': 1}], 'bytes': 0.5}
     """
     if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
+        return {key: _whole(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_whole(one) for one in value]
+        return [_whole(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -193,7 +193,7 @@ def draw_scene(
     UsageError
         The machine has no such view.
     """
-    views = {one.id: one for one in layout(machine)}
+    views = {drawing.id: drawing for drawing in layout(machine)}
     if wanted.view and wanted.view not in views:
         what = f"no view {printable(wanted.view)!r}"
         raise UsageError(what, f"there are {', '.join(views)}")
@@ -264,22 +264,22 @@ def _nodes(
         marked[mark.rows] = True
     looks, plain = [], ~marked
     for words, rows, fill in _colour_rows(machine, now, colour, look):
-        own = rows[(codes[rows] <= _BUSY) & ~marked[rows]]
-        plain[own] = False
-        looks.append((words, own, "square", fill, fill))
+        drawn = rows[(codes[rows] <= _BUSY) & ~marked[rows]]
+        plain[drawn] = False
+        looks.append((words, drawn, "square", fill, fill))
     for number, mark in enumerate(marks):
         first = colour != "state" and not number  # told apart from what is coloured
         fill = look.outline if first else look.hues[mark.hue % len(look.hues)]
         words = f"marked: {mark.name}" if mark.name else "marked"
         looks.append((words, mark.rows, "square", fill, look.outline))
     for code, kind in reversed([*enumerate(KINDS.values())]):
-        own = np.flatnonzero(plain & (codes == code))
+        drawn = np.flatnonzero(plain & (codes == code))
         inside, edge = getattr(look, kind.fill), getattr(look, kind.stroke)
-        looks.insert(0, (kind.words, own, kind.shape, inside, edge))
-    for words, own, shape, fill, stroke in looks:
-        if len(own):
-            text = f"{len(own)} {printable(words, 60)}"
-            yield text, Glyphs(shape, view.x[own], view.y[own], fill, stroke)
+        looks.insert(0, (kind.words, drawn, kind.shape, inside, edge))
+    for words, drawn, shape, fill, stroke in looks:
+        if len(drawn):
+            text = f"{len(drawn)} {printable(words, 60)}"
+            yield text, Glyphs(shape, view.x[drawn], view.y[drawn], fill, stroke)
 
 
 def _colour_rows(
@@ -294,9 +294,9 @@ def _colour_rows(
     elif colour == "group":
         level, values = machine.topology.levels[0], np.unique(machine.coords[:, 0])
         for number, fill in enumerate(look.hues):
-            own = values[number :: len(look.hues)]
-            listed = ", ".join(map(str, own[:6])) + (" …" if len(own) > 6 else "")
-            yield f"in {level} {listed}", np.flatnonzero(np.isin(machine.coords[:, 0], own)), fill
+            units = values[number :: len(look.hues)]
+            listed = ", ".join(map(str, units[:6])) + (" …" if len(units) > 6 else "")
+            yield f"in {level} {listed}", np.flatnonzero(np.isin(machine.coords[:, 0], units)), fill
 
 
 def _legend(

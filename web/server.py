@@ -68,13 +68,13 @@ def bind_socket(host: str, port: int) -> socket.socket:
         The address is not this host's, or is taken.
     """
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"--host {host!r}: {reason}") from None
-    family, *_, address = found[0]
+    family, *_, address = addresses[0]
     both = family == socket.AF_INET6  # what is bound to all addresses takes IPv4 too
     try:
         sock = socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
@@ -108,14 +108,14 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
             raise OutputError(f"cannot make the socket {path}: {reason}") from None
         finally:
             os.umask(mask)
-        own = os.stat(path).st_ino
+        inode = os.stat(path).st_ino
         sock.listen(1024)
         sock.setblocking(False)
         try:
             yield sock
         finally:
             with contextlib.suppress(OSError):
-                if os.stat(path).st_ino == own:
+                if os.stat(path).st_ino == inode:
                     os.unlink(path)
 
 
@@ -261,9 +261,9 @@ class Gateway:
             if over:
                 return
             if message["type"] == "http.response.start":
-                own = list(message["headers"])
-                kept = any(name.lower() == b"cache-control" for name, _ in own)
-                message["headers"] = [*own, *_ALWAYS, *(() if kept else _NOT_KEPT)]
+                headers = list(message["headers"])
+                kept = any(name.lower() == b"cache-control" for name, _ in headers)
+                message["headers"] = [*headers, *_ALWAYS, *(() if kept else _NOT_KEPT)]
             await send(message)
 
         answer = await self._answer(scope, _join_headers(scope["headers"]))
@@ -309,12 +309,12 @@ class Gateway:
             return refused._replace(headers=refused.headers | {"Connection": "close"})
         try:
             view = parse_qs(query).get("view", [""])[0] if query else ""
-            found = await service.document(path, view[:_LONGEST_VIEW])
+            document = await service.document(path, view[:_LONGEST_VIEW])
         except NidmapError as error:
             return problem_of(error)
         known = headers.get("if-none-match", "")
-        answer = found.answer(headers.get("accept-encoding", ""), known)
-        if found is service.live.state and service.live.age is not None:
+        answer = document.answer(headers.get("accept-encoding", ""), known)
+        if document is service.live.state and service.live.age is not None:
             answer.headers["Age"] = str(service.live.age)
         return answer
 
@@ -326,9 +326,9 @@ def _length(header: tuple[bytes, bytes]) -> int:
 
 def _join_headers(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return the headers by lower-case name, repeated ones joined."""
-    found: dict[str, str] = {}
+    joined: dict[str, str] = {}
     for name, value in pairs:
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
         mark = "; " if key == "cookie" else ","
-        found[key] = f"{found[key]}{mark}{text}" if key in found else text
-    return found
+        joined[key] = f"{joined[key]}{mark}{text}" if key in joined else text
+    return joined

@@ -103,9 +103,9 @@ class Service:
         self.machine = machine
         self.guard = guard or Guard()
         self.settings = settings
-        few = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
-        self.long = Lane(machine, settings.plans or few, settings.waiting, settings.seconds)
-        self.short = Lane(machine, few + 1, 64, min(_QUICK, settings.seconds))
+        processes = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+        self.long = Lane(machine, settings.plans or processes, settings.waiting, settings.seconds)
+        self.short = Lane(machine, processes + 1, 64, min(_QUICK, settings.seconds))
         self._asking = Lane(machine, 1, 0, _SLURM)
         first = of_dump(machine, None if sources else settings.taken)
         self.live = LiveSnapshot(machine, sources, self._ask, settings.every, first)
@@ -128,8 +128,8 @@ class Service:
             lane.close()
 
     async def _ask(self) -> Snapshot:
-        found: Snapshot = await self._asking.call(ask, self.live.sources, self.settings.users)
-        return found
+        snapshot: Snapshot = await self._asking.call(ask, self.live.sources, self.settings.users)
+        return snapshot
 
     def has_document(self, path: str) -> bool:
         """Tell whether a path is answered by a document."""
@@ -177,8 +177,8 @@ class Service:
             "version": __version__,
             "limits": {"body": requests.BODY, "text": requests.TEXT, "marks": 32},
         }
-        whole = layout.document(self.machine)
-        views = {"": whole, **layout.parts(whole)}
+        drawing = layout.document(self.machine)
+        views = {"": drawing, **layout.parts(drawing)}
         return json_document(columns), {name: json_document(view) for name, view in views.items()}
 
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
@@ -198,8 +198,8 @@ class Service:
         task = self._judging
         if task is None or old or (task.done() and (task.cancelled() or task.exception())):
             self._judged = (self.live.snapshot.version, time.monotonic())
-            asked = self.long.json(slowdowns, self.live.snapshot)
-            self._judging = task = asyncio.ensure_future(asked)
+            judging = self.long.json(slowdowns, self.live.snapshot)
+            self._judging = task = asyncio.ensure_future(judging)
         return await asyncio.shield(task)
 
     def status(self) -> dict[str, Any]:
@@ -272,8 +272,8 @@ class LiveSnapshot:
     @property
     def event(self) -> bytes:
         """What a stream is told: version, time of the data, whether they are stale."""
-        said = {"version": self.snapshot.version, **self.snapshot.standing, "now": time.time()}
-        return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"
+        standing = {"version": self.snapshot.version, **self.snapshot.standing, "now": time.time()}
+        return b"event: state\ndata: " + msgspec.json.encode(standing) + b"\n\n"
 
     def tell(self) -> None:
         """Wake those who wait for news."""
@@ -302,32 +302,32 @@ class LiveSnapshot:
         if signs and all(signs) and signs == self._seen and not self.snapshot.stale:
             return  # files, and none has changed
         try:
-            found = await self._ask()
+            snapshot = await self._ask()
             self._seen = signs
         except Exception as error:  # whatever it is, viewers keep the last good answer
-            found = replace(self.snapshot, stale=True, error=printable(error_text(error), 300))
-        self._keep(found)
+            snapshot = replace(self.snapshot, stale=True, error=printable(error_text(error), 300))
+        self._keep(snapshot)
         self.tell()
 
-    def _keep(self, found: Snapshot) -> None:
+    def _keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, and write it down as it is sent."""
-        said = found.document(self.machine)
-        old: dict[str, Any] = getattr(self, "_said", {"version": 0})
-        moment = {"version": old["version"], "taken": found.taken}
-        same = said | moment == old | moment
-        if same and found.taken == old["taken"]:
+        document = snapshot.document(self.machine)
+        old: dict[str, Any] = getattr(self, "_written", {"version": 0})
+        moment = {"version": old["version"], "taken": snapshot.taken}
+        same = document | moment == old | moment
+        if same and snapshot.taken == old["taken"]:
             return
         version = old["version"] + (not same)
-        self.snapshot = replace(found, version=version)
-        self._said = said | {"version": version}
-        mark = f"{version}-{found.taken or 0:.3f}"
-        self.state: Document = json_document(self._said, f"state-{mark}")
+        self.snapshot = replace(snapshot, version=version)
+        self._written = document | {"version": version}
+        mark = f"{version}-{snapshot.taken or 0:.3f}"
+        self.state: Document = json_document(self._written, f"state-{mark}")
         jobs = [
-            {key: value for key, value in one.items() if key != "rows"}
+            {key: value for key, value in row.items() if key != "rows"}
             | {"nodelist": nodes_of(self.machine, job.rows).fold()}
-            for job, one in zip(found.jobs, said["jobs"], strict=True)
+            for job, row in zip(snapshot.jobs, document["jobs"], strict=True)
         ]
-        self.jobs: Document = json_document({"jobs": jobs, **found.standing}, f"jobs-{mark}")
+        self.jobs: Document = json_document({"jobs": jobs, **snapshot.standing}, f"jobs-{mark}")
 
 
 def _sign(path: str) -> tuple[int, ...]:
@@ -375,14 +375,14 @@ class Streams:
 
     async def events(self) -> AsyncIterator[bytes]:
         """Yield what one viewer is told, until the server is stopped."""
-        told: asyncio.Event | None = None
+        seen: asyncio.Event | None = None
         self._open += 1
         try:
             yield b"retry: 3000\n\n"
             while not self._closing:
                 news = self.live.news
-                yield b": ping\n\n" if news is told else self.live.event
-                told = news
+                yield b": ping\n\n" if news is seen else self.live.event
+                seen = news
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(news.wait(), PING)
         finally:

@@ -35,17 +35,17 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     inside = {name: now.offer(machine, name).free for name in now.partitions}
     judge, seats = Judge(machine), _seat(now)
     largest = np.argsort(-seats.counts, kind="stable")
-    said, late = [], False
+    rows, late = [], False
     for job, free in free_at_starts(seats, now.free(machine), largest):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
         open_ = free & inside.get(now.jobs[job].partition, free)
         verdict = None if late else judge.verdict(seats, job, open_)
-        said.append(now.jobs[job].document() | _figures(verdict))
+        rows.append(now.jobs[job].document() | _figures(verdict))
     return {
         "schema": "nidmap.slowdowns/2",
         "patterns": list(UNKNOWN.patterns),
         **now.standing,
-        "jobs": sorted(said, key=lambda job: -(job["slowdown"] or 0)),
+        "jobs": sorted(rows, key=lambda job: -(job["slowdown"] or 0)),
     }
 
 
@@ -58,8 +58,8 @@ def _seat(now: Snapshot) -> Seats:
     jobs = tuple(JobRecord(job.id, NodeList(), job.name) for job in now.jobs)
     rows = [job.rows for job in now.jobs]
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
-    return Seats(jobs, every, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
+    all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+    return Seats(jobs, all_rows, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
 
 
 def _figures(verdict: Verdict | None) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     """
     level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
     nodes = zip(units, counts, strict=True)
-    touches = [(job["id"], *each) for job in jobs for each in job["touches"].items()]
+    touches = [(job["id"], *touch) for job in jobs for touch in job["touches"].items()]
     lines = [
         *_family("free_nodes", "Free nodes of each outermost unit of the network.",
                  (({"level": level, "unit": unit}, count) for unit, count in nodes)),

@@ -69,11 +69,11 @@ class Job:
 
     def document(self) -> dict[str, Any]:
         """Return the job as JSON takes it; the user only where there is one."""
-        said = {
+        fields = {
             "id": self.id, "rows": folded_rows(self.rows), "count": len(self.rows),
             "name": self.name, "partition": self.partition,
         }  # fmt: skip
-        return said | ({"user": self.user} if self.user else {})
+        return fields | ({"user": self.user} if self.user else {})
 
 
 class Offer(NamedTuple):
@@ -166,12 +166,12 @@ class Snapshot:
     def kinds(self, machine: Machine) -> NDArray[np.int8]:
         """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
         words, at = np.unique(self.state, return_inverse=True)
-        found = np.array([_kind_of(word) for word in words.tolist()], np.int8)[at.reshape(-1)]
-        found[(found == _FREE) & self.planned] = _HELD
+        codes = np.array([_kind_of(word) for word in words.tolist()], np.int8)[at.reshape(-1)]
+        codes[(codes == _FREE) & self.planned] = _HELD
         for job in self.jobs:
-            found[job.rows[found[job.rows] != _DOWN]] = _BUSY
-        found[(machine.role == "service") & (found != _DOWN)] = _SERVICE
-        return found
+            codes[job.rows[codes[job.rows] != _DOWN]] = _BUSY
+        codes[(machine.role == "service") & (codes != _DOWN)] = _SERVICE
+        return codes
 
     @property
     def standing(self) -> dict[str, Any]:
@@ -259,15 +259,19 @@ def _with_partitions(
 ) -> Snapshot:
     """Return a snapshot with Slurm's partitions; `partitions` are each node's, comma-separated."""
     at = find_rows(machine.names, names)
-    every = np.array([""] * len(machine), dtype=partitions.dtype)
-    every[at[at >= 0]] = partitions[at >= 0]
-    words, which = np.unique(every, return_inverse=True)
+    by_node = np.array([""] * len(machine), dtype=partitions.dtype)
+    by_node[at[at >= 0]] = partitions[at >= 0]
+    words, which = np.unique(by_node, return_inverse=True)
     listed = [text.split(",") for text in words.tolist()]
-    found = {
+    rows_of_partition = {
         name: np.flatnonzero(np.isin(which, [k for k, of in enumerate(listed) if name in of]))
         for name in sorted({name for of in listed for name in of if name})
     }
-    return replace(bare, partitions=found, default_partition=default if default in found else "")
+    return replace(
+        bare,
+        partitions=rows_of_partition,
+        default_partition=default if default in rows_of_partition else "",
+    )
 
 
 def _with_jobs(
@@ -276,15 +280,15 @@ def _with_jobs(
     """Return a snapshot with these jobs in it, users' names kept or left out."""
     hidden = [] if users else [job.user for job in jobs]
     names = [name for job in jobs for name in job.nodes.unique]
-    every = find_rows(machine.names, np.array(names, dtype=np.str_))
+    all_rows = find_rows(machine.names, np.array(names, dtype=np.str_))
     ends = np.cumsum([len(job.nodes.unique) for job in jobs], dtype=np.int64)
-    found = []
-    for job, part in zip(jobs, np.split(every, ends[:-1]), strict=False):
+    held = []
+    for job, part in zip(jobs, np.split(all_rows, ends[:-1]), strict=False):
         rows = np.sort(part)
         name, partition = _mask_names(job.name, hidden)[:_LONGEST], job.partition[:_LONGEST]
         user = job.user[:_LONGEST] if users else ""
-        found.append(Job(job.id, rows[rows >= 0], name, partition, user))
-    return replace(bare, jobs=tuple(job for job in found if len(job.rows)))
+        held.append(Job(job.id, rows[rows >= 0], name, partition, user))
+    return replace(bare, jobs=tuple(job for job in held if len(job.rows)))
 
 
 def _mask_names(text: str, names: Iterable[str]) -> str:
@@ -337,10 +341,12 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
     ParseError
         A file cannot be read, or none of its nodes is the machine's.
     """
-    found = of_dump(machine)
+    snapshot = of_dump(machine)
     for source in sources:
-        found = _slurm(machine, users) if source == SLURM else _file(machine, found, source, users)
-    return found
+        snapshot = (
+            _slurm(machine, users) if source == SLURM else _file(machine, snapshot, source, users)
+        )
+    return snapshot
 
 
 def _slurm(machine: Machine, users: bool) -> Snapshot:
@@ -348,14 +354,16 @@ def _slurm(machine: Machine, users: bool) -> Snapshot:
     from placement.slurm.nodes import free_nodes, promised_nodes
 
     nodes, jobs = free_nodes(), running_jobs()
-    found = _with_states(machine, of_dump(machine), nodes)
-    if found.unknown == len(nodes):
+    snapshot = _with_states(machine, of_dump(machine), nodes)
+    if snapshot.unknown == len(nodes):
         raise _stranger(machine, SLURM, "Slurm has", str(nodes.names[0]))
-    found = replace(
-        found, source=SLURM, notes=nodes.notes, taken=time.time(), promised=promised_nodes()
+    snapshot = replace(
+        snapshot, source=SLURM, notes=nodes.notes, taken=time.time(), promised=promised_nodes()
     )
-    said = nodes.partitions, nodes.default_partition
-    return _with_jobs(machine, _with_partitions(machine, found, nodes.names, *said), jobs, users)
+    partitions = nodes.partitions, nodes.default_partition
+    return _with_jobs(
+        machine, _with_partitions(machine, snapshot, nodes.names, *partitions), jobs, users
+    )
 
 
 def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
@@ -364,23 +372,23 @@ def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
     return ParseError(source, 0, what, f"{has} {printable(name)}, the machine {machine.names[0]}")
 
 
-def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot:
+def _file(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
     """Return what a file says on top of what is known."""
     from placement.slurm.jobs import jobs_in
 
     text, taken = _text(path)
-    found = replace(found, source="file", taken=taken)
+    snapshot = replace(snapshot, source="file", taken=taken)
     if text.lstrip().startswith("{"):
         try:
             jobs = jobs_in(text)
         except NidmapError as error:
             raise ParseError(path, 0, error.message, error.hint) from None
         if jobs is not None:
-            found = _with_jobs(machine, found, jobs, users)
-            if jobs and not found.jobs:
+            snapshot = _with_jobs(machine, snapshot, jobs, users)
+            if jobs and not snapshot.jobs:
                 raise ParseError(path, 0, f"no job holds a node of {printable(machine.name)}")
-            return found
-    return _states(machine, found, text, path)
+            return snapshot
+    return _states(machine, snapshot, text, path)
 
 
 def _text(path: str) -> tuple[str, float]:
@@ -398,7 +406,7 @@ def _text(path: str) -> tuple[str, float]:
     return raw.decode("utf-8", errors="replace"), taken
 
 
-def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot:
+def _states(machine: Machine, snapshot: Snapshot, text: str, path: str) -> Snapshot:
     """Return the states of a dump, or of a list of free nodes."""
     from placement.dumps.assemble import assemble
     from placement.lookup import rows_of
@@ -410,14 +418,14 @@ def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot
         free = np.zeros(len(machine), dtype=bool)
         free[rows_of(machine, text, source=path, repeats=True)] = True
         words = np.where(free, "idle", np.where(machine.compute, "allocated", machine.state))
-        return replace(found, state=words, planned=np.zeros(len(machine), dtype=bool))
+        return replace(snapshot, state=words, planned=np.zeros(len(machine), dtype=bool))
     dump = read_text(text, path)
     other = assemble([dump])
-    found = _with_states(machine, found, other)
-    if found.unknown == len(other):
+    snapshot = _with_states(machine, snapshot, other)
+    if snapshot.unknown == len(other):
         raise _stranger(machine, path, "it has", str(other.names[0]))
     partitions = dump.parameters.get("partitions")
     if partitions is None or dump.nodes is None or dump.nodes.name is None:
-        return found
+        return snapshot
     default = str(dump.parameters.get("default_partition", ""))
-    return _with_partitions(machine, found, dump.nodes.name, np.asarray(partitions), default)
+    return _with_partitions(machine, snapshot, dump.nodes.name, np.asarray(partitions), default)

@@ -102,8 +102,8 @@ class Lane:
         self, function: Callable[..., Any], *arguments: Any, question: str = "", told: Told = None
     ) -> bytes:
         """Return ``function(machine, *arguments)`` as JSON; see `call`."""
-        found: bytes = await self.call(_as_json, function, *arguments, question=question, told=told)
-        return found
+        body: bytes = await self.call(_as_json, function, *arguments, question=question, told=told)
+        return body
 
     async def call(
         self, function: Callable[..., Any], *arguments: Any, question: str = "", told: Told = None
@@ -184,9 +184,9 @@ class Lane:
             ended, worker.question = True, question
             try:
                 call = worker.call(function, arguments, self.seconds, told)
-                found = await asyncio.wait_for(call, self.seconds)
+                answer = await asyncio.wait_for(call, self.seconds)
                 ended = False
-                return found
+                return answer
             except asyncio.TimeoutError:
                 raise TooSlowError(
                     f"this took longer than {self.seconds:g} s and was ended",
@@ -269,12 +269,12 @@ class _Worker:
 
     def _hear(self, loop: asyncio.AbstractEventLoop, told: Told) -> None:
         try:
-            number, said = self._line.recv()
+            number, report = self._line.recv()
         except (EOFError, OSError):  # it has ended, which its executor finds out too
             loop.remove_reader(self._line.fileno())
             return
         if told is not None and number == self._number:
-            told(said)
+            told(report)
 
     def lives(self) -> bool:
         """Tell whether its process is there: its end of the line is closed with it."""

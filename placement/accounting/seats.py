@@ -91,9 +91,9 @@ def seat_jobs(machine: Machine, records: Iterable[JobRecord]) -> Seats:
             jobs[job.id, job.start] = replace(job, nodes=NodeList())
             rows.append(np.array(known, dtype=np.int64))
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    every = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+    all_rows = np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
     start, end = (np.array([getattr(j, key) for j in jobs.values()]) for key in ("start", "end"))
-    return Seats(tuple(jobs.values()), every, first, start, end, strangers)
+    return Seats(tuple(jobs.values()), all_rows, first, start, end, strangers)
 
 
 def free_at_starts(

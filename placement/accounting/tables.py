@@ -156,12 +156,12 @@ def _by_column(
         what = f"{len(cells)} columns, the header has {width}"
         hint = "a name may hold anything: print JobName as the last column"
         raise ParseError(source, line, what, hint)
-    found = {
+    record = {
         column: cells[place + more * (place > name)].strip() for column, place in places.items()
     }
     if name < width:
-        found["name"] = "|".join(cells[name : name + more + 1])
-    return found
+        record["name"] = "|".join(cells[name : name + more + 1])
+    return record
 
 
 def _job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:

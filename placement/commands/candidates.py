@@ -77,13 +77,13 @@ def candidates(
     **slurm
         ``partition``, ``constraint``, ``reservation``.
     """
-    asked = free = named = promised = None
+    in_slurm = free = named = promised = None
     if source == "idle" or any(slurm.values()):
         from placement.scheduler.availability import promised_rows
         from placement.slurm.nodes import promised_nodes
 
-        asked = _ask_slurm(count, **slurm)
-        free = _idle_rows(machine, asked)
+        in_slurm = _ask_slurm(count, **slurm)
+        free = _idle_rows(machine, in_slurm)
         promised, note = promised_rows(machine, free, promised_nodes())
         if note:
             warn(f"nidmap: {note}; --include takes them")
@@ -94,7 +94,7 @@ def candidates(
         named,
         _listed_rows(machine, include, "--include"),
         _listed_rows(machine, exclude, "--exclude"),
-        asked,
+        in_slurm,
         promised,
     )
 
@@ -110,8 +110,8 @@ def _free_and_named(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
         return states.free_in(machine), named
     named = np.zeros(len(machine), dtype=bool)
     named[rows_of(machine, text, source=origin, repeats=True)] = True
-    own = source in (os.environ.get(variable) for variable in JOB_NODES.values())
-    free = named & (machine.compute if own else machine.free)
+    of_this_job = source in (os.environ.get(variable) for variable in JOB_NODES.values())
+    free = named & (machine.compute if of_this_job else machine.free)
     busy = named & ~free
     if busy.any():
         first = machine.names[np.flatnonzero(busy)[0]]
@@ -138,16 +138,16 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     """
     from placement.slurm.nodes import free_nodes
 
-    found = free_nodes(partition, **others)
-    for note in found.notes:
+    nodes = free_nodes(partition, **others)
+    for note in nodes.notes:
         say(f"nidmap: {note}")
-    silent = int((found.state == "not_responding").sum())
-    if silent and int(found.free.sum()) < count:
+    silent = int((nodes.state == "not_responding").sum())
+    if silent and int(nodes.free.sum()) < count:
         warn(f"nidmap: {counted(silent, 'idle node')} in Slurm do not respond (idle*)")
-    names = [found.default_partition] if partition is None else partition.split(",")
+    names = [nodes.default_partition] if partition is None else partition.split(",")
     if names == [""]:
-        return found
-    parts = [found.inside(name) for name in names]
+        return nodes
+    parts = [nodes.inside(name) for name in names]
     chosen = next((part for part in parts if int(part.free.sum()) >= count), None)
     if chosen is None and len(parts) > 1:
         most = max(int(part.free.sum()) for part in parts)
@@ -157,7 +157,7 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
             "a job runs in one partition",
         )
     chosen = chosen or parts[0]
-    outside = int(found.free.sum()) - int(chosen.free.sum())
+    outside = int(nodes.free.sum()) - int(chosen.free.sum())
     if partition is None and outside:
         say(
             f"nidmap: {outside} idle nodes are not in {names[0]}, the default "

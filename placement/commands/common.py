@@ -77,9 +77,11 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""
-        own = [(name, self.commands[name].get_short_help_str(60)) for name in sorted(self.commands)]
+        rows = [
+            (name, self.commands[name].get_short_help_str(60)) for name in sorted(self.commands)
+        ]
         with formatter.section("Commands"):
-            formatter.write_dl([*own, *((name, line) for name, (_, line) in self.lazy.items())])
+            formatter.write_dl([*rows, *((name, line) for name, (_, line) in self.lazy.items())])
 
 
 def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
@@ -236,8 +238,8 @@ def absolute_specs(specs: tuple[str, ...]) -> list[str]:
     from placement.site import site_names
 
     sites = site_names()
-    given = machine_specs(specs)
-    return [os.path.abspath(s) if os.path.exists(s) and s not in sites else s for s in given]
+    texts = machine_specs(specs)
+    return [os.path.abspath(s) if os.path.exists(s) and s not in sites else s for s in texts]
 
 
 def say(text: str) -> None:
@@ -389,8 +391,8 @@ def _remove_left_behind(path: str) -> None:
     with contextlib.suppress(OSError), os.scandir(folder or os.curdir) as entries:
         for entry in entries:
             if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                found = entry.stat(follow_symlinks=False)
-                if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _ABANDONED:
+                status = entry.stat(follow_symlinks=False)
+                if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _ABANDONED:
                     os.unlink(entry.path)
 
 

@@ -100,9 +100,9 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
     rows += [("inside one", text) for text in summary["inside"]]
     if summary["switches"]:
-        found = summary["switches"]
-        text = f"{found['kind']}: {found['leaves']} leaves, {found['levels']} levels"
-        loose = found["nodes_on_none"]
+        switches = summary["switches"]
+        text = f"{switches['kind']}: {switches['leaves']} leaves, {switches['levels']} levels"
+        loose = switches["nodes_on_none"]
         rows.append(("Slurm's", f"{text}, {loose} nodes on none" if loose else text))
     if summary["scheduler"]:
         rows.append(("scheduler", summary["scheduler"]))
@@ -152,16 +152,16 @@ def _hardware(row: dict[str, Any]) -> str:
 
 def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the table of links: a header and one row a class."""
-    end, one = summary["attachments"], summary["attachments"]["gbs"]
-    figures = ("unlimited", "") if one is None else (f"{one:g}", f"{one * end['links']:g}")
+    end, gbs = summary["attachments"], summary["attachments"]["gbs"]
+    figures = ("unlimited", "") if gbs is None else (f"{gbs:g}", f"{gbs * end['links']:g}")
     rows: list[tuple[str, ...]] = [
         ("class", "router pairs", "links", "GB/s each", "GB/s in all"),
         (end["class"], "", str(end["links"]), *figures),
     ]
     for row in summary["links"]:
-        each = "-".join(dict.fromkeys(f"{g:g}" for g in row["gbs"] or ())) or "unknown"
+        per_link = "-".join(dict.fromkeys(f"{g:g}" for g in row["gbs"] or ())) or "unknown"
         total = "" if row["gbs_total"] is None else f"{row['gbs_total']:g}"
-        rows.append((row["class"], str(row["router_pairs"]), str(row["links"]), each, total))
+        rows.append((row["class"], str(row["router_pairs"]), str(row["links"]), per_link, total))
     return rows
 
 
@@ -186,19 +186,19 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     chosen = name or format_of_name(output, SUFFIXES, "")
     if not chosen:
         raise UsageError("no format", f"give --format, or -o with {', '.join(SUFFIXES)}")
-    found = machine_from(specs)
-    write_output(_machine_text(found, chosen), output)
-    say(f"{found.name} as {chosen}: {counted(len(found), 'node')}, wiring {wiring_text(found)}")
+    built = machine_from(specs)
+    write_output(_machine_text(built, chosen), output)
+    say(f"{built.name} as {chosen}: {counted(len(built), 'node')}, wiring {wiring_text(built)}")
 
 
-def _machine_text(found: Machine, name: str) -> str | bytes:
+def _machine_text(machine: Machine, name: str) -> str | bytes:
     from placement import writers
     from placement.views import graph_files as graphs
 
     if name not in (*graphs.FORMATS, *writers.BUNDLED):
         known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
         raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
-    return graphs.write(found, name) if name in graphs.FORMATS else writers.write(found, name)
+    return graphs.write(machine, name) if name in graphs.FORMATS else writers.write(machine, name)
 
 
 @machine.command()
@@ -221,8 +221,8 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
     from placement.load import open_sources
 
     sources = open_sources(*machine_specs(specs))
-    found, findings = check_sources(sources)
-    report = _report(sources, found, findings)
+    built, findings = check_sources(sources)
+    report = _report(sources, built, findings)
     if as_json:
         write_output(to_json(report))
     else:
@@ -230,13 +230,13 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
     ctx.exit(1 if report["faults"] else 0)
 
 
-def _report(sources: Sources, found: Machine | None, findings: list[Finding]) -> dict[str, Any]:
+def _report(sources: Sources, machine: Machine | None, findings: list[Finding]) -> dict[str, Any]:
     from placement.topologies import wiring_text
 
     return {
-        "machine": found.name if found is not None else None,
-        "nodes": len(found) if found is not None else None,
-        "wiring": wiring_text(found) if found is not None else None,
+        "machine": machine.name if machine is not None else None,
+        "nodes": len(machine) if machine is not None else None,
+        "wiring": wiring_text(machine) if machine is not None else None,
         "faults": [asdict(x) for x in findings if x.fault],
         "remarks": [asdict(x) for x in findings if not x.fault],
         "lines": [

@@ -271,8 +271,8 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
 
     machine = machine_from(specs)
     parts = [rows_of(machine, text, source, repeats=True) for text, source in _texts(lists)]
-    every = np.concatenate(parts)
-    rows = every[np.sort(np.unique(every, return_index=True)[1])]
+    listed = np.concatenate(parts)
+    rows = listed[np.sort(np.unique(listed, return_index=True)[1])]
     text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)
     write_output(text)
 
@@ -367,37 +367,37 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
     pbsnodes -a -F json | nidmap nodes free -m polaris --from -
     squeue | nidmap nodes free -m shaheen2 --from -
     """
-    given = named_specs(specs)
-    if source == "-" and "-" in given:
+    named = named_specs(specs)
+    if source == "-" and "-" in named:
         raise UsageError("standard input can be read only once")
-    machine = machine_from(given) if given else None
-    asked = any(value is not None for value in slurm.values())
-    if source == "idle" or (source is None and (not specs or asked)):
-        found = _in_slurm(machine, slurm)
-    elif asked:
+    machine = machine_from(named) if named else None
+    of_slurm = any(value is not None for value in slurm.values())
+    if source == "idle" or (source is None and (not specs or of_slurm)):
+        offer = _in_slurm(machine, slurm)
+    elif of_slurm:
         raise UsageError(
             "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
         )
     else:
-        found = _in_text(machine, source)
-    folded = f"{found.nodes.fold()}\n" if found.nodes else ""
+        offer = _in_text(machine, source)
+    folded = f"{offer.nodes.fold()}\n" if offer.nodes else ""
     document = {
         "schema": "nidmap.free/1",
-        "source": found.source,
+        "source": offer.source,
         **slurm,
-        "count": len(found.nodes),
-        "nodelist": found.nodes.fold(),
-        "nodes": list(found.nodes),
-        "states": found.states,
-        "notes": list(found.notes),
+        "count": len(offer.nodes),
+        "nodelist": offer.nodes.fold(),
+        "nodes": list(offer.nodes),
+        "states": offer.states,
+        "notes": list(offer.notes),
     }
     write_output(to_json(document) if as_json else folded)
-    states = ", ".join(f"{many} {printable(word)}" for word, many in sorted(found.states.items()))
-    tell = say if found.nodes else warn
-    tell(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")
-    for note in found.notes:
+    states = ", ".join(f"{count} {printable(word)}" for word, count in sorted(offer.states.items()))
+    tell = say if offer.nodes else warn
+    tell(f"{len(offer.nodes)} free of {counted(sum(offer.states.values()), 'node')} ({states})")
+    for note in offer.notes:
         say(f"nidmap: {note}")
-    if not found.nodes:
+    if not offer.nodes:
         click.get_current_context().exit(1)
 
 
@@ -443,20 +443,24 @@ def _in_text(machine: Machine | None, source: str | None) -> _Free:
     text, name = read_list(source, "--from")
     if name == "--from":
         raise ParseError("--from", 0, f"no such file: {printable(source)}", "use idle, a file or -")
-    found = availability(text, name)
+    dump_states = availability(text, name)
     if machine is None:
-        if found is None or found.jobs:
+        if dump_states is None or dump_states.jobs:
             of_jobs = "lists the nodes with jobs, not which are free"
-            what = of_jobs if found else "does not state which nodes are free"
+            what = of_jobs if dump_states else "does not state which nodes are free"
             raise ParseError(name, 0, what, "name the machine with -m")
-        return _Free(NodeList(found.names[found.free].tolist()), counts_of(found.state), found.name)
-    if found is None:
+        return _Free(
+            NodeList(dump_states.names[dump_states.free].tolist()),
+            counts_of(dump_states.state),
+            dump_states.name,
+        )
+    if dump_states is None:
         listed = rows_of(machine, text, source=name)
         rows, states = listed[machine.free[listed]], machine.state[listed]
     else:
-        rows = np.flatnonzero(found.free_in(machine))
-        states = found.state[np.isin(found.names, machine.names)]
-    if found is not None and found.jobs:
-        busy = machine.free & np.isin(machine.names, found.names)
+        rows = np.flatnonzero(dump_states.free_in(machine))
+        states = dump_states.state[np.isin(dump_states.names, machine.names)]
+    if dump_states is not None and dump_states.jobs:
+        busy = machine.free & np.isin(machine.names, dump_states.names)
         states = np.where(busy, "allocated", states_of(machine))
     return _Free(nodes_of(machine, rows), counts_of(states), name)

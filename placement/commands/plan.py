@@ -114,7 +114,7 @@ def _segment(text: str) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE; its suffix sets the format.")
 @quiet_option
-def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> int:
+def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> int:
     """Choose the nodes that a job should sit on.
 
     The list goes to stdout in the planner's order; stderr says in words what
@@ -149,7 +149,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     nothing is excluded. With --slack they start the program on -N of the nodes
     that the job gets, chosen inside it.
     """
-    report = report_of(form, as_json, strategy, **given)
+    report = report_of(form, as_json, strategy, **params)
     options, chosen = report.options, report.plan
     check = None
     if options.check:
@@ -158,7 +158,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         check = check_plan(report.job, simulated)  # asked by the very header of the job
-    text, told = report.text(check), ""
+    text, note = report.text(check), ""
     seen = options.output in (None, "-") and sys.stdout.isatty()
     if seen:  # a person wants the sentence first, and no wall of names
         report.say(check)
@@ -166,13 +166,13 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     outputs = [(text, options.output)]
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
-        order, told = chosen.written(options.order_out)
+        order, note = chosen.written(options.order_out)
         outputs.insert(0, (order, options.order_out))
     write_outputs(*outputs)
     if not seen:
         report.say(check)
-    if told:
-        say(f"nidmap: {told}")
+    if note:
+        say(f"nidmap: {note}")
     return int(check is not None and check.pinned.never)
 
 
@@ -196,20 +196,20 @@ def _shorten_line(line: str) -> str:
     return f"{head},… {left_out} characters left out; use -o FILE for all …,{tail}"
 
 
-def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
+def report_of(form: str | None, as_json: bool, strategy: str | None, **params: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for."""
-    if given["count"] is None:
-        given |= _of_job(given)
+    if params["count"] is None:
+        params |= _of_job(params)
     options = PlanOptions(
-        form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or ("auto" if given["pattern"] else "compact"),
-        **given,
+        form="json" if as_json else form or format_of_name(params["output"], SUFFIXES, "nodelist"),
+        strategy=strategy or ("auto" if params["pattern"] else "compact"),
+        **params,
     )
     _refuse_contradictions(options)
     return _choose(machine_from(options.specs), options)
 
 
-def _of_job(given: dict[str, Any]) -> dict[str, Any]:
+def _of_job(params: dict[str, Any]) -> dict[str, Any]:
     """Return the nodes of the job that this runs in: how many, which, and the ranks on each.
 
     Raises
@@ -227,9 +227,9 @@ def _of_job(given: dict[str, Any]) -> dict[str, Any]:
     alike = counts is not None and int(counts.min()) == int(counts.max())
     say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; -N and --from name others")
     return {
-        "count": len(job.nodes) - (given["slack"] or 0),
-        "source": given["source"] or next(filter(None, listed), ",".join(job.nodes)),
-        "ppn": given["ppn"] or (int(counts[0]) if alike and counts is not None else None),
+        "count": len(job.nodes) - (params["slack"] or 0),
+        "source": params["source"] or next(filter(None, listed), ",".join(job.nodes)),
+        "ppn": params["ppn"] or (int(counts[0]) if alike and counts is not None else None),
     }
 
 
@@ -291,17 +291,17 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
     live = offered.slurm is not None
-    own = live_baseline(machine) if live else baseline_of(machine)
-    if options.form == "switches" and not looks_at_switches(machine, own, live):
+    baseline = live_baseline(machine) if live else baseline_of(machine)
+    if options.form == "switches" and not looks_at_switches(machine, baseline, live):
         raise UsageError(
-            f"--format switches: {own.words} does not look at --switches",
+            f"--format switches: {baseline.words} does not look at --switches",
             "--format exclude excludes the other nodes, --format sbatch pins the plan's",
         )
     with bar() as show:
         job = None
         if options.strategy in PREDICTING:
-            said = {name: word for name, word in options.traffic.items() if name != "deadline"}
-            job = load(SERVICES["job"])(ppn=options.ppn, **said)
+            traffic = {name: word for name, word in options.traffic.items() if name != "deadline"}
+            job = load(SERVICES["job"])(ppn=options.ppn, **traffic)
         progress = None if show is None else lambda now: show(now.share, now.text)
         chosen = choose(
             machine,
@@ -315,13 +315,13 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             kind=offered.kind(options.kind),
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
-            baseline=own,
+            baseline=baseline,
             promised=offered.promised,
             job=job,
             deadline=options.deadline,
             progress=progress,
         )
-    return PlanReport(machine, chosen, options, offered, own)
+    return PlanReport(machine, chosen, options, offered, baseline)
 
 
 def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:

@@ -204,9 +204,9 @@ class PlanReport:
 
     def _warnings(self) -> list[str]:
         """Return what is odd about the job on these nodes."""
-        many = np.full(len(self.plan.rows), self.options.ppn or 1)
-        found = overfull(self.machine, self.plan.rows, many)
-        return [found] if found else []
+        ranks = np.full(len(self.plan.rows), self.options.ppn or 1)
+        warning = overfull(self.machine, self.plan.rows, ranks)
+        return [warning] if warning else []
 
     def say(self, check: PlanCheck | None) -> None:
         """Say on stderr what was chosen and what pinning costs."""
@@ -243,14 +243,14 @@ class PlanReport:
                 f"--switches makes the job wait up to five minutes until Slurm's own choice "
                 f"({by_itself} leaf switches now) has {wanted}"
             )
-        one = self.exclusion
-        if one.rows is None:
-            return f"Slurm would leave the job pending in {one.part}"
-        nodes = nodes_of(self.machine, one.rows).unique.fold(sort=True)
-        lead = f"Slurm chooses in {one.part}, now {nodes}"
-        if not one.pays and self.plan.judged is not None:
-            return f"no nodes excluded (no gain): {lead} ({one.words})"
-        why = one.words if one.pays else "as it does anyway"
+        exclusion = self.exclusion
+        if exclusion.rows is None:
+            return f"Slurm would leave the job pending in {exclusion.part}"
+        nodes = nodes_of(self.machine, exclusion.rows).unique.fold(sort=True)
+        lead = f"Slurm chooses in {exclusion.part}, now {nodes}"
+        if not exclusion.pays and self.plan.judged is not None:
+            return f"no nodes excluded (no gain): {lead} ({exclusion.words})"
+        why = exclusion.words if exclusion.pays else "as it does anyway"
         return f"{lead}: {why}" if why else lead
 
     def _say_order(self) -> None:

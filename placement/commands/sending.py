@@ -46,10 +46,10 @@ class ByteCount(Param):
         if match is None:
             return self.fail(f"{value!r} is not a size; use 8, 64kB or 4MiB", param, ctx)
         power = " kMGT".index((match[2] or " ").replace("K", "k"))
-        found = float(match[1]) * (1024 if match[3] else 1000) ** power
-        if self.whole and not found.is_integer():
+        size = float(match[1]) * (1024 if match[3] else 1000) ** power
+        if self.whole and not size.is_integer():
             return self.fail(f"{value!r} is not a whole number of bytes", param, ctx)
-        return int(found) if self.whole else found
+        return int(size) if self.whole else size
 
 
 #: The options, each as a `Job` calls it: kind of value, and both

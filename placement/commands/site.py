@@ -55,19 +55,19 @@ def _list_entry(name: str) -> dict[str, Any] | None:
     from placement.site import load_site
 
     try:
-        found = load_site(name)
+        site = load_site(name)
     except SiteError as error:
         say(f"nidmap: {error}")
         return None
     return {
         "name": name,
-        "title": found.config.title,
-        "system": found.config.system.value,
-        "kind": found.kind,
-        "fabric": found.topology().fabric,
-        "nodes": found.config.nodes.compute.value,
-        "scheduler": found.scheduler,
-        "file": found.source,
+        "title": site.config.title,
+        "system": site.config.system.value,
+        "kind": site.kind,
+        "fabric": site.topology().fabric,
+        "nodes": site.config.nodes.compute.value,
+        "scheduler": site.scheduler,
+        "file": site.source,
     }
 
 
@@ -85,63 +85,61 @@ def show(name: str, as_json: bool) -> None:
     """
     from placement.site import load_configuration
 
-    found = load_configuration(name)
-    text = to_json(_site_document(found)) if as_json else f"{_about(found)}\n\n{_table(found)}"
+    loaded = load_configuration(name)
+    text = to_json(_site_document(loaded)) if as_json else f"{_about(loaded)}\n\n{_table(loaded)}"
     write_output(text)
 
 
-def _site_document(found: Site | Overlay) -> dict[str, Any]:
-    if isinstance(found, Overlay):
-        about = found.config
-        head = {"name": found.name, "title": about.title, "file": found.source, "overlay": True}
-        return {**head, "machine": about.machine, "figures": _figures(found)}
-    topology = found.topology()
+def _site_document(site: Site | Overlay) -> dict[str, Any]:
+    if isinstance(site, Overlay):
+        about = site.config
+        head = {"name": site.name, "title": about.title, "file": site.source, "overlay": True}
+        return {**head, "machine": about.machine, "figures": _figures(site)}
+    topology = site.topology()
     return {
-        "name": found.name,
-        "title": found.config.title,
-        "place": found.config.place,
-        "file": found.source,
+        "name": site.name,
+        "title": site.config.title,
+        "place": site.config.place,
+        "file": site.source,
         "kind": topology.kind,
         "fabric": topology.fabric,
         "levels": topology.levels,
         "extents": topology.extents,
         "wiring": topology.wiring,
-        "scheduler": found.scheduler,
-        "figures": _figures(found),
+        "scheduler": site.scheduler,
+        "figures": _figures(site),
     }
 
 
-def _figures(found: Site | Overlay) -> dict[str, dict[str, Any]]:
+def _figures(site: Site | Overlay) -> dict[str, dict[str, Any]]:
     """Return every figure by its key."""
     return {
         key: {"value": f.value, "mark": f.mark, "source": f.source}
         | ({"unit": f.unit} if f.unit else {})
         | ({"interval": f.interval} if f.interval else {})
-        for key, f in found.figures()
+        for key, f in site.figures()
     }
 
 
-def _about(found: Site | Overlay) -> str:
-    if isinstance(found, Overlay):
-        config = found.config
+def _about(site: Site | Overlay) -> str:
+    if isinstance(site, Overlay):
+        config = site.config
         where = f", measured on {config.machine}" if config.machine else ""
-        return (
-            f"{config.title or found.name}{where}\nfigures without a machine (-m MACHINE -m FILE)"
-        )
-    topology = found.topology()
+        return f"{config.title or site.name}{where}\nfigures without a machine (-m MACHINE -m FILE)"
+    topology = site.topology()
     extents = " x ".join(
         f"{size} {level}" for level, size in zip(topology.levels, topology.extents, strict=True)
     )
     wiring = f"; wiring {topology.wiring}" if topology.wiring else ""
-    about = f"{found.config.title}, {found.config.place}\n"
+    about = f"{site.config.title}, {site.config.place}\n"
     return f"{about}{topology.kind} ({topology.fabric}): {extents}{wiring}"
 
 
-def _table(found: Site | Overlay) -> str:
+def _table(site: Site | Overlay) -> str:
     head = ("figure", "value", "mark", "source")
     rows = [
         [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f"{f.source}{interval}"]
-        for key, f in found.figures()
+        for key, f in site.figures()
         for interval in [f"; {_value(list(f.interval))}" if f.interval else ""]
     ]
     return align_columns([head, *rows], left=range(4))
@@ -172,16 +170,16 @@ def check(name: str, as_json: bool) -> None:
     """
     from placement.site import load_configuration
 
-    found = load_configuration(name)
-    verdict = {"name": found.name, "file": found.source, "holds": True}
-    write_output(to_json(verdict) if as_json else _sentence(found))
+    loaded = load_configuration(name)
+    verdict = {"name": loaded.name, "file": loaded.source, "holds": True}
+    write_output(to_json(verdict) if as_json else _sentence(loaded))
 
 
-def _sentence(found: Site | Overlay) -> str:
-    marks = [figure.mark for _, figure in found.figures()]
+def _sentence(site: Site | Overlay) -> str:
+    marks = [figure.mark for _, figure in site.figures()]
     counts = ", ".join(f"{marks.count(m)} {m}" for m in ("measured", "published", "assumed"))
     size = f"{len(marks)} figures ({counts})"
-    if isinstance(found, Overlay):
-        return f"{found.source}: {found.name} holds: {size} without a machine\n"
-    nodes = found.config.nodes.compute.value
-    return f"{found.source}: {found.name} holds: {nodes} compute nodes, {size}\n"
+    if isinstance(site, Overlay):
+        return f"{site.source}: {site.name} holds: {size} without a machine\n"
+    nodes = site.config.nodes.compute.value
+    return f"{site.source}: {site.name} holds: {nodes} compute nodes, {size}\n"

@@ -129,11 +129,11 @@ def install(specs: tuple[str, ...], folder: str, command: str | None, seconds: f
     nidmap slurm install --dir /etc/slurm -m shaheen2
     nidmap slurm install --dir /etc/slurm -m topology.conf --seconds 3
     """
-    given = absolute_specs(specs)
+    texts = absolute_specs(specs)
     machine_from(specs)  # what is wrong with it is said here, and not at every submission
     program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
-    if given:
-        program = ["env", f"NIDMAP_MACHINE={' '.join(given)}", *program]
+    if texts:
+        program = ["env", f"NIDMAP_MACHINE={' '.join(texts)}", *program]
     settings = f"local NIDMAP = {_lua(shlex.join(program))}\n"
     settings += f'local SECONDS, CENTISECONDS = "{seconds:g}", {round(100 * seconds)}\n'
     _install_script(folder, CLI_FILTER, settings)
@@ -236,12 +236,12 @@ def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
 def _answer(work: Any) -> None:
     """Print the options that some work returns, and what is said of them; nothing half."""
     try:
-        found, said = work()
+        options, remark = work()
     except NidmapError as error:
-        found, said = {}, f"{error}: as written"
-    lines = [f"set {name}={value}" for name, value in found.items()]
-    said = printable(said, 300)
-    write_output("\n".join([_SIGN, f"say {said}", *lines, _END]) + "\n", None)
+        options, remark = {}, f"{error}: as written"
+    lines = [f"set {name}={value}" for name, value in options.items()]
+    remark = printable(remark, 300)
+    write_output("\n".join([_SIGN, f"say {remark}", *lines, _END]) + "\n", None)
 
 
 def _words(comment: str) -> dict[str, str]:
@@ -257,7 +257,7 @@ def _words(comment: str) -> dict[str, str]:
     >>> _words("nidmap:pattern=stencil:8x8,periodic;bytes=64KiB")
     {'pattern': 'stencil:8x8,periodic', 'bytes': '64KiB'}
     """
-    said: dict[str, str] = {}
+    words: dict[str, str] = {}
     for part in comment.removeprefix("nidmap:").split(";"):
         name, mark, value = part.partition("=")
         if name not in _WORDS or not mark or not value:
@@ -265,34 +265,34 @@ def _words(comment: str) -> dict[str, str]:
                 f"--comment=nidmap: '{printable(part, 40)}' is not understood",
                 f"it may say {', '.join(f'{word}=' for word in _WORDS)}",
             )
-        said[name] = value
-    if said.get("pin", "no") not in ("yes", "no"):
+        words[name] = value
+    if words.get("pin", "no") not in ("yes", "no"):
         raise UsageError(
-            f"--comment=nidmap: pin={printable(said['pin'], 40)} is neither yes nor no"
+            f"--comment=nidmap: pin={printable(words['pin'], 40)} is neither yes nor no"
         )
-    return said
+    return words
 
 
-def _constraints(given: dict[str, Any]) -> tuple[dict[str, str], str]:
+def _constraints(job_options: dict[str, Any]) -> tuple[dict[str, str], str]:
     """Return the options to add to a job, and what is said of them."""
-    words = _words(str(given.get("comment", "")))
+    words = _words(str(job_options.get("comment", "")))
     for name in ("array", "nodelist", "exclude", "switches"):
-        if given.get(name) not in (None, "", "unset"):
+        if job_options.get(name) not in (None, "", "unset"):
             return {}, f"--{name} is set: submitted as written"
-    report = _report_of(given, words)
+    report = _report_of(job_options, words)
     if words.get("pin") == "yes" and _no_later(report):
         return {"nodelist": report.plan.nodes.fold()}, "pinned to the nodes of the plan"
-    found = {}
-    if report.job.segment and not _asked_segment(given):
-        found["segment"] = str(report.job.segment)
+    options = {}
+    if report.job.segment and not _asked_segment(job_options):
+        options["segment"] = str(report.job.segment)
     outside = report.job.exclude
     if not report.exclusion.pays or not outside:
-        return found, f"{report.plan.strategy}: {report.led_words()}: submitted as written"
-    found["exclude"] = outside.fold(sort=True)
-    return found, f"{report.plan.strategy}: {len(outside)} nodes excluded; {report.led_words()}"
+        return options, f"{report.plan.strategy}: {report.led_words()}: submitted as written"
+    options["exclude"] = outside.fold(sort=True)
+    return options, f"{report.plan.strategy}: {len(outside)} nodes excluded; {report.led_words()}"
 
 
-def _size(given: dict[str, Any]) -> tuple[int, int | None]:
+def _size(job_options: dict[str, Any]) -> tuple[int, int | None]:
     """Return nodes, and ranks a node where the options say them.
 
     Raises
@@ -300,8 +300,8 @@ def _size(given: dict[str, Any]) -> tuple[int, int | None]:
     UsageError
         Where they do not say how many nodes.
     """
-    ranks, per_node = (int(given.get(name) or 0) for name in ("ntasks", "ntasks-per-node"))
-    low, _, high = str(given.get("nodes", "")).partition("-")
+    ranks, per_node = (int(job_options.get(name) or 0) for name in ("ntasks", "ntasks-per-node"))
+    low, _, high = str(job_options.get("nodes", "")).partition("-")
     if low.isdigit() and high in ("", low):
         count = int(low)
     elif ranks and per_node and not low:
@@ -312,11 +312,11 @@ def _size(given: dict[str, Any]) -> tuple[int, int | None]:
     return count, per_node or even or None
 
 
-def _report_of(given: dict[str, Any], words: dict[str, str]) -> PlanReport:
+def _report_of(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
     """Return the report on the plan that ``nidmap plan`` makes for a job."""
     from placement.commands.plan import plan, report_of
 
-    count, ppn = _size(given)
+    count, ppn = _size(job_options)
     pattern = words.get("pattern")
     options = {
         "count": count,
@@ -326,9 +326,9 @@ def _report_of(given: dict[str, Any], words: dict[str, str]) -> PlanReport:
         "pattern": pattern,
         "deadline": pattern and _DEADLINE,
         "bytes": pattern and words.get("bytes"),
-        "segment": words.get("segment") or _asked_segment(given),
+        "segment": words.get("segment") or _asked_segment(job_options),
         "strategy": words.get("strategy"),
-        **{name: given.get(name) for name in ("partition", "constraint", "reservation")},
+        **{name: job_options.get(name) for name in ("partition", "constraint", "reservation")},
     }
     line = [f"--{name}={value}" for name, value in options.items() if value]
     try:
@@ -338,10 +338,10 @@ def _report_of(given: dict[str, Any], words: dict[str, str]) -> PlanReport:
     return report_of(**context.params)
 
 
-def _asked_segment(given: dict[str, Any]) -> str:
+def _asked_segment(job_options: dict[str, Any]) -> str:
     """Return the --segment of the job itself, '' for none."""
-    asked = str(given.get("segment") or "")
-    return asked if asked.isdigit() and int(asked) else ""
+    segment = str(job_options.get("segment") or "")
+    return segment if segment.isdigit() and int(segment) else ""
 
 
 def _no_later(report: PlanReport) -> bool:
@@ -354,7 +354,7 @@ def _no_later(report: PlanReport) -> bool:
     os.environ["NIDMAP_FILTER"] = "off"  # sbatch asks its filter, which would ask us
     job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList(), switches=0)
     try:
-        found = check_plan(job)
+        starts = check_plan(job)
     except (LaunchError, PlanError):
         return False
-    return not found.pinned.never and found.delay <= _AS_SOON
+    return not starts.pinned.never and starts.delay <= _AS_SOON

@@ -129,9 +129,13 @@ def assemble(
 
 def _remarks(dump: Dump) -> list[str]:
     """Return what the user of a machine should know of what its dump leaves out."""
-    told = [fault for fault in dump.findings if fault.kind in _SAID_OF_PLANS]
-    more = [f"{len(told) - 2} more like these in {place(dump.source)}"] if len(told) > 3 else []
-    return [str(fault.error()) for fault in told[: 2 if more else 3]] + more
+    findings = [fault for fault in dump.findings if fault.kind in _SAID_OF_PLANS]
+    more = (
+        [f"{len(findings) - 2} more like these in {place(dump.source)}"]
+        if len(findings) > 3
+        else []
+    )
+    return [str(fault.error()) for fault in findings[: 2 if more else 3]] + more
 
 
 def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:
@@ -229,10 +233,10 @@ def fill(table: Table, site: Dump) -> None:
     except ParseError as error:
         text = f"none of its nodes is in {printable(site.source)}"
         raise ParseError(table.sources[0], 0, text, error.hint) from None
-    found = at >= 0
+    known = at >= 0
     for name in ("role", "sockets", "cores", "memory_mb", "nics", "gpus", "features"):
-        use = found & new.known(name)
-        use[found] &= ~table.known(name)[at[found]]
+        use = known & new.known(name)
+        use[known] &= ~table.known(name)[at[known]]
         _overwrite(table, {name: new[name][use]}, at[use])
 
 
@@ -255,10 +259,10 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             table.notes.append(note)
         else:
             table, at = _add_rows(table, new, at)
-    found = at >= 0
-    _overwrite(table, {name: c[found] for name, c in new.columns.items()}, at[found])
+    joined = at >= 0
+    _overwrite(table, {name: c[joined] for name, c in new.columns.items()}, at[joined])
     if find(dump.format).kind == "states" and not dump.lists_jobs:
-        _mark_unlisted(table, at[found])
+        _mark_unlisted(table, at[joined])
     return table
 
 
@@ -343,7 +347,8 @@ def _machine(table: Table, network: Geometry, name: str) -> Machine:
     nid = table["nid"]
     if network.nid is not None:
         nid = np.where(nid < 0, network.nid, nid)
-    every = int(network.topology.parameters.get("nics", 0))  # what the network says of all nodes
+    # what the network says of all nodes
+    usual_nics = int(network.topology.parameters.get("nics", 0))
     as_they_are = ("cname", "mode", "features", "planned", "sockets", "cores", "memory_mb", "gpus")
     columns: dict[str, Any] = {key: table[key] for key in as_they_are}
     return Machine(
@@ -354,7 +359,9 @@ def _machine(table: Table, network: Geometry, name: str) -> Machine:
         coords=network.coords,
         role=np.where(table.known("role"), table["role"], "compute"),
         state=np.where(table.known("state"), table["state"], "up"),
-        nics=np.where(table["nics"] > 0, table["nics"], every) if every else table["nics"],
+        nics=np.where(table["nics"] > 0, table["nics"], usual_nics)
+        if usual_nics
+        else table["nics"],
         router=network.router,
         router_names=network.router_names,
         links=network.links,
@@ -372,10 +379,10 @@ def _names(table: Table, nid: Ints) -> Strs:
     known = table.known("name")
     if known.all():
         return table["name"]
-    made = nid_names(nid)
+    nid_name = nid_names(nid)
     if not known.any() and (nid >= 0).all():
-        return made
-    return np.where(known, table["name"], np.where(nid >= 0, made, table["cname"]))
+        return nid_name
+    return np.where(known, table["name"], np.where(nid >= 0, nid_name, table["cname"]))
 
 
 def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:

@@ -46,23 +46,23 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     """
     from placement.load import build
 
-    found = [finding for dump in sources.dumps for finding in dump.findings]
-    lines = {x.line for x in found if x.fault and x.line}
-    found += [x for d in sources.dumps for x in _numbering(d) if x.line not in lines]
-    if not sources.prefer and not any(x.fault for x in found):
-        found += contradictions(sources.dumps, sources.site).findings
+    findings = [finding for dump in sources.dumps for finding in dump.findings]
+    lines = {x.line for x in findings if x.fault and x.line}
+    findings += [x for d in sources.dumps for x in _numbering(d) if x.line not in lines]
+    if not sources.prefer and not any(x.fault for x in findings):
+        findings += contradictions(sources.dumps, sources.site).findings
     machine = None
-    if not any(x.fault for x in found):
+    if not any(x.fault for x in findings):
         try:
             machine = build(sources)
         except ParseError as error:
-            found.append(Finding.of(error, "contradiction"))
+            findings.append(Finding.of(error, "contradiction"))
         except NidmapError as error:
             what = (error.message, error.hint)
-            found.append(Finding(0, "contradiction", *what, source="machine"))
+            findings.append(Finding(0, "contradiction", *what, source="machine"))
     if machine is not None:
-        found += check(machine, sources.dumps)
-    return machine, sorted(found, key=lambda x: not x.fault)
+        findings += check(machine, sources.dumps)
+    return machine, sorted(findings, key=lambda x: not x.fault)
 
 
 def _numbering(dump: Dump) -> list[Finding]:
@@ -109,10 +109,10 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     """
     source = dumps[0].source if dumps else machine.name
     checks = (_places, _names, _global_ports, _group_pairs, _holes, _switches, _find_unlinked)
-    found = [finding for search in checks for finding in search(machine)]
-    told = {str(finding.error()) for dump in dumps for finding in dump.findings}
-    found += [_remark("note", note) for note in machine.notes if note not in told]
-    return [replace(finding, source=source) for finding in found]
+    findings = [finding for search in checks for finding in search(machine)]
+    dump_notes = {str(finding.error()) for dump in dumps for finding in dump.findings}
+    findings += [_remark("note", note) for note in machine.notes if note not in dump_notes]
+    return [replace(finding, source=source) for finding in findings]
 
 
 def _remark(kind: str, text: str, hint: str = "") -> Finding:
@@ -148,8 +148,8 @@ def _names(machine: Machine) -> Iterator[Finding]:
     known = (parts >= 0).all(axis=1)
     coords = rule.coords(parts)
     for row in np.flatnonzero(known & (coords != machine.coords).any(axis=1))[:MOST].tolist():
-        at, said = tuple(machine.coords[row].tolist()), tuple(coords[row].tolist())
-        text = f"{machine.names[row]} is at {at}, its cname {machine.cname[row]} says {said}"
+        at, by_cname = tuple(machine.coords[row].tolist()), tuple(coords[row].tolist())
+        text = f"{machine.names[row]} is at {at}, its cname {machine.cname[row]} says {by_cname}"
         yield Finding(0, "coordinates", text)
     nid = rule.nid(parts)
     wrong = known & (machine.nid >= 0) & (nid != machine.nid)
@@ -165,15 +165,15 @@ def _global_ports(machine: Machine) -> Iterator[Finding]:
         return
     from placement.topologies import links, router_names
 
-    found = links(machine)
-    mine = found.kind == len(found.kinds) - 1
-    ends = np.concatenate([found.a[mine], found.b[mine]])
-    count = np.bincount(ends, np.tile(found.count[mine], 2))
+    cables = links(machine)
+    mine = cables.kind == len(cables.kinds) - 1
+    ends = np.concatenate([cables.a[mine], cables.b[mine]])
+    count = np.bincount(ends, np.tile(cables.count[mine], 2))
     if not (count > most).any():
         return
     worst = int(np.argmax(count))
     text = (
-        f"{int((count > most).sum())} routers have more than {most} {found.kinds[-1]} links, "
+        f"{int((count > most).sum())} routers have more than {most} {cables.kinds[-1]} links, "
         f"{router_names(machine)[worst]} has {int(count[worst])}"
     )
     yield Finding(0, "ports", text, "more than a router has ports", fault=machine.links is not None)
@@ -185,11 +185,11 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
         return
     from placement.topologies import links, router_coords
 
-    found = links(machine)
+    cables = links(machine)
     groups, rank = np.unique(router_coords(machine)[:, 0], return_inverse=True)
-    mine = found.kind == len(found.kinds) - 1
+    mine = cables.kind == len(cables.kinds) - 1
     table = np.zeros((len(groups), len(groups)), dtype=np.int64)
-    np.add.at(table, (rank[found.a[mine]], rank[found.b[mine]]), found.count[mine])
+    np.add.at(table, (rank[cables.a[mine]], rank[cables.b[mine]]), cables.count[mine])
     g, h = np.triu_indices(len(groups), 1)
     count = (table + table.T)[g, h]
     none = np.flatnonzero(count == 0)
@@ -231,8 +231,8 @@ def _place(machine: Machine, level: str) -> str:
     rule = numbering_of(machine.topology)
     if rule is None or len(at) < len(levels) - 1:
         return " ".join(f"{word} {value}" for word, value in zip(levels, at, strict=False))
-    whole = np.array([[*at, 0][: len(levels)]])
-    name = str(format_cnames(rule.parts_of_coords(whole))[0])
+    place = np.array([[*at, 0][: len(levels)]])
+    name = str(format_cnames(rule.parts_of_coords(place))[0])
     return name if len(at) == len(levels) else name[: name.rindex("n")]
 
 
@@ -250,11 +250,11 @@ def _find_unlinked(machine: Machine) -> Iterator[Finding]:
     """Find routers with nodes and without a link, where others have links."""
     from placement.topologies import links, router_names
 
-    found = links(machine)
-    if not len(found):
+    cables = links(machine)
+    if not len(cables):
         return
     used = np.unique(machine.router[machine.router >= 0])
-    alone = np.setdiff1d(used, np.concatenate([found.a, found.b]))
+    alone = np.setdiff1d(used, np.concatenate([cables.a, cables.b]))
     for router in alone[:MOST].tolist():
         nodes = machine.names[(machine.router == router).any(axis=1)]
         text = (

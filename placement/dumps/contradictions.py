@@ -124,18 +124,18 @@ def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     return [f"c{column}-{row}" for column, row in sorted(floors[0] - floors[1])]
 
 
-def _between(one: Dump, other: Dump) -> Iterator[Finding]:
+def _between(earlier: Dump, later: Dump) -> Iterator[Finding]:
     """Yield what the later dump says differently."""
-    if one.lists_jobs or other.lists_jobs:
+    if earlier.lists_jobs or later.lists_jobs:
         return
-    mine, theirs = Table.of(one), Table.of(other)
+    mine, theirs = Table.of(earlier), Table.of(later)
     try:
         key, at = match_rows(mine, theirs)
         refuse_other_nodes(mine, theirs, at, key)
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)
-    kinds = {find(one.format).kind, find(other.format).kind}
+    kinds = {find(earlier.format).kind, find(later.format).kind}
     alike = kinds in ({"inventory"}, {"states"})  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():
@@ -147,13 +147,13 @@ def _between(one: Dump, other: Dump) -> Iterator[Finding]:
             text = f"{theirs.called(row)} is {now}, but {before} in {where}"
             yield theirs.finding(row, _KIND, text)
     parts = len(rows) < WHOLE * min(len(mine), len(theirs))
-    if one.format == other.format and kinds != {"states"} and not parts:
+    if earlier.format == later.format and kinds != {"states"} and not parts:
         for row in np.flatnonzero(at < 0).tolist():
-            text = f"{theirs.called(row)} is not in {place(one.source)}"
+            text = f"{theirs.called(row)} is not in {place(earlier.source)}"
             yield theirs.finding(row, _KIND, text)
         for row in np.setdiff1d(np.arange(len(mine)), at[rows]).tolist():
             text = f"{mine.called(row)} of {place(*mine.where(row))} is not in it"
-            yield Finding(0, _KIND, text, source=other.source)
+            yield Finding(0, _KIND, text, source=later.source)
 
 
 def _differing(mine: Table, theirs: Table, name: str, rows: Ints, at: Ints) -> Ints:

@@ -118,25 +118,25 @@ def is_known(name: str, column: Array) -> Mask:
 
 def _columns(records: NodeRecords) -> dict[str, Array]:
     """Return all columns of a dump, those it lacks marked unknown."""
-    found: dict[str, Array] = {}
+    columns: dict[str, Array] = {}
     for name, unknown in _COLUMNS.items():
-        given = getattr(records, name)
-        made = np.full(len(records), unknown) if given is None else given
-        found[name] = np.asarray(made, dtype=type(unknown))
-    found["nid"] = _nids(records)
+        listed = getattr(records, name)
+        filled = np.full(len(records), unknown) if listed is None else listed
+        columns[name] = np.asarray(filled, dtype=type(unknown))
+    columns["nid"] = _nids(records)
     more = {name: getattr(records, name) for name in ("coords", "position", "weight")}
-    return found | {name: column for name, column in more.items() if column is not None}
+    return columns | {name: column for name, column in more.items() if column is not None}
 
 
 def _nids(records: NodeRecords) -> Ints:
     """Return the NIDs as given or as the name says (``nid00045``), -1 for none."""
-    given = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
-    if records.name is None or (given >= 0).all():
-        return given
+    nid = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
+    if records.name is None or (nid >= 0).all():
+        return nid
     from placement.names.columns import name_numbers
 
     prefixes, numbers, _ = name_numbers(records.name)
-    return np.where((given < 0) & (prefixes == "nid"), numbers, given)
+    return np.where((nid < 0) & (prefixes == "nid"), numbers, nid)
 
 
 def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
@@ -155,9 +155,9 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
     for key in KEYS:
         known = new.known(key)
         have, want = np.flatnonzero(table.known(key)), np.flatnonzero(known & lacking)
-        found = find_rows(table[key][have], new[key][want])
-        at[want[found >= 0]] = have[found[found >= 0]]
-        if joined or (found >= 0).any():
+        row = find_rows(table[key][have], new[key][want])
+        at[want[row >= 0]] = have[row[row >= 0]]
+        if joined or (row >= 0).any():
             joined = joined or key
             lacking &= ~known
     if joined:

@@ -104,8 +104,8 @@ def slurm_options(job: HeaderJob) -> list[str]:
         "segment": job.segment or None,
         "switches": f"{job.switches}@{WAIT}" if job.switches else None,
     }
-    given = {name: str(value) for name, value in values.items() if value is not None}
-    options = [f"--{name}={_quote_word(value)}" for name, value in given.items()]
+    texts = {name: str(value) for name, value in values.items() if value is not None}
+    options = [f"--{name}={_quote_word(value)}" for name, value in texts.items()]
     return [*options, "--exclusive"]
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from placement.errors import printable
 from placement.geometry.network import Geometry, refuse
-from placement.readers import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,14 +63,14 @@ def locate_nodes(
     ParseError
         Where nodes, links and site contradict one another.
     """
-    given = None if site is None else site.topology()
-    if given is not None and table.known("position").all():
-        return _network_as_given(table, dumps, given)
-    lists = [d for d in dumps if find(d.format).kind == "cables" and d.links is not None]
+    stated = None if site is None else site.topology()
+    if stated is not None and table.known("position").all():
+        return _network_as_given(table, dumps, stated)
+    lists = [dump for dump in dumps if dump.links is not None and _lists_cables(dump)]
     if lists:
         from placement.geometry import cabled
 
-        return cabled.locate_hosts(table, lists, given)
+        return cabled.locate_hosts(table, lists, stated)
     if not table.has("cname"):
         return _by_slurm(table, dumps)
     from placement.names.columns import parse_cnames
@@ -81,33 +80,39 @@ def locate_nodes(
     if not good.any():
         from placement.geometry import slingshot
 
-        bandwidth = None if given is None else given.bandwidth
+        bandwidth = None if stated is None else stated.bandwidth
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
     return _cray(table, parts, dumps, site, places)
 
 
-def _network_as_given(table: Table, dumps: Sequence[Dump], given: Topology) -> Geometry:
+def _lists_cables(dump: Dump) -> bool:
+    from placement.readers import find  # a site alone needs no reader
+
+    return find(dump.format).kind == "cables"
+
+
+def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:
     """Return the network of a site or spec that places its own nodes."""
     coords = table["position"].astype(np.int32)
-    lists = [d for d in dumps if d.links is not None and d.fabric == given.fabric]
-    if given.fabric == "aries":
+    lists = [d for d in dumps if d.links is not None and d.fabric == topology.fabric]
+    if topology.fabric == "aries":
         from placement.geometry import aries
 
-        return aries.attach_routers(given, coords, lists)
-    if given.fabric == "gemini":
+        return aries.attach_routers(topology, coords, lists)
+    if topology.fabric == "gemini":
         from placement.geometry import gemini
 
-        return gemini.attach_routers(table, given, coords, lists)
-    return number_positions(given, coords, _attachments(table, dumps))
+        return gemini.attach_routers(table, topology, coords, lists)
+    return number_positions(topology, coords, _attachments(table, dumps))
 
 
 def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
     """Return the switches of the nodes' NICs as a site states them, in the table's order."""
     for dump in dumps:
-        found = dump.parameters.get("attachments")
-        if isinstance(found, np.ndarray) and len(found) == len(table):
-            rows: Ints = found[table["row"]]
+        switches = dump.parameters.get("attachments")
+        if isinstance(switches, np.ndarray) and len(switches) == len(table):
+            rows: Ints = switches[table["row"]]
             return rows
     return None
 
@@ -148,24 +153,24 @@ def _cray(
     from placement.geometry import aries, numbering
     from placement.names.xc import Xc
 
-    told = {d.fabric for d in dumps} & {"aries", "gemini"}
-    given: Topology | None = None
+    fabrics = {d.fabric for d in dumps} & {"aries", "gemini"}
+    stated: Topology | None = None
     rule: Xc | GeminiNumbering | None
     if site is None:
-        rule = numbering.numbering(table, parts, min(told) if len(told) == 1 else "")
+        rule = numbering.numbering(table, parts, min(fabrics) if len(fabrics) == 1 else "")
     else:
-        given = site.topology()
-        rule = numbering.numbering_of(given)
+        stated = site.topology()
+        rule = numbering.numbering_of(stated)
         if rule is None:
-            what = f"{printable(site.name)} is {given.fabric or given.kind}"
+            what = f"{printable(site.name)} is {stated.fabric or stated.kind}"
             raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")
         if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
             numbering.refuse_wrong_nids(table, parts, rule, site.name)
     if isinstance(rule, Xc):
-        return aries.locate_xc(table, parts, rule, dumps, given, places)
+        return aries.locate_xc(table, parts, rule, dumps, stated, places)
     from placement.geometry import gemini
 
-    return gemini.locate_xe(table, parts, rule, dumps, given)
+    return gemini.locate_xe(table, parts, rule, dumps, stated)
 
 
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:

@@ -85,13 +85,13 @@ def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
 
 
 def _shape(
-    coords: NDArray[np.int32], positions: int, given: Topology | None
+    coords: NDArray[np.int32], positions: int, stated: Topology | None
 ) -> tuple[Topology, tuple[str, ...]]:
     """Return the topology of an XC with these nodes, and what was assumed."""
     groups = int(coords[:, 0].max(initial=-1)) + 1
-    if given is not None:
-        extents = (max(groups, given.extents[0]), *given.extents[1:])
-        return replace(given, extents=extents), ()
+    if stated is not None:
+        extents = (max(groups, stated.extents[0]), *stated.extents[1:])
+        return replace(stated, extents=extents), ()
     topology = topology_of(groups, positions, "same-chassis", ASSUMED_LINKS)
     note = (
         f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} a group pair "
@@ -131,13 +131,15 @@ def attach_routers(
     the nodes: the wiring rules count the groups that the machine has.
     """
     lists = [d for d in dumps if d.links is not None]
-    own = grid.number(coords[:, :3], topology.extents[:3])
+    router_place = grid.number(coords[:, :3], topology.extents[:3])
     if not lists:
-        more = own[:0] if places is None else grid.number(places[:, :3], topology.extents[:3])
-        keys, inverse = np.unique(np.concatenate([own, more]), return_inverse=True)
-        router = inverse[: len(own)].astype(np.int32)[:, None]
+        more = (
+            router_place[:0] if places is None else grid.number(places[:, :3], topology.extents[:3])
+        )
+        keys, inverse = np.unique(np.concatenate([router_place, more]), return_inverse=True)
+        router = inverse[: len(router_place)].astype(np.int32)[:, None]
         box = np.column_stack(np.unravel_index(keys, topology.extents[:3]))
         return Geometry(topology, coords, router, box.astype(np.int32))
     from placement.geometry import listed
 
-    return listed.aries(lists, topology).network(coords, own, lists[0].source)
+    return listed.aries(lists, topology).network(coords, router_place, lists[0].source)

@@ -97,8 +97,8 @@ def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) ->
     else:
         shape = _shape_of_groups(cables, islands)
     network = _network(cables, cabled, shape, stated)
-    own = replace(network.topology, wiring=wiring_of(dumps), fabric=dumps[0].fabric)
-    return replace(network, topology=own)
+    topology = replace(network.topology, wiring=wiring_of(dumps), fabric=dumps[0].fabric)
+    return replace(network, topology=topology)
 
 
 def _cables(dumps: Sequence[Dump]) -> _ListedCables:
@@ -210,11 +210,11 @@ def _levels(cables: _ListedCables, leaves: Ints) -> Ints:
 def _parts(cables: _ListedCables, level: Ints) -> list[Ints]:
     """Return, for each level below the top, which part of the fabric up to it a switch is in."""
     top = int(level.max(initial=1))
-    found = [np.arange(len(level))]
+    parts = [np.arange(len(level))]
     for k in range(2, top):
         inside = np.maximum(level[cables.a], level[cables.b]) <= k
-        found.append(components(len(level), cables.a[inside], cables.b[inside]))
-    return found
+        parts.append(components(len(level), cables.a[inside], cables.b[inside]))
+    return parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +233,7 @@ class _NetworkShape:
         each switch is in.
     classes : tuple of str
         Link classes.
-    own : str
+    host_class : str
         The class of the cables of nodes.
     kind_of : int8 (m,)
         Class of each cable between switches.
@@ -246,7 +246,7 @@ class _NetworkShape:
     level: Ints
     units: list[Ints]
     classes: tuple[str, ...]
-    own: str
+    host_class: str
     kind_of: Ints
     parameters: dict[str, Any]
     notes: tuple[str, ...]
@@ -266,7 +266,7 @@ def _shape_of_levels(cables: _ListedCables, level: Ints, layered: bool) -> _Netw
         level=level - 1,
         units=units,
         classes=tuple(f"up{k}" for k in range(1, top + 1)) if layered else ("ib",),
-        own="up0",
+        host_class="up0",
         kind_of=lower - 1 if layered else np.zeros_like(lower),
         parameters={"spines": spines} if layered else {"dist": (1, 2)},
         notes=_remarks(cables, layered),
@@ -286,7 +286,7 @@ def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
         level=islands.level,
         units=[np.arange(len(group)), group],
         classes=("local", "global"),
-        own="injection",
+        host_class="injection",
         kind_of=across.astype(np.int64),
         parameters={},
         notes=(f"{groups} groups of {roles} in all were found from the cables alone",),
@@ -300,37 +300,40 @@ def _network(
     leaf = _places(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
     np.minimum.at(first, leaf, np.arange(len(leaf)))
-    found = seats(leaf, shape.level, shape.units, first)
+    places = seats(leaf, shape.level, shape.units, first)
     topology = Topology(
         kind=shape.kind,
         levels=(*shape.levels, "node"),
-        extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
+        extents=tuple(int(v) + 1 for v in places.coords.max(axis=0, initial=0)),
         bandwidth=stated or _figures(cables, shape),
         parameters=shape.parameters,
     )
-    ends, one = (found.rank[cables.a], found.rank[cables.b]), np.ones(len(cables.a), dtype=np.int64)
+    ends, single = (
+        (places.rank[cables.a], places.rank[cables.b]),
+        np.ones(len(cables.a), dtype=np.int64),
+    )
     return Geometry(
         topology=topology,
-        coords=found.coords,
-        router=np.where(cabled >= 0, found.rank[cabled], -1).astype(np.int32),
-        router_coords=found.switches,
-        router_names=cables.names[found.order],
-        links=bundle(*ends, shape.kind_of.astype(np.int8), shape.classes, one, cables.gbs),
+        coords=places.coords,
+        router=np.where(cabled >= 0, places.rank[cabled], -1).astype(np.int32),
+        router_coords=places.switches,
+        router_names=cables.names[places.order],
+        links=bundle(*ends, shape.kind_of.astype(np.int8), shape.classes, single, cables.gbs),
         notes=shape.notes,
     )
 
 
 def _figures(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
     """Return the most common rate of the cables of each class."""
-    rates = {shape.own: cables.host_gbs}
+    rates = {shape.host_class: cables.host_gbs}
     for k, name in enumerate(shape.classes):
         rates[name] = cables.gbs[shape.kind_of == k]
-    found = {}
+    figures = {}
     for name, gbs in rates.items():
         values, counts = np.unique(gbs[gbs > 0], return_counts=True)
         if len(values):
-            found[name] = float(values[np.argmax(counts)])
-    return found
+            figures[name] = float(values[np.argmax(counts)])
+    return figures
 
 
 def _remarks(cables: _ListedCables, layered: bool) -> tuple[str, ...]:

@@ -96,10 +96,10 @@ def _coords(
 
 
 def _shape(
-    coords: NDArray[np.int32], rule: GeminiNumbering | None, given: Topology | None
+    coords: NDArray[np.int32], rule: GeminiNumbering | None, stated: Topology | None
 ) -> Topology:
-    if given is not None:
-        return given
+    if stated is not None:
+        return stated
     if rule is not None:
         return topology_of(rule.columns, rule.rows)
     extents = (*(int(v) + 1 for v in coords.max(axis=0)), 2)
@@ -128,11 +128,11 @@ def attach_routers(
     """Return the network: every position has a Gemini, or those of the link lists do."""
     extents = topology.extents[:3]
     grid.refuse_huge(extents, table.sources[0])
-    own = grid.number(coords[:, :3], extents, first_fastest=True)
-    _refuse_crowded(table, own, coords)
+    router_place = grid.number(coords[:, :3], extents, first_fastest=True)
+    _refuse_crowded(table, router_place, coords)
     if not lists:
-        return Geometry(topology, coords, own.astype(np.int32)[:, None])
-    return listed.gemini(lists, topology).network(coords, own, lists[0].source)
+        return Geometry(topology, coords, router_place.astype(np.int32)[:, None])
+    return listed.gemini(lists, topology).network(coords, router_place, lists[0].source)
 
 
 def _refuse_crowded(table: Table, router: Ints, coords: NDArray[np.int32]) -> None:

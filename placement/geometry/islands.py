@@ -74,10 +74,10 @@ def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
     ('dragonfly+', [0, 0, 0, 3, 3, 3], [0, 0, 1, 0, 0, 1])
     """
     usual = np.median(hosts[hosts > 0]) if hosts.any() else 0.0
-    for few in sorted({0, *hosts[hosts <= FEW_HOSTS * usual].tolist()}):
-        found = _with_spines(a, b, hosts > few)
-        if found is not None:
-            return found._replace(level=np.where(hosts > 0, 0, found.level))
+    for limit in sorted({0, *hosts[hosts <= FEW_HOSTS * usual].tolist()}):
+        islands = _with_spines(a, b, hosts > limit)
+        if islands is not None:
+            return islands._replace(level=np.where(hosts > 0, 0, islands.level))
     return _of_cliques(a, b, hosts)
 
 
@@ -92,9 +92,9 @@ def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
     loose = ~leaf & (np.bincount(group[leaf], minlength=count) == 0)[group]
     if loose.sum() > LOOSE * (~leaf).sum():
         return None
-    whole = np.intersect1d(group[leaf], group[~leaf])
+    groups = np.intersect1d(group[leaf], group[~leaf])
     ends = group[a[between]], group[b[between]]
-    if not _mostly_joined(ends, whole):
+    if not _mostly_joined(ends, groups):
         return None
     return Islands("dragonfly+", group, (~leaf).astype(np.int64))
 
@@ -149,9 +149,9 @@ def _of_cliques(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
         inside = alike >= least - 5e-4
         group = components(count, a[inside], b[inside])
         across = group[a] != group[b]
-        whole = np.unique(group)
+        groups = np.unique(group)
         if _nearly_cliques(group, near) and _mostly_joined(
-            (group[a[across]], group[b[across]]), whole
+            (group[a[across]], group[b[across]]), groups
         ):
             return Islands("dragonfly", group, np.zeros(count, dtype=np.int64))
     return None
@@ -167,17 +167,17 @@ def _nearly_cliques(group: Ints, near: Floats) -> bool:
     return bool((size[there] > 1).all() and (joined >= MOST_OF_A_GROUP * size**2)[there].all())
 
 
-def _mostly_joined(ends: tuple[Ints, Ints], whole: Ints) -> bool:
+def _mostly_joined(ends: tuple[Ints, Ints], groups: Ints) -> bool:
     """Return whether there are several groups, and cables join most pairs of them.
 
     Parameters
     ----------
     ends : tuple of int64 (m,)
         Groups at the ends of cables between groups.
-    whole : int64 (g,)
+    groups : int64 (g,)
         The groups that count.
     """
     low, high = np.minimum(*ends), np.maximum(*ends)
-    counts = np.isin(low, whole) & np.isin(high, whole)
+    counts = np.isin(low, groups) & np.isin(high, groups)
     pairs = len(np.unique(low[counts] << 32 | high[counts]))
-    return len(whole) > 1 and pairs >= MOST_PAIRS * len(whole) * (len(whole) - 1) / 2
+    return len(groups) > 1 and pairs >= MOST_PAIRS * len(groups) * (len(groups) - 1) / 2

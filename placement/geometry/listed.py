@@ -225,8 +225,8 @@ def _tiles(ends: _LinkEnds, axis: NDArray[np.int8], start: Ints, extents: Sequen
     size = int(np.prod(extents))
     key = ((low * size + high) * 3 + axis) * max(extents) + start
     _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
-    found: Ints = count[inverse]
-    return found
+    tiles: Ints = count[inverse]
+    return tiles
 
 
 def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:

@@ -106,18 +106,18 @@ def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> Swit
         leaves in the order of these numbers.
     """
     count, leaves = len(level), level == 0
-    found = np.full((count, len(units)), -1, dtype=np.int32)
+    number = np.full((count, len(units)), -1, dtype=np.int32)
     outer = np.zeros(count, dtype=np.int64)
     for column, unit in enumerate(reversed(units)):
         earliest = np.full(count, first.max(initial=0) + 1, dtype=np.int64)
         np.minimum.at(earliest, unit[leaves], first[leaves])
         by_unit = np.full(count, -1, dtype=np.int64)
         by_unit[unit[leaves]] = _dense_rank(outer[leaves], earliest[unit[leaves]])
-        found[:, column] = np.where(level < len(units) - column, by_unit[unit], -1)
+        number[:, column] = np.where(level < len(units) - column, by_unit[unit], -1)
         outer = unit
-    order = np.lexsort((*found.T[::-1], level))
-    coords = np.column_stack([found[leaf], rank_within(leaf)]).astype(np.int32)
-    return SwitchSeats(coords, order, np.argsort(order), found[order])
+    order = np.lexsort((*number.T[::-1], level))
+    coords = np.column_stack([number[leaf], rank_within(leaf)]).astype(np.int32)
+    return SwitchSeats(coords, order, np.argsort(order), number[order])
 
 
 def _dense_rank(outer: Ints, key: Ints) -> Ints:
@@ -125,5 +125,5 @@ def _dense_rank(outer: Ints, key: Ints) -> Ints:
     span = int(key.max(initial=0)) + 1
     pairs, inverse = np.unique(outer * span + key, return_inverse=True)
     first = np.searchsorted(pairs, pairs // span * span)
-    found: Ints = (np.arange(len(pairs)) - first)[inverse]
-    return found
+    rank: Ints = (np.arange(len(pairs)) - first)[inverse]
+    return rank

@@ -55,8 +55,8 @@ def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemin
     if fabric:
         kinds = (Xc,) if fabric == "aries" else (GeminiNumbering,)
     for kind in kinds:
-        if (found := kind.fit(parts, nid)) is not None:
-            return found
+        if (rule := kind.fit(parts, nid)) is not None:
+            return rule
     if fabric == "gemini":
         return None
     for kind in kinds:
@@ -108,11 +108,11 @@ def numbering_of(topology: Topology) -> Xc | GeminiNumbering | None:
     from placement.names.gemini import GeminiNumbering
     from placement.names.xc import Xc
 
-    said = topology.parameters
-    if topology.fabric == "aries" and "positions" in said:
-        return Xc(int(said["positions"]))
-    if topology.fabric == "gemini" and {"columns", "rows"} <= said.keys():
-        return GeminiNumbering(int(said["columns"]), int(said["rows"]))
+    parameters = topology.parameters
+    if topology.fabric == "aries" and "positions" in parameters:
+        return Xc(int(parameters["positions"]))
+    if topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
+        return GeminiNumbering(int(parameters["columns"]), int(parameters["rows"]))
     return None
 
 

@@ -148,10 +148,13 @@ def locate_ex(
     chosen = groups or GroupRule()
     parts = _parts(table)
     floor = _floor(parts, _count_switches(dumps), chosen)
-    own = floor.of_node
+    chassis = floor.of_node
     # the nodes of a chassis divide evenly over its switches, in the order of their xnames
-    switch = floor.first[own] + rank_within(own, *parts.T) * floor.switches[own] // floor.nodes[own]
-    group = floor.group[own]
+    switch = (
+        floor.first[chassis]
+        + rank_within(chassis, *parts.T) * floor.switches[chassis] // floor.nodes[chassis]
+    )
+    group = floor.group[chassis]
     node = rank_within(group * 2**16 + switch, *parts.T)
     coords = np.column_stack([group, switch, node]).astype(np.int32)
     sizes = np.bincount(floor.group, weights=floor.switches).astype(np.int64)
@@ -228,20 +231,20 @@ def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
     from placement.names.cname import Xname
 
-    own = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
-    names = [Xname.parse(text) for routers in own for text in routers.tolist()]
+    lists = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
+    names = [Xname.parse(text) for routers in lists for text in routers.tolist()]
     return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)
 
 
 def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: GroupRule) -> _ChassisTable:
-    own = parts[:, 0] * 8 + parts[:, 1]
+    chassis = parts[:, 0] * 8 + parts[:, 1]
     extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
-    places = np.unique(np.concatenate([own, extra]))
+    places = np.unique(np.concatenate([chassis, extra]))
     order_of = _group_keys(places // 8, places % 8, groups)
     places = places[np.lexsort((places, order_of))]
     group = np.unique(np.sort(order_of), return_inverse=True)[1].astype(np.int64)
     where = {int(p): i for i, p in enumerate(places)}
-    of_node = np.array([where[int(p)] for p in own], dtype=np.int64)
+    of_node = np.array([where[int(p)] for p in chassis], dtype=np.int64)
     nodes = np.bincount(of_node, minlength=len(places))
     known = np.array([listed.get((int(p) // 8, int(p) % 8), 0) for p in places])
     switches = np.where(known > 0, known, -(-nodes * groups.nics // ENDPOINTS))

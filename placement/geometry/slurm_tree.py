@@ -175,28 +175,28 @@ def place_forest(forest: Switches) -> Geometry:
     height, roots = _height(forest), int((forest.parent < 0).sum())
     kept = height if roots > 1 or height == 1 else height - 1
     first = np.arange(len(forest.names))
-    found = seats(forest.leaf_of, forest.level, _ancestors(forest)[:kept], first)
+    places = seats(forest.leaf_of, forest.level, _ancestors(forest)[:kept], first)
     topology = Topology(
         kind="tree",
         levels=(*(f"level{k}" for k in range(kept, 0, -1)), "node"),
-        extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
+        extents=tuple(int(v) + 1 for v in places.coords.max(axis=0, initial=0)),
         parameters={"dist": tuple(range(1, kept + 2 if height > 1 else 2))},
     )
     apart = f"{roots} trees without a common root: Slurm runs no job across them"
     return Geometry(
         topology=topology,
-        coords=found.coords,
-        router=found.rank[forest.leaf_of].astype(np.int32)[:, None],
-        router_coords=found.switches,
-        router_names=np.array(forest.names)[found.order],
-        links=_links(forest, found.rank),
+        coords=places.coords,
+        router=places.rank[forest.leaf_of].astype(np.int32)[:, None],
+        router_coords=places.switches,
+        router_names=np.array(forest.names)[places.order],
+        links=_links(forest, places.rank),
         notes=(apart,) if roots > 1 else (),
     )
 
 
 def _ancestors(forest: Switches) -> list[Ints]:
-    """Return for each level k the highest switch above each that stands no higher than k."""
-    found = []
+    """Return, for each level k, every switch's highest ancestor that is no higher than level k."""
+    ancestors = []
     at = np.arange(len(forest.names))
     for k in range(_height(forest)):
         while True:
@@ -205,8 +205,8 @@ def _ancestors(forest: Switches) -> list[Ints]:
             if not step.any():
                 break
             at = np.where(step, above, at)
-        found.append(at)
-    return found
+        ancestors.append(at)
+    return ancestors
 
 
 def _links(forest: Switches, rank: Ints) -> Links:
@@ -214,8 +214,8 @@ def _links(forest: Switches, rank: Ints) -> Links:
     child = np.flatnonzero(forest.parent >= 0)
     kinds = tuple(f"up{k}" for k in range(1, _height(forest))) or ("up1",)
     ends, level = (rank[child], rank[forest.parent[child]]), forest.level[child].astype(np.int8)
-    one, unknown = np.ones(len(child), dtype=np.int64), np.full(len(child), np.nan)
-    return bundle(*ends, level, kinds, one, unknown)
+    single, unknown = np.ones(len(child), dtype=np.int64), np.full(len(child), np.nan)
+    return bundle(*ends, level, kinds, single, unknown)
 
 
 def locate_cells(table: Table, dump: Dump) -> Geometry:

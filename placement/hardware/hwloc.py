@@ -111,23 +111,23 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     if root.tag not in ("topology", "root") or machine is None:
         raise ParseError(source, 0, "XML, but not hwloc's", "lstopo --of xml FILE writes it")
     try:
-        found = _ObjectTree(machine, root.get("version", "1"))
-        gpus, nics = found.gpus(), found.nics()
-        links = tuple(_links(root, {p: k for k, one in enumerate(gpus) for p in one.indices}))
+        tree = _ObjectTree(machine, root.get("version", "1"))
+        gpus, nics = tree.gpus(), tree.nics()
+        links = tuple(_links(root, {p: k for k, device in enumerate(gpus) for p in device.indices}))
     except RecursionError:
         raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
     except ValueError as wrong:
         raise ParseError(
             source, 0, f"'{printable(str(wrong), 40)}' is not an hwloc number"
         ) from None
-    if not found.cores:
+    if not tree.cores:
         raise ParseError(source, 0, "a node without a core")
-    cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, found)) for pus in found.cores)
+    cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, tree)) for pus in tree.cores)
     of_pu = {pu: index for index, core in enumerate(cores) for pu in core.pus}
     return NodeHardware(
         cores,
-        gpus=tuple(_device(one, of_pu, len(cores)) for one in gpus),
-        nics=tuple(_device(one, of_pu, len(cores)) for one in nics),
+        gpus=tuple(_device(device, of_pu, len(cores)) for device in gpus),
+        nics=tuple(_device(device, of_pu, len(cores)) for device in nics),
         gpu_links=links,
         source=source,
     )
@@ -171,12 +171,12 @@ class _ObjectTree:
         kind = at.get("type", "")
         if kind == "Cache" and at.get("depth") == "3":  # hwloc 1
             kind = "L3Cache"
-        own = _cpuset(at)
-        near = near if own is None else own
+        cpuset = _cpuset(at)
+        near = near if cpuset is None else cpuset
         if kind == "Core":
             self.cores += [frozenset(pus)] if (pus := self._threads(at)) else []
         elif kind in self.sets:
-            self.sets[kind].append(own or frozenset())
+            self.sets[kind].append(cpuset or frozenset())
         elif kind == "PCIDev":
             pci = _Pci(at.get("pci_type", ""), [], [at.get("gp_index", "")], near)
             self.devices.append(pci)
@@ -212,11 +212,11 @@ class _ObjectTree:
         """Return the NICs in the order of the file."""
         bits = self.version[0] >= "3"  # OpenFabrics is a bit of the kind from hwloc 3 on
         return [
-            one
-            for one in self.devices
+            device
+            for device in self.devices
             if any(
                 _NIC.fullmatch(name) or (_whole(kind) & 32 if bits else kind == "3")
-                for name, kind in one.names
+                for name, kind in device.names
             )
         ]
 
@@ -225,7 +225,7 @@ def _numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
     """Return the numbers of the L3, the NUMA domain and the socket that a core is in."""
 
     def within(sets: list[frozenset[int]], beyond: int) -> int:
-        holding = [k for k, one in enumerate(sets) if pus <= one]
+        holding = [k for k, members in enumerate(sets) if pus <= members]
         # Memory of several kinds covers the same cores: the smallest set is the nearest.
         return min(holding, key=lambda k: (len(sets[k]), k)) if holding else beyond
 
@@ -234,10 +234,12 @@ def _numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
     return within(node.caches, len(node.caches) + numa), numa, socket
 
 
-def _device(one: _Pci, of_pu: dict[int, int], cores: int) -> Device:
-    near = sorted({of_pu[pu] for pu in one.near if pu in of_pu})
-    name = next((name for name, _ in one.names if _GPU.fullmatch(name) or _NIC.fullmatch(name)), "")
-    return Device(name or one.kind, tuple(near or range(cores)))
+def _device(device: _Pci, of_pu: dict[int, int], cores: int) -> Device:
+    near = sorted({of_pu[pu] for pu in device.near if pu in of_pu})
+    name = next(
+        (name for name, _ in device.names if _GPU.fullmatch(name) or _NIC.fullmatch(name)), ""
+    )
+    return Device(name or device.kind, tuple(near or range(cores)))
 
 
 def _links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, float]]:

@@ -35,14 +35,14 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
         hint = "-m node.xml adds it (lstopo --of xml node.xml, on such a node)"
         raise UsageError(f"the hardware of {machine.name}'s nodes is not known", hint)
     kinds = _kinds(machine, rows)
-    said = [f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds]
+    texts = [f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds]
     if len(kinds) > 1:
-        what = f"the job's nodes are of {len(kinds)} types: {', '.join(said)}"
+        what = f"the job's nodes are of {len(kinds)} types: {', '.join(texts)}"
         raise UsageError(what, "use nodes of one type")
-    for one in reversed(machine.hardware):
-        if _fits(one, machine, *kinds[0]):
-            return one
-    what = f"no known hardware for a node of {machine.name} with {said[0]}"
+    for hardware in reversed(machine.hardware):
+        if _fits(hardware, machine, *kinds[0]):
+            return hardware
+    what = f"no known hardware for a node of {machine.name} with {texts[0]}"
     raise UsageError(what, "-m node.xml adds it (lstopo --of xml node.xml, on such a node)")
 
 
@@ -53,13 +53,13 @@ def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
     ------
     ParseError
     """
-    own = _kinds(machine, machine.compute)
-    if any(_fits(one, machine, *kind) for kind in own) or not own:
+    kinds = _kinds(machine, machine.compute)
+    if any(_fits(one, machine, *kind) for kind in kinds) or not kinds:
         return
-    said = " or ".join(f"{cores} cores and {gpus} GPUs" for cores, gpus in own[:3])
+    texts = " or ".join(f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds[:3])
     what = f"a node of {len(one.cores)} cores and {len(one.gpus)} GPUs, where {machine.name} has"
     hint = "lstopo --of xml node.xml, on one of its compute nodes"
-    raise ParseError(one.source, 0, f"{what} {said}", hint)
+    raise ParseError(one.source, 0, f"{what} {texts}", hint)
 
 
 def _kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
@@ -68,15 +68,15 @@ def _kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
     return sorted(set(zip(cores, gpus, strict=True)))
 
 
-def _fits(one: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
+def _fits(hardware: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
     """Return True where a node with so many cores and GPUs (0: unknown) may be this one.
 
     A Slurm that was told CPUs alone calls each hardware thread a socket with one core.
     """
     alike = machine.cores == cores
-    sizes = {0, len(one.cores)}
+    sizes = {0, len(hardware.cores)}
     if bool((machine.sockets[alike] == cores).any()):
-        sizes.add(sum(len(core.pus) for core in one.cores))
-    blind = not one.gpus and not one.nics  # lstopo saw no devices
+        sizes.add(sum(len(core.pus) for core in hardware.cores))
+    blind = not hardware.gpus and not hardware.nics  # lstopo saw no devices
     untold = not gpus and not machine.gpus.any()
-    return cores in sizes and (blind or untold or gpus == len(one.gpus))
+    return cores in sizes and (blind or untold or gpus == len(hardware.gpus))

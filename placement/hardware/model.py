@@ -97,4 +97,4 @@ class NodeHardware(NamedTuple):
             (len(self.gpus), "GPU", "GPUs"),
             (len(self.nics), "NIC", "NICs"),
         ]
-        return ", ".join(f"{n} {one if n == 1 else more}" for n, one, more in counts if n)
+        return ", ".join(f"{n} {word if n == 1 else more}" for n, word, more in counts if n)

@@ -87,18 +87,18 @@ class _ListWord:
     def names(self) -> list[str]:
         first, *rest = self.literals
         if len(rest) == 1:  # the usual word, and the quick way
-            found = [f"{first}{number}{rest[0]}" for number in self.ranges[0].numbers()]
+            names = [f"{first}{number}{rest[0]}" for number in self.ranges[0].numbers()]
         else:
             # Slurm's loops: the last bracket runs fastest, then the first, then the second …
             order = [*range(len(rest) - 2, -1, -1), *range(len(rest))[-1:]]
             place = [order.index(k) for k in range(len(rest))]
-            found = [
+            names = [
                 first + "".join(combo[p] + text for p, text in zip(place, rest, strict=True))
                 for combo in product(*(list(self.ranges[k].numbers()) for k in order))
             ]
         if self.slots > 1:
-            found = [name for name in found for _ in range(self.slots)]
-        return found * self.times
+            names = [name for name in names for _ in range(self.slots)]
+        return names * self.times
 
 
 def expand(pieces: Iterable[TextPiece], source: str, most: int = MAX_NAMES) -> list[str]:

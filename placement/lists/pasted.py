@@ -106,21 +106,21 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return rankfile(text, source), False
     if "exec_" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
-    found = table(text, source) if len(text) > len(head) or " " in head else None
-    return found or ([TextPiece(text)], False)
+    listing = table(text, source) if len(text) > len(head) or " " in head else None
+    return listing or ([TextPiece(text)], False)
 
 
 def _pbs_hosts(text: str, source: str, head: str) -> list[TextPiece]:
     """Read the nodes of a job as PBS writes them; host list text where it does not."""
-    said = list(_EXEC.finditer(text))
-    hosts = [match for match in said if match[1] == "exec_host"]
-    found: list[TextPiece] = []
-    for match in hosts or said:
+    matches = list(_EXEC.finditer(text))
+    hosts = [match for match in matches if match[1] == "exec_host"]
+    text_pieces: list[TextPiece] = []
+    for match in hosts or matches:
         line = text.count("\n", 0, match.start()) + 1
-        found += exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
-    if not said and _SLOTS.fullmatch(head):
+        text_pieces += exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
+    if not matches and _SLOTS.fullmatch(head):
         return exec_host("".join(text.split()), 1, source)
-    return found if said else [TextPiece(text)]
+    return text_pieces if matches else [TextPiece(text)]
 
 
 def scontrol(text: str, source: str) -> list[TextPiece]:
@@ -193,15 +193,15 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
     >>> [piece.text for piece in exec_host("n1/0*24+n2/0-3,5", 1, "")]
     ['n1:24', 'n2:5']
     """
-    found: list[TextPiece] = []
+    text_pieces: list[TextPiece] = []
     for part in value.split("+"):
         match = (_VNODE if vnodes else _SLOT).fullmatch(part)
         if match is None:
             what = f"'{printable(part)}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
         slots = 1 if vnodes else _slots(match)
-        found.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
-    return found
+        text_pieces.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
+    return text_pieces
 
 
 def _slots(match: re.Match[str]) -> int:
@@ -259,14 +259,14 @@ def flux_resource_set(text: str, source: str) -> list[TextPiece]:
     import json
 
     try:
-        found = json.loads(text)["execution"]["nodelist"]
+        nodelist = json.loads(text)["execution"]["nodelist"]
     except (ValueError, RecursionError):
         raise ParseError(source, 0, "not the JSON of a Flux R", "is it complete?") from None
     except (KeyError, TypeError):
         raise ParseError(source, 0, "a Flux R without a nodelist") from None
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+    if not isinstance(nodelist, list) or not all(isinstance(name, str) for name in nodelist):
         raise ParseError(source, 0, "a Flux R whose nodelist is not a list of names")
-    return [TextPiece(names) for names in found]
+    return [TextPiece(names) for names in nodelist]
 
 
 class _TableLine(NamedTuple):
@@ -339,8 +339,8 @@ class _TableHeader:
         shift = self._shift(extra, self.at)
         if shift is None:
             start = self.starts[self.at]
-            found = next((word for word, begin in words if begin == start), None)
-            return None if found is None and extra < 0 else (found or "", 0)
+            cell = next((word for word, begin in words if begin == start), None)
+            return None if cell is None and extra < 0 else (cell or "", 0)
         count = words[self.nodes + shift][0] if self.nodes >= 0 else ""
         return words[self.at + shift][0], int(count) if _COUNT.fullmatch(count) else 0
 
@@ -364,7 +364,7 @@ def _read_headed(
     header: _TableHeader, rows: Iterator[_TableLine], source: str
 ) -> tuple[list[TextPiece], bool]:
     """Read the rows under a header."""
-    found: list[TextPiece] = []
+    text_pieces: list[TextPiece] = []
     once = header.sinfo
     for row in rows:
         if set(row.text) <= {"-", " "}:
@@ -381,8 +381,8 @@ def _read_headed(
             raise _misfit(row, source)
         if cell[0][0] != "(":
             expected = 0 if _leaving(row.text) else cell[1]
-            found.append(TextPiece(cell[0], row.line, expected, header.state(row.text)))
-    return found, once
+            text_pieces.append(TextPiece(cell[0], row.line, expected, header.state(row.text)))
+    return text_pieces, once
 
 
 def _leaving(row: str) -> bool:

@@ -106,11 +106,11 @@ class Cname:
         if match is None:
             hint = "one looks like c11-2c0s15n3 or c0-0c1"
             raise ParseError(shown or "''", 0, "not a cname", hint)
-        found = match.groupdict()
-        padded = [v for k, v in found.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
+        parts = match.groupdict()
+        padded = [v for k, v in parts.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
         if padded:
             raise ParseError(shown, 0, f"'{padded[0]}' has a leading zero, cnames have none")
-        values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in found.items()}
+        values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in parts.items()}
         wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
         for part, limit in {**LIMITS, "gemini": 2}.items():
             if (values[part] or 0) >= limit:
@@ -190,9 +190,9 @@ class Xname:
         if match is None:
             hint = "a node's looks like x1000c0s3b1n0"
             raise ParseError(shown or "''", 0, "not an xname", hint)
-        found = match.groupdict()
-        below = _ZEROS.sub("", (found.pop("below") or "").lower())
-        values = {k: v and int(v) for k, v in found.items()}
+        parts = match.groupdict()
+        below = _ZEROS.sub("", (parts.pop("below") or "").lower())
+        values = {k: v and int(v) for k, v in parts.items()}
         for part, most in _XNAME_LIMITS.items():
             if (values[part] or 0) > most:
                 what = f"{part} {values[part]} is impossible"

@@ -197,10 +197,10 @@ class GeminiNumbering(Numbering):
         silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
         best: tuple[GeminiNumbering, Mask] | None = None
         for shape in _candidates(table[~silent], number[~silent]):
-            found = cls(*shape)
-            agrees = found.nid(table) == number
+            rule = cls(*shape)
+            agrees = rule.nid(table) == number
             if agrees.sum() > (best[1].sum() if best else 0):
-                best = found, agrees
+                best = rule, agrees
             if agrees.sum() == len(number) - silent.sum():
                 break
         return best and (best[0], best[1] | (silent & (table[:, 3] < _SLOTS)))

@@ -74,8 +74,8 @@ class Numbering(ABC):
             several do. None where there is none (as on a small torus that
             numbers differently) or no node was given.
         """
-        found = cls.vote(parts, nid)
-        return None if found is None or not found[1].all() else found[0]
+        vote = cls.vote(parts, nid)
+        return None if vote is None or not vote[1].all() else vote[0]
 
     def inside(self, *parts: Ints) -> Mask:
         """Return which places, given by their five columns, are inside the machine."""

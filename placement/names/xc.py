@@ -183,8 +183,8 @@ class Xc(Numbering):
         positions = _positions(table[~silent], number[~silent])
         if positions is None:
             return None
-        found = cls(positions)
-        return found, silent | (found.nid(table) == number)
+        rule = cls(positions)
+        return rule, silent | (rule.nid(table) == number)
 
 
 def _positions(parts: Ints, nid: Ints) -> int | None:

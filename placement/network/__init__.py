@@ -107,14 +107,14 @@ def routings(machine: Machine) -> tuple[str, ...]:
     kind = machine.topology.kind
     if kind not in ROUTINGS:
         raise UsageError(f"no routing for a network of kind {printable(kind)!r}")
-    found: tuple[str, ...] = ROUTINGS[kind]
+    names: tuple[str, ...] = ROUTINGS[kind]
     if kind in BY_SHAPE:
-        found = _kind(kind).routings(machine)
+        names = _kind(kind).routings(machine)
     stated = machine.topology.parameters
-    own = stated.get("routing") or next(iter(stated.get("routings", ())), "")
-    if not own and machine.topology.fabric in ADAPTIVE_FABRICS:
-        own = "adaptive"
-    return (own, *(name for name in found if name != own)) if own in found else found
+    default = stated.get("routing") or next(iter(stated.get("routings", ())), "")
+    if not default and machine.topology.fabric in ADAPTIVE_FABRICS:
+        default = "adaptive"
+    return (default, *(name for name in names if name != default)) if default in names else names
 
 
 def usual_bias(machine: Machine) -> float:
@@ -199,8 +199,8 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     32
     """
     routing = check_routing(machine, routing)
-    found: Channels = _module(machine, routing).channels(machine, routing)
-    return found
+    table: Channels = _module(machine, routing).channels(machine, routing)
+    return table
 
 
 def loads(
@@ -320,8 +320,8 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
     """
     routing = check_routing(machine, routing)
-    found: Floats = _module(machine, routing).hops(machine, source, target, routing)
-    return found
+    steps: Floats = _module(machine, routing).hops(machine, source, target, routing)
+    return steps
 
 
 def next_channel(
@@ -360,5 +360,5 @@ def next_channel(
     if routing not in SINGLE_PATH:
         raise UsageError(f"routing {routing} has several paths", "take single")
     goals = np.arange(len(machine)) if nodes is None else nodes
-    found: Ints = _module(machine, routing).next_channel(machine, routing, goals)
-    return found.astype(np.int32)
+    table: Ints = _module(machine, routing).next_channel(machine, routing, goals)
+    return table.astype(np.int32)

@@ -111,8 +111,8 @@ class Network:
         self.inside: Floats = np.zeros(groups.lanes)
         self.inside.reshape(-1)[groups.lane] = groups.ways * scale[groups.inside]
         self.between: Floats = np.zeros((ways.count, ways.count))
-        each = ways.share * scale[ways.channel]
-        np.maximum.at(self.between.reshape(-1), ways.between, each)
+        seconds = ways.share * scale[ways.channel]
+        np.maximum.at(self.between.reshape(-1), ways.between, seconds)
 
     def touched(self, demands: Sequence[Demand]) -> Touched:
         """Return the tables of the routers of demands; those of the last few are kept."""
@@ -126,10 +126,10 @@ class Network:
             if len(others) > THIRDS:
                 seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
             sought = TouchedGroups(self.ways, routers, seen)
-            every = sought
+            complete = sought
             if len(seen) < len(others):
-                every = TouchedGroups(self.ways, routers, others)
-            tables = Touched(routers, sought, every, self.of(sought, routers.units))
+                complete = TouchedGroups(self.ways, routers, others)
+            tables = Touched(routers, sought, complete, self.of(sought, routers.units))
             while len(self.known) >= KEPT:
                 self.known.pop(next(iter(self.known), b""), None)
             self.known[key] = tables
@@ -316,10 +316,10 @@ def divide_each(
     numbers = max(len(ways.groups.channels), touched.every.numbers)
     most = max(1, TOGETHER // numbers)
     runs = np.split(np.arange(len(demands)), starts)
-    for few, some in zip(listed[np.append(0, starts)], runs, strict=True):
+    for pairwise, some in zip(listed[np.append(0, starts)], runs, strict=True):
         for first in range(0, len(some), most):
             part = [demands[k] for k in some[first : first + most].tolist()]
-            yield from _divide_together(network, touched, part, bool(few), bias, steps)
+            yield from _divide_together(network, touched, part, bool(pairwise), bias, steps)
 
 
 def _pairs_of(demand: Demand) -> int:
@@ -331,12 +331,12 @@ def _divide_together(
     network: Network,
     touched: Touched,
     demands: Sequence[Demand],
-    few: bool,
+    pairwise: bool,
     bias: float,
     steps: int | None,
 ) -> Iterator[Division]:
     """Yield the divisions of demands that share all tables."""
-    routers, sought, every, second = touched
+    routers, sought, complete, second = touched
     ways, units = network.ways, routers.units
     total = routers.splits(demands)
     lost = ~(ways.linked | ways.valiant | ways.one)
@@ -345,12 +345,12 @@ def _divide_together(
     if beyond.any():
         total = total.between(~apart)
     variables: Pairs | Between = Between(total)
-    if few:
+    if pairwise:
         variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
     minimal = _fill(sought, second, _Shares(sought, total, variables), bias, steps)
-    places = every.load(total, minimal)
+    places = complete.load(total, minimal)
     for k, demand in enumerate(demands):
-        load = network.channel_loads(every, Places(*(table[k] for table in places)))
+        load = network.channel_loads(complete, Places(*(table[k] for table in places)))
         if beyond[k]:
             load += ways.far_loads(demand, lost)
         sent = float(total.away[k].sum() + total.inner[k].sum())
@@ -373,9 +373,9 @@ class _Shares:
         self.total, self.variables = total, variables
         g, h = units[variables.g], units[variables.h]
         self.near = np.flatnonzero((total.inner > 0) & (touched.near > 0))
-        every = np.ones(len(self.near), dtype=bool)
-        self.free = np.concatenate([(ways.linked & ways.valiant)[g, h], every])
-        self.certain = np.concatenate([ways.linked[g, h], every]).astype(np.float64)
+        always = np.ones(len(self.near), dtype=bool)
+        self.free = np.concatenate([(ways.linked & ways.valiant)[g, h], always])
+        self.certain = np.concatenate([ways.linked[g, h], always]).astype(np.float64)
 
     def take(self, share: Floats) -> Split:
         """Return the bytes that take minimal ways."""
@@ -386,10 +386,10 @@ class _Shares:
         return Split(*self.variables.take(share[:count]), inner)
 
     def weigh(self, weights: Weights) -> Floats:
-        """Return what a byte of each weighs, where it goes one kind of way."""
+        """Return the weight of a byte of each variable on one kind of way, minimal or detour."""
         inner = weights.inner.reshape(-1)[self.near]
-        found: Floats = np.maximum(np.concatenate([self.variables.weigh(weights), inner]), TINY)
-        return found
+        weight: Floats = np.maximum(np.concatenate([self.variables.weigh(weights), inner]), TINY)
+        return weight
 
 
 def _fill(
@@ -421,8 +421,8 @@ def _share(logit: Floats) -> Floats:
     >>> _share(np.array([-12.0, 0.0, 12.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    found: Floats = np.where(np.abs(logit) < SURE, 1 / (1 + np.exp(-logit)), logit > 0)
-    return found
+    share: Floats = np.where(np.abs(logit) < SURE, 1 / (1 + np.exp(-logit)), logit > 0)
+    return share
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:

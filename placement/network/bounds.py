@@ -132,11 +132,11 @@ def bound_demand(machine: Machine, demand: Demand) -> Bound:
     >>> bound_demand(m, Demand.of(m, Traffic.everyone(np.arange(8), 1, 1e9)))
     Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
     """
-    found = [NOTHING, *_own_links(machine, demand)]
+    limits = [NOTHING, *_own_links(machine, demand)]
     for family in families(machine):
         folded = _fold_demand(demand, family.unit)
-        found += [_cut(machine, folded, family.unit, parts) for parts in family.partitions]
-    return max(found, key=lambda one: one.seconds)
+        limits += [_cut(machine, folded, family.unit, parts) for parts in family.partitions]
+    return max(limits, key=lambda bound: bound.seconds)
 
 
 def best_bound(
@@ -188,15 +188,15 @@ def best_bound(
     eligible = machine.compute if among is None else np.asarray(among)
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
         raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
-    found = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
+    limits = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
     chosen = ((f, p) for f in families(machine) for p in f.partitions if not p.shifted)
     for family, parts in chosen:
         room = _room(machine, parts.label[family.unit], len(parts.out), eligible)
         if room is not None:
             seconds = _least(count, out, pair, room, parts.out)
             text = f"any {count} nodes, whichever {parts.name} each is on"
-            found.append(Bound(seconds, "cut", text))
-    return max(found, key=lambda one: one.seconds)
+            limits.append(Bound(seconds, "cut", text))
+    return max(limits, key=lambda bound: bound.seconds)
 
 
 def _own_links(machine: Machine, demand: Demand) -> Iterator[Bound]:
@@ -256,8 +256,8 @@ def _cut(machine: Machine, demand: Demand, unit: Ints, parts: DisjointParts) -> 
 def _time(amount: Floats, gbs: Floats) -> Floats:
     """Return bytes over GB/s; 0 where no channel is known (it then cannot be crossed)."""
     known = np.where(gbs > 0, gbs, np.inf)
-    found: Floats = amount / (known * GB)
-    return found
+    seconds: Floats = amount / (known * GB)
+    return seconds
 
 
 def _part_name(machine: Machine, name: str, inside: Ints) -> str:
@@ -286,12 +286,14 @@ def _make_families(machine: Machine) -> Iterator[Family]:
     from placement.topologies import router_coords
 
     coords = router_coords(machine).astype(np.int64)
-    each = np.arange(len(coords))
+    router = np.arange(len(coords))
     if machine.topology.kind != "torus":
-        labels = [("router", each), *_subtrees(machine, coords)]
-        yield Family(each, tuple(_weigh_partition(machine, each, *one) for one in labels))
+        labels = [("router", router), *_subtrees(machine, coords)]
+        yield Family(
+            router, tuple(_weigh_partition(machine, router, *labelling) for labelling in labels)
+        )
         return
-    yield Family(each, (_weigh_partition(machine, each, "router", each),))
+    yield Family(router, (_weigh_partition(machine, router, "router", router),))
     for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
         unit, word = coords[:, axis], machine.topology.levels[axis]
         slabs = tuple(
@@ -305,18 +307,18 @@ def _subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
     """Yield groups, chassis … or the subtrees of each level."""
     for level in range(1, machine.topology.router_levels + 1):
         inside: Mask = np.asarray((coords[:, :level] >= 0).all(axis=1))
-        own = -1 - np.arange(len(coords))  # a switch above the parts is one of its own
-        table = np.where(inside[:, None], coords[:, :level], own[:, None])
+        alone = -1 - np.arange(len(coords))  # a switch above the parts is one of its own
+        table = np.where(inside[:, None], coords[:, :level], alone[:, None])
         _, label = np.unique(table, axis=0, return_inverse=True)
         yield machine.topology.levels[level - 1], label.ravel()
 
 
 def _slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
     """Yield thickness, first plane and the slab of each plane; of long axes some of all."""
-    few = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
-    every = extent <= ALL_SLABS
-    for width in range(1, extent // 2 + 1) if every else sorted(few):
-        for first in range(0, width, 1 if every else max(1, width // SHIFTS)):
+    widths = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
+    complete = extent <= ALL_SLABS
+    for width in range(1, extent // 2 + 1) if complete else sorted(widths):
+        for first in range(0, width, 1 if complete else max(1, width // SHIFTS)):
             yield width, first, (np.arange(extent) - first) % extent // width
 
 
@@ -335,11 +337,11 @@ def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
     """Return the bandwidth of all channels between each two units."""
     from placement.network import channels
 
-    found = channels(machine)
+    links = channels(machine)
     count = int(unit.max(initial=-1)) + 1
     if count == len(unit):
-        return found.source.astype(np.int64), found.target.astype(np.int64), found.bandwidth
-    return sum_by_pair(unit[found.source], unit[found.target], found.bandwidth, count)
+        return links.source.astype(np.int64), links.target.astype(np.int64), links.bandwidth
+    return sum_by_pair(unit[links.source], unit[links.target], links.bandwidth, count)
 
 
 def _room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | None:
@@ -382,9 +384,9 @@ def _out_of(inside: Floats, out: float, pair: float) -> Floats:
 
 def _most_within(most: Floats, out: float, pair: float, budget: Floats) -> Floats:
     """Return m(t): the largest n up to `most` that sends at most `budget` bytes out."""
-    whole = _out_of(most, out, pair) <= budget
+    fits = _out_of(most, out, pair) <= budget
     b = out + pair
     root = np.sqrt(np.maximum(b * b - 4 * pair * budget, 0.0))
-    few = 2 * budget / np.maximum(b + root, np.finfo(float).tiny)  # the smaller root, stable
-    few = np.where(np.isinf(budget), most, few)
-    return np.where(whole, most, np.minimum(np.floor(few * (1 + 1e-12)), most))
+    nodes = 2 * budget / np.maximum(b + root, np.finfo(float).tiny)  # the smaller root, stable
+    nodes = np.where(np.isinf(budget), most, nodes)
+    return np.where(fits, most, np.minimum(np.floor(nodes * (1 + 1e-12)), most))

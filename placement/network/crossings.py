@@ -125,7 +125,7 @@ class Crossing:
     total: Ints
 
     def each(self) -> Floats:
-        """Return what one path has of one byte, float64 (b, c, d)."""
+        """Return the share of a byte that each shortest path carries, float64 (b, c, d)."""
         return np.divide(1.0, self.count, out=np.zeros_like(self.count), where=self.count > 0)
 
 
@@ -149,14 +149,14 @@ def crossings(groups: Groups, pairs: Ints) -> Iterator[Crossing]:
 
 
 def _batch(groups: Groups, pairs: Ints) -> Crossing:
-    found = groups.bundles
-    links = np.diff(found.first)[pairs]
+    bundles = groups.bundles
+    links = np.diff(bundles.first)[pairs]
     column = np.arange(int(links.max()))
     there = column < links[:, None]
-    bundle = found.first[pairs][:, None] + np.where(there, column, 0)
-    low, high = found.low[pairs], found.high[pairs]
-    here = Side(groups, low, found.a[bundle], np.where(there, found.times[bundle], 0))
-    yonder = Side(groups, high, found.b[bundle], there.astype(np.float64))
+    bundle = bundles.first[pairs][:, None] + np.where(there, column, 0)
+    low, high = bundles.low[pairs], bundles.high[pairs]
+    here = Side(groups, low, bundles.a[bundle], np.where(there, bundles.times[bundle], 0))
+    yonder = Side(groups, high, bundles.b[bundle], there.astype(np.float64))
     before, after = here.class_levels(), yonder.class_levels()
     size = len(pairs), here.first.shape[1], yonder.first.shape[1]
     count, total = np.zeros(size), np.zeros(size, dtype=np.int64)

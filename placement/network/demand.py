@@ -334,7 +334,7 @@ def _between_routers(
 def _on_routers(
     machine: Machine, lines: AllToAlls
 ) -> tuple[AllToAlls, list[tuple[Ints, Ints, Floats]]]:
-    """Return the lines over routers, and what they count too much between a node's own switches."""
+    """Return all-to-alls over routers, and what to take off between a node's own switches."""
     if not len(lines):
         return NO_ALL_TO_ALLS, []
     line, row, ranks, routers = lines.line, lines.end, lines.weight, router_count(machine)
@@ -351,9 +351,9 @@ def _on_routers(
         piece = sum_by_pair(at, machine.router[row[entry], k].astype(np.int64), weight, routers)
         within = within.joined(AllToAlls(*piece, lines.scale[used] * share))
     within = within.merged()
-    own = lines.scale[line] * ranks * ranks / rails.count[row]
+    self_bytes = lines.scale[line] * ranks * ranks / rails.count[row]
     twice = [
-        (s[both], t[both], -(own / alike[:, i])[both])
+        (s[both], t[both], -(self_bytes / alike[:, i])[both])
         for i, s in enumerate(columns)
         for j, t in enumerate(columns)
         if i != j
@@ -379,13 +379,13 @@ def _shared_parts(
             _refuse_apart(rails, line, row, (low, high))
         for part, share in shares.items():
             yield (low, high), part, share
-            for one in (low, high):
-                among[one, part] = among.get((one, part), 0.0) - share
-    for one in kinds:
-        for part, share in rails.between(one, one).items():
-            factor = among.get((one, part), 0.0) + share
+            for member in (low, high):
+                among[member, part] = among.get((member, part), 0.0) - share
+    for member in kinds:
+        for part, share in rails.between(member, member).items():
+            factor = among.get((member, part), 0.0) + share
             if factor:
-                yield (one, one), part, factor
+                yield (member, member), part, factor
 
 
 def _refuse_apart(rails: Rails, line: Ints, row: Ints, kinds: tuple[int, int]) -> None:

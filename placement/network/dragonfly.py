@@ -122,16 +122,16 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     ways = group_ways_of(machine)
     if routing == "valiant":
         over = ways.valiant
-        every, inner, far = ways.bytes(demand, ways.linked | over)
-        return far + ways.load(every.times(~over), every.times(over), inner)
+        amount, inner, far = ways.bytes(demand, ways.linked | over)
+        return far + ways.load(amount.times(~over), amount.times(over), inner)
     if routing == "single":
         from placement.network import single
 
         return np.maximum(single.loads(ways, demand), 0)
     load = few_pairs.loads(ways, demand)
     if load is None:
-        every, inner, far = ways.bytes(demand, ways.linked)
-        load = far + ways.load(every, None, inner)
+        amount, inner, far = ways.bytes(demand, ways.linked)
+        load = far + ways.load(amount, None, inner)
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
 
 

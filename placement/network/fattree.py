@@ -138,15 +138,15 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "d-mod-k")
     [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
-    regular, found = regular_tree(machine), channels(machine)
+    regular, links = regular_tree(machine), channels(machine)
     if regular is None:
         return switches.hops(machine, source, target)
-    out = np.zeros((len(source), max(1, len(found.kinds))))
+    out = np.zeros((len(source), max(1, len(links.kinds))))
     a, b = source // regular.shape.twins(1), target // regular.shape.twins(1)
     for level in range(1, regular.shape.height):
         apart = (a != b).astype(np.float64)
         for word in ("up", "down"):
-            out[:, found.kinds.index(f"{word}{level}")] = apart
+            out[:, links.kinds.index(f"{word}{level}")] = apart
         a, b = a // regular.shape.down[level], b // regular.shape.down[level]
     return out
 
@@ -168,23 +168,23 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     regular = regular_tree(machine)
     if regular is None:
         return switches.next_channel(machine, nodes)
-    whole, d, half = regular.shape, regular.index[nodes], regular.first[-1]
-    refuse_large_table(whole.total, len(d))
-    out = np.full((whole.total, len(d)), -1, dtype=np.int64)
-    for level in range(1, whole.height + 1):
-        switch = np.arange(whole.switches(level))[:, None]
-        place, twin = np.divmod(switch, whole.twins(level))
+    tree, d, half = regular.shape, regular.index[nodes], regular.first[-1]
+    refuse_large_table(tree.total, len(d))
+    out = np.full((tree.total, len(d)), -1, dtype=np.int64)
+    for level in range(1, tree.height + 1):
+        switch = np.arange(tree.switches(level))[:, None]
+        place, twin = np.divmod(switch, tree.twins(level))
         towards = np.full((len(switch), len(d)), -1, dtype=np.int64)
         if level > 1:
-            parent, below = np.divmod(twin, whole.twins(level - 1))
-            lower = regular.subtree(level - 1)[nodes] * whole.twins(level - 1) + below
-            cable = d % regular.ways(level - 1) // whole.twins(level)
-            port = cable * whole.up[level - 1] + parent
+            parent, below = np.divmod(twin, tree.twins(level - 1))
+            lower = regular.subtree(level - 1)[nodes] * tree.twins(level - 1) + below
+            cable = d % regular.ways(level - 1) // tree.twins(level)
+            port = cable * tree.up[level - 1] + parent
             towards = half + _cable(regular, level - 1, lower, port)
-        if level < whole.height:
-            climb = _cable(regular, level, switch, d % regular.ways(level) // whole.twins(level))
+        if level < tree.height:
+            climb = _cable(regular, level, switch, d % regular.ways(level) // tree.twins(level))
             towards = np.where(regular.subtree(level)[nodes] == place, towards, climb)
-        out[whole.first(level) : whole.first(level) + len(switch)] = towards
+        out[tree.first(level) : tree.first(level) + len(switch)] = towards
     return out
 
 
@@ -258,7 +258,7 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
 def _all_to_alls(
     lines: AllToAlls, subtree: Ints, residue: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Return the same of all-to-alls: what a subtree sends to a residue, less what stays in it."""
+    """Return `_level` of all-to-alls: a subtree's bytes by residue, less what stays in it."""
     line, ranks, tree, port = lines.line, lines.weight, subtree[lines.end], residue[lines.end]
     total, sent = summed(line, ranks), lines.scale[line] * ranks
     _, place = np.unique(line * size[0] + tree, return_inverse=True)
@@ -271,17 +271,17 @@ def _all_to_alls(
     return np.maximum(up, 0.0), down
 
 
-def _by_link(whole: TreeShape, level: int, load: Floats) -> Floats:
+def _by_link(tree: TreeShape, level: int, load: Floats) -> Floats:
     """Return loads by (subtree, remainder) in the order of the level's cables."""
-    sizes = whole.parallel[level], whole.up[level], whole.twins(level)
-    return load.reshape(whole.trees(level), *sizes).transpose(0, 3, 2, 1).ravel()
+    sizes = tree.parallel[level], tree.up[level], tree.twins(level)
+    return load.reshape(tree.trees(level), *sizes).transpose(0, 3, 2, 1).ravel()
 
 
 def by_residue(regular: Regular, level: int, price: Floats) -> tuple[Floats, Floats]:
     """Return the prices of a level's cables up and down, (subtrees, remainders) each."""
-    whole, half = regular.shape, regular.first[-1]
+    tree, half = regular.shape, regular.first[-1]
     rows = slice(regular.first[level - 1], regular.first[level])
-    sizes = whole.twins(level), whole.up[level], whole.parallel[level]
+    sizes = tree.twins(level), tree.up[level], tree.parallel[level]
     up, down = (
         some[rows].reshape(-1, *sizes).transpose(0, 3, 2, 1).reshape(-1, regular.ways(level))
         for some in (price[:half], price[half:])
@@ -304,13 +304,13 @@ def regular_tree(machine: Machine) -> Regular | None:
 def _make_regular(machine: Machine) -> Regular | None:
     from placement.topologies.grid import number
 
-    whole = shape(machine.topology) if machine.links is None else _two_levels(machine)
-    if whole is None:
+    tree = shape(machine.topology) if machine.links is None else _two_levels(machine)
+    if tree is None:
         return None
-    levels = range(1, whole.height)
-    sizes = [whole.switches(level) * whole.up[level] * whole.parallel[level] for level in levels]
+    levels = range(1, tree.height)
+    sizes = [tree.switches(level) * tree.up[level] * tree.parallel[level] for level in levels]
     first = tuple(np.cumsum([0, *sizes]).tolist())
-    return Regular(whole, number(machine.coords, machine.topology.extents), first)
+    return Regular(tree, number(machine.coords, machine.topology.extents), first)
 
 
 def _two_levels(machine: Machine) -> TreeShape | None:

@@ -58,9 +58,9 @@ def loads(ways: GroupWays, demand: Demand) -> Floats | None:
     if len(demand.within) or not groups.local.listed:
         return None
     g, h = unit[demand.source], unit[demand.target]
-    many = np.diff(ways.first)[g * ways.count + h]
+    links_of_pair = np.diff(ways.first)[g * ways.count + h]
     tables = groups.count * groups.width**2
-    if not many[g != h].all() or many.sum() > tables / NUMBERS:
+    if not links_of_pair[g != h].all() or links_of_pair.sum() > tables / NUMBERS:
         return None
     links, stretches = follow(ways, demand.source, demand.target)
     pair, channel, share = links
@@ -93,11 +93,11 @@ def follow(ways: GroupWays, source: Ints, target: Ints) -> tuple[Links, Stretche
     """
     groups, unit = ways.groups, ways.unit
     between = unit[source] * ways.count + unit[target]
-    one, row = ragged_ranges(ways.first[between], np.diff(ways.first)[between])
+    pair, row = ragged_ranges(ways.first[between], np.diff(ways.first)[between])
     channel, share = ways.channel[row], ways.share[row]
     leave, enter = groups.channels.source[channel], groups.channels.target[channel]
     near = np.flatnonzero(unit[source] == unit[target])
-    start = np.concatenate([source[near], source[one], enter])
-    end = np.concatenate([target[near], leave, target[one]])
+    start = np.concatenate([source[near], source[pair], enter])
+    end = np.concatenate([target[near], leave, target[pair]])
     shares = np.concatenate([np.ones(len(near)), share, share])
-    return (one, channel, share), (np.concatenate([near, one, one]), start, end, shares)
+    return (pair, channel, share), (np.concatenate([near, pair, pair]), start, end, shares)

@@ -59,8 +59,8 @@ class Bytes(NamedTuple):
     @property
     def between(self) -> Floats:
         """Bytes from group to group, float64 (groups, groups)."""
-        found: Floats = self.away.sum(axis=1)
-        return found
+        between: Floats = self.away.sum(axis=1)
+        return between
 
     def minus(self, other: Bytes) -> Bytes:
         """Return what is left when `other` is taken away."""
@@ -84,8 +84,8 @@ class Ways(NamedTuple):
 
     def cost(self, g: Ints, s: Ints, h: Ints, t: Ints) -> Floats:
         """Return what ways cost, element by element."""
-        found: Floats = self.away[g, s, h] + self.home[h, t, g] + self.across[g, h]
-        return found
+        cost: Floats = self.away[g, s, h] + self.home[h, t, g] + self.across[g, h]
+        return cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +137,8 @@ class GroupWays:
         """
         if not self.all_linked:
             return product(table, self.joins)
-        found: Floats = table.sum(axis=-1, keepdims=True) - table
-        return np.maximum(found, 0.0, out=found)
+        sums: Floats = table.sum(axis=-1, keepdims=True) - table
+        return np.maximum(sums, 0.0, out=sums)
 
     @cached_property
     def all_linked(self) -> bool:
@@ -151,10 +151,10 @@ class GroupWays:
 
         Equal among the groups that are linked to both; 0 where there are none.
         """
-        many = self.over_links(self.joins)
-        np.fill_diagonal(many, 0)
-        found: Floats = np.divide(1.0, many, out=np.zeros_like(many), where=many > 0)
-        return found
+        thirds = self.over_links(self.joins)
+        np.fill_diagonal(thirds, 0)
+        share: Floats = np.divide(1.0, thirds, out=np.zeros_like(thirds), where=thirds > 0)
+        return share
 
     @cached_property
     def first(self) -> Ints:
@@ -185,8 +185,8 @@ class GroupWays:
         joined = groups.local.length[groups.shape] < UNREACHED
         others = joined.sum(axis=2)[:, :, None] - 2  # all that are joined to one are to the other
         joined &= (others > 0) & ~np.eye(groups.width, dtype=bool)
-        found: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
-        return found
+        share: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
+        return share
 
     @cached_property
     def apart(self) -> Ints:
@@ -253,7 +253,7 @@ class GroupWays:
         return out
 
     def _to_thirds(self, table: Floats) -> Floats:
-        """Return what is known by (group, position, far group) by the third groups on the way."""
+        """Return the sums of a table (group, position, far group) by third instead of far group."""
         rows = table.reshape(-1, self.count)
         return self.over_links(rows).reshape(table.shape) * self.joins[:, None, :]
 
@@ -301,8 +301,8 @@ class GroupWays:
         over = product(self.gates_of, minimal.away.reshape(-1, self.count))
         over += self.over_links(cross) + self.over_links(cross.T).T
         away, home = map(self.over_links, minimal[:2])
-        each = self.each
-        return Ways(away * each[:, None, :], home * each.T[:, None, :], over * each)
+        share = self.each
+        return Ways(away * share[:, None, :], home * share.T[:, None, :], over * share)
 
     def bytes(self, demand: Demand, joined: Mask) -> tuple[Bytes, Floats, Floats]:
         """Return a demand by router and far group, what stays inside groups, and other loads.
@@ -329,21 +329,21 @@ class GroupWays:
         groups = self.groups
         away = self._folded(demand)
         home = self._folded(demand.reversed()) if len(demand.source) else away.copy()
-        every = np.arange(self.count)
-        away[every, :, every] = home[every, :, every] = 0
+        group = np.arange(self.count)
+        away[group, :, group] = home[group, :, group] = 0
         inner = inner_demand(groups, demand)
         inner.reshape(-1)[self.apart] = 0
-        found, lost = Bytes(away, home), ~(joined | self.one)
-        if not lost.any() or not found.between[lost].any():
-            return found, inner, np.zeros(len(groups.channels))
-        return found.times(~lost), inner, self.far_loads(demand, lost)
+        amount, lost = Bytes(away, home), ~(joined | self.one)
+        if not lost.any() or not amount.between[lost].any():
+            return amount, inner, np.zeros(len(groups.channels))
+        return amount.times(~lost), inner, self.far_loads(demand, lost)
 
     def _folded(self, demand: Demand) -> Floats:
         width, count = self.groups.width, self.count
         out = np.zeros((count * width, count))
         out[self.slot(np.arange(len(self.unit)))] = demand.folded(self.unit, count)
-        found: Floats = np.maximum(out, 0).reshape(count, width, count)
-        return found
+        folded: Floats = np.maximum(out, 0).reshape(count, width, count)
+        return folded
 
     def far_loads(self, demand: Demand, lost: Mask) -> Floats:
         """Return the loads of a demand between groups that are lost to each other, float64 (c,)."""
@@ -416,16 +416,19 @@ def group_ways_of(machine: Machine) -> GroupWays:
 
 
 def _join_groups(groups: Groups) -> GroupWays:
-    found, count = groups.bundles, groups.parts
+    bundles, count = groups.bundles, groups.parts
     if count**2 * groups.width > MOST_BETWEEN:
         raise UsageError(f"{count} groups, or parts of groups, are too many to route")
-    pair = found.pair
-    low, high = groups.part[found.low[pair], found.a], groups.part[found.high[pair], found.b]
+    pair = bundles.pair
+    low, high = (
+        groups.part[bundles.low[pair], bundles.a],
+        groups.part[bundles.high[pair], bundles.b],
+    )
     between = np.concatenate([low * count + high, high * count + low])
-    times = np.tile(found.times, 2)
+    times = np.tile(bundles.times, 2)
     share = times / summed(between, times, count * count)[between]
-    at = between * groups.width + np.concatenate([found.a, found.b])
-    order, channel = np.argsort(between, kind="stable"), np.concatenate([found.up, found.down])
+    at = between * groups.width + np.concatenate([bundles.a, bundles.b])
+    order, channel = np.argsort(between, kind="stable"), np.concatenate([bundles.up, bundles.down])
     unit, home = groups.part[groups.group, groups.place], np.zeros(count, dtype=np.int64)
     home[unit] = groups.group
     return GroupWays(
@@ -464,9 +467,9 @@ def inner_demand(groups: Groups, demand: Demand) -> Floats:
 def line_weights(groups: Groups, demand: Demand) -> list[tuple[float, Floats]]:
     """Return the scale of each line and its weights by position, float64 (groups, q)."""
     lines = demand.within
-    found = []
+    weights = []
     for k, scale in enumerate(lines.scale.tolist()):
         some = slice(*np.searchsorted(lines.line, [k, k + 1]))
-        each = summed(lines.end[some], lines.weight[some], groups.routers)
-        found.append((scale, groups.spread(each)))
-    return found
+        load = summed(lines.end[some], lines.weight[some], groups.routers)
+        weights.append((scale, groups.spread(load)))
+    return weights

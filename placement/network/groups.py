@@ -122,9 +122,9 @@ class Groups:
         return out.reshape(self.count, self.width)
 
     def inner(self, lanes: Floats) -> Floats:
-        """Return what each channel of `inside` finds in tables (groups, positions, lanes)."""
-        found: Floats = self.ways * lanes.reshape(-1)[self.lane]
-        return found
+        """Return the bytes of each channel of `inside` from tables (groups, positions, lanes)."""
+        amount: Floats = self.ways * lanes.reshape(-1)[self.lane]
+        return amount
 
     @property
     def lanes(self) -> tuple[int, int, int]:
@@ -225,8 +225,8 @@ def _refuse_large(count: int, width: int, routers: int) -> None:
 
 def _ways(channels: Channels, rows: Ints) -> Floats:
     """Return how many ways each channel inside a group is: a bundle is one, blue links are not."""
-    every = has_spines(channels.machine)  # all links of a DragonFly+ count one by one
-    single = np.array([every or kind in ("blue", "global") for kind in channels.kinds])
+    spines = has_spines(channels.machine)  # all links of a DragonFly+ count one by one
+    single = np.array([spines or kind in ("blue", "global") for kind in channels.kinds])
     return np.where(single[channels.kind[rows]], channels.count[rows], 1).astype(np.float64)
 
 
@@ -265,7 +265,7 @@ def _bundles(channels: Channels, across: Mask, group: Ints, place: Ints) -> Bund
 def _parts(local: InsideGroups, shape: Ints, exists: Mask) -> Ints:
     """Return a number for the connected part of its group that each position is in."""
     leader = np.argmax(local.length < UNREACHED, axis=2)[shape]
-    own = leader == np.arange(leader.shape[1])
-    number = np.cumsum((own & exists).reshape(-1)).reshape(leader.shape) - 1
-    found = np.take_along_axis(number, leader, axis=1)
-    return np.where(exists, found, -1)
+    leads = leader == np.arange(leader.shape[1])
+    number = np.cumsum((leads & exists).reshape(-1)).reshape(leader.shape) - 1
+    part = np.take_along_axis(number, leader, axis=1)
+    return np.where(exists, part, -1)

@@ -105,8 +105,8 @@ class InsideGroups:
         self.most = len(self._at) - 1
         self.alone: Floats = np.divide(1.0, joined, out=np.zeros_like(joined), where=joined > 0)
         self.listed = self.most <= 2 and joined.shape[1] <= MOST_LISTED
-        self._turns = [_turns(one) for one in joined] if self.listed else []
-        self.grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
+        self._turns = [_turns(wiring) for wiring in joined] if self.listed else []
+        self.grids = [_grid_sides(wiring) if self.most == 2 else None for wiring in joined]
         self.goal = _lane_goals(joined, self.grids)
         size = joined.shape[1]
         self.lanes = size if self.goal is None else self.goal.shape[2]
@@ -140,8 +140,8 @@ class InsideGroups:
         for wiring, (first, over, share) in enumerate(self._turns):
             some = np.flatnonzero((hops == 2) & (shape == wiring))
             pair = u[some] * self.joined.shape[1] + v[some]
-            one, row = ragged_ranges(first[pair], np.diff(first)[pair])
-            which, at, part = some[one], over[row], amount[some[one]] * share[row]
+            entry, row = ragged_ranges(first[pair], np.diff(first)[pair])
+            which, at, part = some[entry], over[row], amount[some[entry]] * share[row]
             parts += [(which, u[which], at, part), (which, at, v[which], part)]
         pair, here, there, sent = (np.concatenate(column) for column in zip(*parts, strict=True))
         return pair, here, there, sent / self.joined[shape[pair], here, there]
@@ -198,8 +198,8 @@ class InsideGroups:
         for wiring, sides, some in self._wirings(shape):
             table = price[..., some, :, :]
             if sides is not None:
-                every = _priced_on_grid(sides, table)
-                out[..., some, :, :] = every.reshape(*table.shape[:-1], size)
+                mean = _priced_on_grid(sides, table)
+                out[..., some, :, :] = mean.reshape(*table.shape[:-1], size)
                 continue
             if self.goal is not None:
                 lanes, table = table, np.zeros((*table.shape[:-1], size))
@@ -208,7 +208,7 @@ class InsideGroups:
         return out
 
     def carry_product(self, shape: Ints, left: Floats, right: Floats) -> Floats:
-        """Return `carry` of the demand ``left @ right``, which on a grid is never made.
+        """Return the bytes on every channel (`carry`) of the demand ``left @ right``, never made.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class InsideGroups:
         return tuple(parts)
 
     def carry_between(self, ends: tuple[Ends, ...], sent: Floats) -> Floats:
-        """Return `carry` of bytes from set to set of positions.
+        """Return the bytes on every channel (`carry`) of demands between sets of positions.
 
         Parameters
         ----------
@@ -256,8 +256,8 @@ class InsideGroups:
             sides, table = self.grids[wiring], sent[..., some, :, :]
             turned = share.swapaxes(1, 2)
             if sides is None:
-                every = product(turned, product(table, share))
-                out[..., some, :, :] = self.carry(shape, every)
+                between = product(turned, product(table, share))
+                out[..., some, :, :] = self.carry(shape, between)
                 continue
             leaving = product(turned, product(table, lines))
             entering = product(turned, product(table.swapaxes(-1, -2), lines))
@@ -284,8 +284,8 @@ class InsideGroups:
         for wiring, some, shape, share, lines in ends:
             sides, table, turned = self.grids[wiring], price[..., some, :, :], share.swapaxes(1, 2)
             if sides is None:
-                every = product(share, self.priced(shape, table))
-                out[..., some, :, :] = product(every, turned)
+                mean = product(share, self.priced(shape, table))
+                out[..., some, :, :] = product(mean, turned)
                 continue
             turned = lines.swapaxes(1, 2)
             leaving = product(product(share, table), turned)
@@ -309,7 +309,7 @@ class InsideGroups:
         return np.pad(lanes, [(0, 0)] * (lanes.ndim - 1) + [(0, more)]) if more else lanes
 
     def _carried(self, wiring: int, demand: Floats) -> Floats:
-        """Return `carry` of groups of one wiring.
+        """Return the bytes on every channel (`carry`) of groups of one wiring.
 
         With W(s, u) the paths from s to u and G(s, v) the bytes that s sends
         over v for each path from s to v, the channel from u to v carries the
@@ -317,29 +317,29 @@ class InsideGroups:
         follows from the farthest routers inwards (Brandes, 2001).
         """
         ways, length = self.ways[wiring], self.length[wiring]
-        each = np.divide(demand, ways, out=np.zeros_like(demand), where=ways > 0)
+        portion = np.divide(demand, ways, out=np.zeros_like(demand), where=ways > 0)
         flow, beyond = np.zeros_like(demand), np.zeros_like(demand)
         for hops in range(self.most, 0, -1):
-            here = each if hops == self.most else each + product(beyond, self.joined[wiring])
+            here = portion if hops == self.most else portion + product(beyond, self.joined[wiring])
             beyond = here * (length == hops)
             flow += beyond if hops == 1 else product(self._at[hops - 1][wiring], beyond)
         return flow
 
     def _priced(self, wiring: int, price: Floats) -> Floats:
-        """Return `priced` of groups of one wiring.
+        """Return the mean price of the shortest paths (`priced`) in groups of one wiring.
 
         A path's price is that of its beginning and of its last channel: sums
         over all paths grow hop by hop, as their numbers do.
         """
         joined, ways = self.joined[wiring], self.ways[wiring]
-        whole, last = np.zeros_like(price), np.zeros_like(price)
+        total, last = np.zeros_like(price), np.zeros_like(price)
         for hops in range(1, self.most + 1):
             new = price
             if hops > 1:
                 new = product(last, joined) + product(self._at[hops - 1][wiring], price)
             last = new * (self.length[wiring] == hops)
-            whole += last
-        return np.asarray(np.divide(whole, ways, out=np.zeros_like(whole), where=ways > 0))
+            total += last
+        return np.asarray(np.divide(total, ways, out=np.zeros_like(total), where=ways > 0))
 
 
 def _turns(joined: Floats) -> tuple[Ints, Ints, Floats]:
@@ -353,15 +353,15 @@ def _turns(joined: Floats) -> tuple[Ints, Ints, Floats]:
     share : float64 (n,)
     """
     size = len(joined)
-    many, over, ways = [], [], []
+    counts, over, ways = [], [], []
     for u in range(size):
         paths = joined[u] * joined.T  # [v, m]: from u over m to v
         paths[joined[u] > 0] = paths[u] = 0
         v, m = np.nonzero(paths)
-        many.append(np.bincount(v, minlength=size))
+        counts.append(np.bincount(v, minlength=size))
         over.append(m)
         ways.append(paths[v, m])
-    count, paths = np.concatenate(many), np.concatenate(ways)
+    count, paths = np.concatenate(counts), np.concatenate(ways)
     pair = np.repeat(np.arange(size * size), count)
     first = np.append(0, np.cumsum(count))
     return first, np.concatenate(over), paths / summed(pair, paths, size * size)[pair]

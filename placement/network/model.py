@@ -80,7 +80,7 @@ class Channels:
         return np.array([f"{a}->{b} {word}{nth}" for a, b, word, nth in parts], dtype=np.str_)
 
     def earlier(self, some: Ints | slice) -> Ints:
-        """Return how many channels before each of these have its ends and its class."""
+        """Return the place of some channels among those with the same ends and class, from 0."""
         key = self.source.astype(np.int64) << 40 | self.target.astype(np.int64) << 8 | self.kind
         wanted = np.arange(len(key))[some]
         if len(wanted) == 1:  # the busiest one, asked for over and over
@@ -88,9 +88,9 @@ class Channels:
         order = np.argsort(key, kind="stable")
         first = np.flatnonzero(np.diff(key[order], prepend=-1))
         place = np.arange(len(key)) - np.repeat(first, np.diff(np.append(first, len(key))))
-        found = np.empty(len(key), dtype=np.int64)
-        found[order] = place
-        return found[wanted]
+        earlier = np.empty(len(key), dtype=np.int64)
+        earlier[order] = place
+        return earlier[wanted]
 
 
 def from_links(machine: Machine) -> Channels:
@@ -109,20 +109,20 @@ def from_links(machine: Machine) -> Channels:
     """
     from placement.topologies import links
 
-    found = links(machine)
-    gbs: Floats = found.bandwidth
+    rows = links(machine)
+    gbs: Floats = rows.bandwidth
     fabric = FABRICS.get(machine.topology.fabric)
-    if found.cable is not None and fabric and fabric.by_cable:
-        first = np.cumsum(found.count) - found.count
-        gbs = np.fmin.reduceat(found.cable, first) * found.count
+    if rows.cable is not None and fabric and fabric.by_cable:
+        first = np.cumsum(rows.count) - rows.count
+        gbs = np.fmin.reduceat(rows.cable, first) * rows.count
     gbs = np.where(np.isnan(gbs), np.inf, gbs)
     return Channels(
         machine=machine,
-        source=np.concatenate([found.a, found.b]),
-        target=np.concatenate([found.b, found.a]),
-        kind=np.tile(found.kind, 2),
-        kinds=found.kinds,
-        count=np.tile(found.count, 2),
+        source=np.concatenate([rows.a, rows.b]),
+        target=np.concatenate([rows.b, rows.a]),
+        kind=np.tile(rows.kind, 2),
+        kinds=rows.kinds,
+        count=np.tile(rows.count, 2),
         bandwidth=np.tile(gbs, 2),
     )
 
@@ -157,8 +157,8 @@ def injection_bandwidth(machine: Machine) -> Floats:
     [10.0, 10.0, 10.0, 10.0]
     """
     figures = machine.topology.bandwidth
-    one = float(figures.get("injection", figures.get("up0", np.inf)))
-    return one * attachment_counts(machine)
+    per_attachment = float(figures.get("injection", figures.get("up0", np.inf)))
+    return per_attachment * attachment_counts(machine)
 
 
 def attachment_counts(machine: Machine) -> Floats:
@@ -283,8 +283,10 @@ class Loads:
         seconds, kinds = self.seconds(), self.channels.kinds
         most = np.zeros(len(kinds))
         np.maximum.at(most, self.channels.kind, seconds)
-        own = {kind: float(self.nodes(kind).max(initial=0.0)) for kind in ("injection", "ejection")}
-        return own | dict(zip(kinds, most.tolist(), strict=True))
+        ends = {
+            kind: float(self.nodes(kind).max(initial=0.0)) for kind in ("injection", "ejection")
+        }
+        return ends | dict(zip(kinds, most.tolist(), strict=True))
 
     def worst(self) -> Worst:
         """Return what takes longest: a channel, or a node's injection or ejection.
@@ -296,7 +298,7 @@ class Loads:
         candidates = [self._worst_node("injection"), self._worst_node("ejection")]
         if len(self.load):
             candidates.append(self._worst_channel())
-        best = max(candidates, key=lambda found: (found.seconds, found.load))
+        best = max(candidates, key=lambda worst: (worst.seconds, worst.load))
         return best if best.load else Worst(best.kind, "", 0.0, best.bandwidth, 0.0)
 
     def _worst_node(self, kind: str) -> Worst:

@@ -109,11 +109,11 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
     if not ways.whole:
         return None
     groups, inside = ways.groups, ways.inside_price(price)
-    found = ways.minimal_price(price, inside)
-    out = (found.away + found.across[:, None, :]).ravel()
-    into, home = found.home.ravel(), inside.ravel()
-    own = machine.router[:, 0] if machine.router.shape[1] == 1 else np.arange(groups.routers)
-    group, slot, place = groups.group[own], groups.slot[own], groups.place[own]
+    ways_price = ways.minimal_price(price, inside)
+    out = (ways_price.away + ways_price.across[:, None, :]).ravel()
+    into, home = ways_price.home.ravel(), inside.ravel()
+    router = machine.router[:, 0] if machine.router.shape[1] == 1 else np.arange(groups.routers)
+    group, slot, place = groups.group[router], groups.slot[router], groups.place[router]
 
     def cost(a: Ints, b: Ints) -> Floats:
         here, there = group[a], group[b]
@@ -140,8 +140,8 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
         return None
     dense = np.zeros(grid.there.shape)
     dense[grid.there] = price
-    one = machine.router.shape[1] == 1
-    position = grid.position[machine.router[:, 0]] if one else grid.position
+    one_switch = machine.router.shape[1] == 1
+    position = grid.position[machine.router[:, 0]] if one_switch else grid.position
     axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
     tables = [_stretches(grid, axis, dense[axis]) for axis in axes]
     ends = [_ends(grid, axis, position) for axis in axes]
@@ -212,16 +212,16 @@ def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
     forest = forest_of(machine)
     if forest is None:
         return None
-    one = machine.router.shape[1] == 1
-    own = machine.router[:, 0].astype(np.int64) if one else np.arange(len(forest.depth))
+    one_switch = machine.router.shape[1] == 1
+    router = machine.router[:, 0].astype(np.int64) if one_switch else np.arange(len(forest.depth))
     priced = np.append(price, 0.0)  # a root has no channel above it: row -1
-    labels = [label[own] for label in forest.ancestor[1:]]
+    labels = [label[router] for label in forest.ancestor[1:]]
     up = [np.where(label >= 0, priced[forest.up[label]], 0.0) for label in labels]
     down = [np.where(label >= 0, priced[forest.down[label]], 0.0) for label in labels]
     if forest.out is not None and forest.into is not None:  # at the nodes' own switches
         for ends, cable in ((up, forest.out), (down, forest.into)):
             ends[:] = [
-                np.where(label == own, priced[cable], end)
+                np.where(label == router, priced[cable], end)
                 for label, end in zip(labels, ends, strict=True)
             ]
 

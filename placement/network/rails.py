@@ -75,12 +75,12 @@ class Rails:
         >>> [(i, j, share.tolist()) for i, j, share in two.shares(np.array([0]), np.array([4]))]
         [(0, 0, [0.25]), (0, 1, [0.25]), (1, 0, [0.25]), (1, 1, [0.25])]
         """
-        whole = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
+        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
         for _, _, weight in self._weights(a, b):
-            whole += weight
-        whole[whole == 0] = 1.0
+            total += weight
+        total[total == 0] = 1.0
         for i, j, weight in self._weights(a, b):
-            yield i, j, weight / whole
+            yield i, j, weight / total
 
     def _weights(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
         """Yield each pair of attachments with what it can take, as a number of attachments."""
@@ -100,12 +100,12 @@ class Rails:
         {0: 1.0}
         """
         ends = self.member[[a]], self.member[[b]]
-        found: dict[int, float] = {}
+        shares: dict[int, float] = {}
         for i, _, share in self.shares(*ends):
             if share[0]:
                 part = int(self.part[ends[0][0], i])
-                found[part] = found.get(part, 0.0) + float(share[0])
-        return found
+                shares[part] = shares.get(part, 0.0) + float(share[0])
+        return shares
 
     def first_ends(self, a: Ints, b: Ints) -> tuple[Ints, Ints]:
         """Return the first routers of nodes `a` and `b` that a path joins, int64 (m,) each.
@@ -138,10 +138,10 @@ class Rails:
         >>> rails_of(parse_spec("torus:4")).joined(np.array([0, 1]), np.array([2])).tolist()
         [True, True]
         """
-        found = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.bool_)
+        joined = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.bool_)
         for _, _, weight in self._weights(a, b):
-            found |= weight > 0
-        return found
+            joined |= weight > 0
+        return joined
 
     def refuse_apart(self, a: Ints, b: Ints) -> None:
         """Raise NidmapError where no path joins a node of `a` to that of `b`.
@@ -170,8 +170,8 @@ def rails_of(machine: Machine) -> Rails:
 
 
 def _find_rails(machine: Machine) -> Rails:
-    found = links(machine)
-    ends = found.a.astype(np.int64), found.b.astype(np.int64)
+    cables = links(machine)
+    ends = cables.a.astype(np.int64), cables.b.astype(np.int64)
     label = components(router_count(machine), *ends)
     there = machine.router >= 0
     part = np.where(there, label[machine.router], -1)

@@ -79,9 +79,9 @@ def _one_way(senders: Floats, receivers: Floats, most: int) -> Floats:
     reach = _running(np.tile(receivers, 3))[:, 1:]  # [i]: all up to and with position i
     place = np.arange(extent, 2 * extent)
     ahead = _window(unrolled * reach[:, most : most + 2 * extent], place, most)
-    whole = _window(unrolled, place, most)
-    found: Floats = np.maximum(ahead - reach[:, place] * whole, 0.0)
-    return found
+    window = _window(unrolled, place, most)
+    load: Floats = np.maximum(ahead - reach[:, place] * window, 0.0)
+    return load
 
 
 def _running(values: Floats) -> Floats:
@@ -94,8 +94,8 @@ def _running(values: Floats) -> Floats:
 def _window(values: Floats, end: Ints, length: int) -> Floats:
     """Return the sum of the `length` values up to and with each of the places `end`."""
     total = _running(values)
-    found: Floats = total[:, end + 1] - total[:, end + 1 - length]
-    return found
+    window: Floats = total[:, end + 1] - total[:, end + 1 - length]
+    return window
 
 
 def segments(
@@ -131,8 +131,8 @@ def segments(
     inside = length < 2 * extent - first  # a stretch that ends with the row needs no end
     change = summed(at, weight, size) - summed((at + length)[inside], weight[inside], size)
     unrolled = np.cumsum(change.reshape(lines, 2 * extent), axis=1)
-    found: Floats = unrolled[:, :extent] + unrolled[:, extent:]
-    return np.maximum(found, 0.0)
+    load: Floats = unrolled[:, :extent] + unrolled[:, extent:]
+    return np.maximum(load, 0.0)
 
 
 def split(

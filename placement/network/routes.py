@@ -54,5 +54,5 @@ def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
         message, channel = message[channel >= 0], channel[channel >= 0]
         steps.append((message, channel))
         at = entered[channel].astype(np.int64)
-    message, channel = (np.concatenate(each) for each in zip(*steps, strict=True))
+    message, channel = (np.concatenate(columns) for columns in zip(*steps, strict=True))
     return message, channel

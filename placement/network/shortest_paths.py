@@ -207,15 +207,15 @@ class _Search:
 
     def _levels(self) -> list[int]:
         """Return the different distances above 0, ascending."""
-        found = np.unique(self.far)
-        return [int(x) for x in found[(found > 0) & (found < UNREACHED)]]
+        distance = np.unique(self.far)
+        return [int(x) for x in distance[(distance > 0) & (distance < UNREACHED)]]
 
-    def _ascend(self, table: Floats, each: Callable[[], Floats]) -> None:
+    def _ascend(self, table: Floats, terms: Callable[[], Floats]) -> None:
         """Fill a table by state distance by distance: the sums over the steps from each state."""
         first = self.graph.starts
         states = self.graph.source[first]
         for level in self._levels():
-            total = np.add.reduceat(each(), first, axis=0)
+            total = np.add.reduceat(terms(), first, axis=0)
             table[states] = np.where(self.far[states] == level, total, table[states])
 
     def refuse_lost(self, source: Ints, column: Ints) -> None:
@@ -242,8 +242,8 @@ class _Search:
         """Return the expected steps of a class from every state, float64 (states, targets)."""
         graph = self.graph
         out = np.zeros(self.far.shape)
-        own = (graph.kind == kind)[:, None]
-        self._ascend(out, lambda: self.share * (out[graph.target] + own))
+        of_kind = (graph.kind == kind)[:, None]
+        self._ascend(out, lambda: self.share * (out[graph.target] + of_kind))
         return out
 
 
@@ -334,18 +334,20 @@ def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
     first = np.flatnonzero(np.diff(source, prepend=-1))
     for some, rows, column in _by_target(graph, target):
         near = distances(graph, some)[: graph.routers]
-        whole = near[ahead] + graph.cost[:last, None]
-        least = np.repeat(np.minimum.reduceat(whole, first, axis=0), np.diff(first, append=last), 0)
+        length = near[ahead] + graph.cost[:last, None]
+        least = np.repeat(
+            np.minimum.reduceat(length, first, axis=0), np.diff(first, append=last), 0
+        )
         nearer = (near[ahead] < near[source]) & (near[source] < UNREACHED)
-        step, goal = np.nonzero(nearer & (whole == least))
+        step, goal = np.nonzero(nearer & (length == least))
         key = source[step] * len(some) + goal
         listed = graph.channel[step[np.argsort(key, kind="stable")]]
-        many = np.bincount(key, minlength=near.size).reshape(near.shape)
-        start = (np.cumsum(many) - many.ravel()).reshape(near.shape)
-        place = start[:, column] + turn[:, rows] % np.maximum(many[:, column], 1)
+        choices = np.bincount(key, minlength=near.size).reshape(near.shape)
+        start = (np.cumsum(choices) - choices.ravel()).reshape(near.shape)
+        place = start[:, column] + turn[:, rows] % np.maximum(choices[:, column], 1)
         if len(listed):
-            found = listed[np.minimum(place, len(listed) - 1)]
-            out[:, rows] = np.where(many[:, column] > 0, found, -1)
+            channel = listed[np.minimum(place, len(listed) - 1)]
+            out[:, rows] = np.where(choices[:, column] > 0, channel, -1)
     return out
 
 

@@ -76,8 +76,8 @@ class Routes:
         machine = groups.channels.machine
         self._inner = machine.once("network.first_hops", lambda: FirstHops(groups))
         self._inside()
-        found = groups.bundles
-        wanted = [(x >= first) & (x < last) for x in (found.low, found.high)]
+        bundles = groups.bundles
+        wanted = [(x >= first) & (x < last) for x in (bundles.low, bundles.high)]
         for batch in crossings(groups, np.flatnonzero(wanted[0] | wanted[1])):
             self._between(batch, up=True)
             self._between(batch, up=False)
@@ -89,10 +89,10 @@ class Routes:
         place = np.arange(groups.width, dtype=np.int32)
         for group in range(self.first, self.last):
             to, here = place[:, None], place[None, :]
-            found = self._inner.channel(np.full_like(to, group), here, to, here + to)
-            self.next[group - self.first, :, group] = found
+            channel = self._inner.channel(np.full_like(to, group), here, to, here + to)
+            self.next[group - self.first, :, group] = channel
             length = groups.local.length[groups.shape[group]].T
-            self.steps[group - self.first, :, group] = np.where(found >= 0, length, 0)
+            self.steps[group - self.first, :, group] = np.where(channel >= 0, length, 0)
 
     def _between(self, batch: Crossing, up: bool) -> None:
         """Enter the routes of a batch of group pairs, from low to high or back."""
@@ -106,10 +106,10 @@ class Routes:
         gate = links.gate.take(link)
         group = source[chosen].astype(np.int32)[:, None, None]
         local = self._inner.channel(group, place, gate, again)
-        found = np.where(gate == place, links.channel.take(link), local)
-        found[links.total < 0] = -1
+        channel = np.where(gate == place, links.channel.take(link), local)
+        channel[links.total < 0] = -1
         at = target[chosen] - self.first, slice(None), source[chosen]
-        self.next[at] = found
+        self.next[at] = channel
         self.steps[at] = links.total + 1
 
     def _around(self) -> None:
@@ -237,8 +237,8 @@ class FirstHops:
         key = (self._shape[group] * self._width + here) * self._width + there
         place = self._start.take(key) + turn % self._count.take(key)
         key = (group * self._width + here) * self._width
-        found: Small = self._channel.take(key + self._hop.take(place))
-        return found
+        channel: Small = self._channel.take(key + self._hop.take(place))
+        return channel
 
 
 def _first_hops(local: InsideGroups, shape: int) -> tuple[Small, Small]:
@@ -253,11 +253,11 @@ def _first_hops(local: InsideGroups, shape: int) -> tuple[Small, Small]:
     hops, counts = [], []
     for low in range(0, size, step):
         far = length[low : low + step, :, None]
-        found = (length.T[None, :, :] == far - 1) & joined[low : low + step, None, :] & (far > 0)
-        place, there = np.nonzero(~found.any(axis=2))
-        found[place, there, place + low] = True
-        counts.append(found.sum(axis=2, dtype=np.int32).reshape(-1))
-        hops.append(np.nonzero(found)[2].astype(np.int32))
+        nearer = (length.T[None, :, :] == far - 1) & joined[low : low + step, None, :] & (far > 0)
+        place, there = np.nonzero(~nearer.any(axis=2))
+        nearer[place, there, place + low] = True
+        counts.append(nearer.sum(axis=2, dtype=np.int32).reshape(-1))
+        hops.append(np.nonzero(nearer)[2].astype(np.int32))
     return np.concatenate(hops), np.concatenate(counts)
 
 
@@ -319,8 +319,8 @@ def _class_far(side: Side, chosen: Ints, order: Ints) -> Ints:
 
 def _parts(groups: Groups) -> Iterator[tuple[int, int]]:
     """Yield spans of destination groups whose tables are of a bearable size."""
-    each = groups.width * groups.width * groups.count
-    step = groups.count if each * groups.count <= _WHOLE else max(1, _PART // max(1, each))
+    entries = groups.width * groups.width * groups.count
+    step = groups.count if entries * groups.count <= _WHOLE else max(1, _PART // max(1, entries))
     for first in range(0, groups.count, step):
         yield first, min(groups.count, first + step)
 
@@ -387,12 +387,12 @@ def next_channel(ways: GroupWays, machine: Machine, nodes: Ints) -> Ints:
     groups = ways.groups
     shortest_paths.refuse_large_table(groups.routers, len(nodes))
     out = np.full((groups.routers, len(nodes)), -1, dtype=np.int64)
-    own = machine.router[nodes, 0].astype(np.int64)
-    goal = np.where(own >= 0, groups.group[own], -1)
+    router = machine.router[nodes, 0].astype(np.int64)
+    goal = np.where(router >= 0, groups.group[router], -1)
     for first, last in _parts(groups):
         rows = np.flatnonzero((goal >= first) & (goal < last))
         if len(rows):
-            found = _routes(ways, first, last).next
-            table = found[goal[rows] - first, groups.place[own[rows]]]
+            hops = _routes(ways, first, last).next
+            table = hops[goal[rows] - first, groups.place[router[rows]]]
             out[:, rows] = table[:, groups.group, groups.place].T
     return stop_at_switches(machine, nodes, out)

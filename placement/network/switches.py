@@ -76,12 +76,12 @@ def graph(machine: Machine) -> StateGraph:
 
 
 def _cable_graph(machine: Machine) -> StateGraph:
-    routers, level, found = len(router_coords(machine)), _levels(machine), channels(machine)
-    cable = found.earlier(slice(None))
+    routers, level, links = len(router_coords(machine)), _levels(machine), channels(machine)
+    cable = links.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
     if level is not None:
-        climbing = shortest_paths.graph_of(found, routers, level=level, order=cable)
-        part = components(routers, found.source.astype(np.int64), found.target.astype(np.int64))
+        climbing = shortest_paths.graph_of(links, routers, level=level, order=cable)
+        part = components(routers, links.source.astype(np.int64), links.target.astype(np.int64))
         ends = np.arange(climbing.batch, len(leaves), climbing.batch)
         if all(
             (
@@ -91,15 +91,15 @@ def _cable_graph(machine: Machine) -> StateGraph:
             for some in np.split(leaves, ends)
         ):
             return climbing
-    return shortest_paths.graph_of(found, routers, order=cable)
+    return shortest_paths.graph_of(links, routers, order=cable)
 
 
 def _levels(machine: Machine) -> Ints | None:
     """Return the level of each switch of a fat tree, 1 at the leaves."""
     if machine.topology.kind != "fattree":
         return None
-    found: Ints = 1 + (router_coords(machine) < 0).sum(axis=1)
-    return found
+    level: Ints = 1 + (router_coords(machine) < 0).sum(axis=1)
+    return level
 
 
 def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
@@ -179,11 +179,11 @@ def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) ->
 
 
 def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:
-    """Add the same of all-to-alls; a node sends nothing to itself."""
+    """Add what all-to-alls send to the nodes of some columns; a node sends nothing to itself."""
     rails, row = rails_of(machine), lines.end
     entry, k = np.nonzero(rails.part[row] >= 0)
     place = machine.router[row[entry], k].astype(np.int64)
-    each = lines.weight[entry] / rails.alike[row[entry], k]
+    amount = lines.weight[entry] / rails.alike[row[entry], k]
     kind, to = rails.kind[row], column[row]
     where = rails.part[row[entry], k]
     for a, b in product(np.unique(kind).tolist(), repeat=2):
@@ -191,13 +191,13 @@ def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floa
         right = lines.line[takes], to[takes], lines.weight[takes]
         for shared, share in rails.between(a, b).items():
             sends = np.flatnonzero((where == shared) & (kind[entry] == a))
-            left = lines.line[entry[sends]], place[sends], each[sends]
+            left = lines.line[entry[sends]], place[sends], amount[sends]
             out += product_over_lines(left, right, lines.scale * share, *out.shape)
     both = np.flatnonzero(to[entry] >= 0)
     own_entry, key = entry[both], place[both] * out.shape[1] + to[entry[both]]
     ranks, size = lines.weight[own_entry], lines.scale[lines.line[own_entry]]
-    own = size * ranks**2 / rails.count[row[own_entry]]
-    out -= summed(key, own, out.size).reshape(out.shape)
+    self_bytes = size * ranks**2 / rails.count[row[own_entry]]
+    out -= summed(key, self_bytes, out.size).reshape(out.shape)
     np.maximum(out, 0.0, out=out)
 
 
@@ -210,9 +210,9 @@ def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
         Where no path joins two of them.
     """
     kinds = max(1, len(channels(machine).kinds))
-    found = shortest_paths.mean_hops(graph(machine), source, target, kinds)
-    out = np.zeros_like(found)
-    out[:, 0] = np.rint(found.sum(axis=1))
+    mean = shortest_paths.mean_hops(graph(machine), source, target, kinds)
+    out = np.zeros_like(mean)
+    out[:, 0] = np.rint(mean.sum(axis=1))
     return out
 
 
@@ -225,7 +225,7 @@ def next_channel(machine: Machine, nodes: Ints) -> Ints:
 
 
 def _table(machine: Machine, nodes: Ints) -> Ints:
-    """Return the same, but -1 at the first switch of a node on each part of the network alone."""
+    """Return the channel from each switch towards some nodes, -1 at a node's first switches."""
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
     divisor, offset = _digits(machine)
@@ -240,12 +240,12 @@ def _table(machine: Machine, nodes: Ints) -> Ints:
 
 
 def _digits(machine: Machine) -> tuple[Ints, Ints]:
-    """Return what `single` divides numbers by and adds: in layers each level has a digit."""
-    found, routers, level = channels(machine), graph(machine).routers, _levels(machine)
+    """Return the divisor and the offset by which ``single`` picks a node's cable at each switch."""
+    links, routers, level = channels(machine), graph(machine).routers, _levels(machine)
     if level is None or not graph(machine).climbs:
         return np.ones(routers, dtype=np.int64), np.arange(routers)
-    up = (level[found.target] > level[found.source]) & (found.earlier(slice(None)) == 0)
-    parents = np.bincount(found.source[up], minlength=routers)
+    up = (level[links.target] > level[links.source]) & (links.earlier(slice(None)) == 0)
+    parents = np.bincount(links.source[up], minlength=routers)
     most = np.ones(int(level.max(initial=1)) + 1, dtype=np.int64)
     np.maximum.at(most, level, parents)
     below = np.cumprod(np.concatenate([[1, 1], most[1:-1]]))

@@ -74,9 +74,9 @@ def _channels(machine: Machine) -> Channels:
     axis, way, at = np.nonzero(grid.there)
     target = np.empty_like(at)
     for k, extent in enumerate(grid.extents):
-        own = axis == k
-        to = (grid.along(at[own], k) + np.where(way[own] == 0, 1, -1)) % extent
-        target[own] = grid.moved(at[own], k, to)
+        rows = axis == k
+        to = (grid.along(at[rows], k) + np.where(way[rows] == 0, 1, -1)) % extent
+        target[rows] = grid.moved(at[rows], k, to)
     return Channels(
         machine=machine,
         source=grid.router[at].astype(np.int32),
@@ -195,22 +195,22 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     """
     grid = grid_of(machine)
     routers = len(grid.position)
-    own = machine.router[nodes, 0].astype(np.int64)
-    goal, column = np.unique(own[own >= 0], return_inverse=True)
+    router = machine.router[nodes, 0].astype(np.int64)
+    goal, column = np.unique(router[router >= 0], return_inverse=True)
     shortest_paths.refuse_large_table(routers, len(nodes))
-    found = np.full((routers, len(goal)), -1, dtype=np.int64)
+    table = np.full((routers, len(goal)), -1, dtype=np.int64)
     at, to = np.repeat(grid.position, len(goal)), np.tile(grid.position[goal], routers)
-    flat = found.reshape(-1)
+    flat = table.reshape(-1)
     for axis in reversed(range(len(grid.extents))):  # the first axis that differs wins
         rows = np.flatnonzero(grid.along(at, axis) != grid.along(to, axis))
         plus, _, _ = _steps(grid, axis, at[rows], to[rows])
         flat[rows] = grid.channel[axis, np.where(plus > 0, 0, 1), at[rows]]
-    far = np.flatnonzero(_stuck(grid, at, to).reshape(found.shape).any(axis=0))
+    far = np.flatnonzero(_stuck(grid, at, to).reshape(table.shape).any(axis=0))
     if len(far):
         turn = np.arange(routers)[:, None] + goal[far]
-        found[:, far] = shortest_paths.chosen_channels(_search(machine), goal[far], turn)
+        table[:, far] = shortest_paths.chosen_channels(_search(machine), goal[far], turn)
     out = np.full((routers, len(nodes)), -1, dtype=np.int64)
-    out[:, own >= 0] = found[:, column]
+    out[:, router >= 0] = table[:, column]
     return out
 
 
@@ -242,11 +242,11 @@ def _is_cut(grid: Grid) -> bool:
 
 def _stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
     """Return which messages need a ring that is cut both ways round."""
-    found = np.zeros(len(at), dtype=np.bool_)
+    stuck = np.zeros(len(at), dtype=np.bool_)
     for axis in range(len(grid.extents)) if _is_cut(grid) else ():
-        found |= _steps(grid, axis, at, to)[2]
+        stuck |= _steps(grid, axis, at, to)[2]
         at = grid.moved(at, axis, grid.along(to, axis))
-    return found
+    return stuck
 
 
 def _search(machine: Machine) -> StateGraph:
@@ -300,9 +300,9 @@ def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
         taken = table.sum(axis=0).T  # (low, extent): what those below this axis will reach
         busy = np.outer(sent.any(axis=1), taken.any(axis=1)).ravel()  # a ring is (high, low)
         broken = (grid.gaps[axis] > 0) & busy
-        whole = np.flatnonzero(busy & ~broken)
+        complete = np.flatnonzero(busy & ~broken)
         both = np.zeros((2, len(busy), extent))
-        both[:, whole] = rings.products(sent[whole // low], taken[whole % low])
+        both[:, complete] = rings.products(sent[complete // low], taken[complete % low])
         _spread(grid, axis, both * scale, dense)
         for line in np.flatnonzero(broken).tolist():  # pair by pair of its positions
             amount = np.outer(sent[line // low], taken[line % low]) * scale
@@ -379,5 +379,5 @@ def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Ma
     up = gone[0][line, start + plus] - gone[0][line, start]
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     down = gone[1][line, last] - gone[1][line, last - minus]
-    found: Mask = (up + down) > 0
-    return found
+    crosses: Mask = (up + down) > 0
+    return crosses

@@ -83,13 +83,13 @@ class Grid:
 
     def along(self, position: Ints, axis: int) -> Ints:
         """Return the coordinate of positions on an axis."""
-        found: Ints = position // self.stride(axis) % self.extents[axis]
-        return found
+        coordinate: Ints = position // self.stride(axis) % self.extents[axis]
+        return coordinate
 
     def moved(self, position: Ints, axis: int, to: Ints) -> Ints:
         """Return the positions with another coordinate on an axis."""
-        found: Ints = position + (to - self.along(position, axis)) * self.stride(axis)
-        return found
+        moved: Ints = position + (to - self.along(position, axis)) * self.stride(axis)
+        return moved
 
     def lines(self, axis: int) -> int:
         """Return how many rings an axis has."""
@@ -98,8 +98,8 @@ class Grid:
     def line(self, position: Ints, axis: int) -> Ints:
         """Return the ring of each position: the other coordinates, the lowest axis fastest."""
         low = self.stride(axis)
-        found: Ints = position // (low * self.extents[axis]) * low + position % low
-        return found
+        line: Ints = position // (low * self.extents[axis]) * low + position % low
+        return line
 
     def spots(self, axis: int) -> Ints:
         """Return the positions of each ring, int64 (lines, extent)."""
@@ -118,16 +118,16 @@ def _grid(machine: Machine) -> Grid:
 
     extents = machine.topology.extents[: machine.topology.router_levels]
     position = number(router_coords(machine), extents, first_fastest=True)
-    every = np.arange(math.prod(extents))
-    router = np.full(len(every), -1, dtype=np.int64)
+    cells = np.arange(math.prod(extents))
+    router = np.full(len(cells), -1, dtype=np.int64)
     router[position] = np.arange(len(position))
-    gbs = np.zeros((len(extents), 2, len(every)))
+    gbs = np.zeros((len(extents), 2, len(cells)))
     count = np.zeros(gbs.shape, dtype=np.int64)
     for axis, extent in enumerate(extents):
         if extent > 1:
             stride = math.prod(extents[:axis])
-            start = every // stride % extent
-            after = every + ((start + 1) % extent - start) * stride
+            start = cells // stride % extent
+            after = cells + ((start + 1) % extent - start) * stride
             gbs[axis, 0], count[axis, 0] = _links_up(machine, axis, start, router, after)
             gbs[axis, 1, after], count[axis, 1, after] = gbs[axis, 0], count[axis, 0]
     gbs = np.where(np.isfinite(gbs), gbs, np.inf)
@@ -161,11 +161,11 @@ def _links_up(
     if links is None:
         return ruled, there.astype(np.int64)
     name, span = topology.levels[axis], len(router) + 1
-    own = np.flatnonzero(links.kind == (links.kinds.index(name) if name in links.kinds else -1))
-    key = links.a[own].astype(np.int64) * span + links.b[own]
+    on_axis = np.flatnonzero(links.kind == (links.kinds.index(name) if name in links.kinds else -1))
+    key = links.a[on_axis].astype(np.int64) * span + links.b[on_axis]
     order = np.argsort(key)
     place = find(key[order], np.minimum(router, other) * span + np.maximum(router, other))
-    row = np.append(own[order], -1)[np.where(there, place, -1)]
+    row = np.append(on_axis[order], -1)[np.where(there, place, -1)]
     gbs = np.where(row >= 0, np.append(links.bandwidth, np.nan)[row], np.nan)
     count = np.where(row >= 0, np.append(links.count, 0)[row], 0).astype(np.int64)
     if topology.extents[axis] == 2:  # one row of the list has both links of such a pair

@@ -61,7 +61,7 @@ class Places(NamedTuple):
     back: Floats
 
     def times(self, factor: Places) -> Places:
-        """Return what each is times another figure of its channel."""
+        """Return the figures of all channels, multiplied by those of `factor`."""
         return Places(*(a * b for a, b in zip(self, factor, strict=True)))
 
     def powers(self, exponent: int) -> Places:
@@ -71,13 +71,13 @@ class Places(NamedTuple):
         flat = [table.reshape(len(table), -1).max(axis=1, initial=0.0) for table in self]
         top = np.maximum.reduce(flat)
         top[top == 0] = 1.0
-        found = Places(
+        powers = Places(
             self.inside / top[:, None, None, None],
             *(table / top[:, None, None] for table in self[1:]),
         )
         for _ in range(exponent.bit_length() - 1):
-            found = Places(*(np.square(table, out=table) for table in found))
-        return found
+            powers = Places(*(np.square(table, out=table) for table in powers))
+        return powers
 
 
 class Weights(NamedTuple):
@@ -149,8 +149,8 @@ class TouchedRouters:
 
     def splits(self, demands: Sequence[Demand]) -> Split:
         """Return all bytes of demands between routers, one demand after the other."""
-        every = zip(*(self.split(demand) for demand in demands), strict=True)
-        return Split(*(np.stack(tables) for tables in every))
+        columns = zip(*(self.split(demand) for demand in demands), strict=True)
+        return Split(*(np.stack(tables) for tables in columns))
 
     def split(self, demand: Demand) -> Split:
         """Return all bytes of a demand between routers."""
@@ -234,9 +234,9 @@ class TouchedGroups:
         here = np.zeros((count, routers.width, groups.width))
         here[np.arange(count)[:, None], np.arange(routers.width), place] = 1.0
         around = np.any(detour > 0, axis=1, keepdims=True).astype(np.float64)
-        every = np.concatenate([to_all, here, around], axis=1)
+        ends = np.concatenate([to_all, here, around], axis=1)
         shape = groups.shape[ways.home[self.members]]
-        self.ends = groups.local.ends(shape[:count], every)
+        self.ends = groups.local.ends(shape[:count], ends)
         self.passing = groups.local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
         self.gates = slice(0, to_all.shape[1])
         self.here = slice(to_all.shape[1], to_all.shape[1] + routers.width)
@@ -266,8 +266,8 @@ class TouchedGroups:
         between = minimal.away.sum(axis=-2)
         out = self._over_links(crossing) * self.joins
         back = self._over_links(crossing.swapaxes(-1, -2)) * self.joins
-        whole = out[..., :count] + back[..., :count].swapaxes(-1, -2) + between
-        out[..., :count], back[..., :count] = whole, whole.swapaxes(-1, -2)
+        both_ways = out[..., :count] + back[..., :count].swapaxes(-1, -2) + between
+        out[..., :count], back[..., :count] = both_ways, both_ways.swapaxes(-1, -2)
         kept = (total.inner - minimal.inner) * self.near
         demands, crossing = crossing.shape[:-2], crossing[..., None, :, :]
         sent = np.zeros((*demands, count, here.stop + 1, here.stop + 1))
@@ -285,7 +285,7 @@ class TouchedGroups:
         return Places(inside, out, back)
 
     def _by_gates(self, table: Floats) -> Floats:
-        """Return what goes to each member by the gates that it goes to."""
+        """Return a table by group as one by gates: groups with the same gates are summed."""
         if not self.alike:
             return table
         count = len(self.each)
@@ -293,34 +293,34 @@ class TouchedGroups:
         return np.concatenate([table[..., :count], rest], axis=-1)
 
     def _to_thirds(self, sent: Floats) -> Floats:
-        """Return what is sent to far groups by the third groups on the way."""
-        found: Floats = self._over_links(sent) * self.weight[:, None, :]
-        return found
+        """Return the bytes sent to far groups by the third group over which they go."""
+        amount: Floats = self._over_links(sent) * self.weight[:, None, :]
+        return amount
 
     def _over_links(self, table: Floats) -> Floats:
-        """Return ``table @ joins``: what all touched groups have that are linked to each member.
+        """Return ``table @ joins``: for each member the sum over the touched groups linked to it.
 
         Nearly all are, so what those have that are not is taken away from the sum of all.
         """
         count, members = len(self.each), len(self.members)
-        found: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
-        found[..., :count] -= table
+        sums: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
+        sums[..., :count] -= table
         if len(self.lacking):
-            found -= product(table[..., self.lacking], self.apart)
-        return np.maximum(found, 0.0, out=found)
+            sums -= product(table[..., self.lacking], self.apart)
+        return np.maximum(sums, 0.0, out=sums)
 
     def _over_members(self, table: Floats) -> Floats:
-        """Return ``table @ joins.T``: what all members have that are linked to each group."""
-        found: Floats = table.sum(axis=-1, keepdims=True) - table[..., : len(self.each)]
+        """Return ``table @ joins.T``: for each group the sum over the members linked to it."""
+        sums: Floats = table.sum(axis=-1, keepdims=True) - table[..., : len(self.each)]
         if len(self.lacking):
-            found[..., self.lacking] -= product(table, self.apart.T)
-        return np.maximum(found, 0.0, out=found)
+            sums[..., self.lacking] -= product(table, self.apart.T)
+        return np.maximum(sums, 0.0, out=sums)
 
     def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
         """Return what weights on channels make of minimal ways, and of the others."""
         count, members, here = len(self.each), len(self.members), self.here
         gate = np.minimum(np.arange(members), self.gates.stop - 1)
-        local, each = self.ways.groups.local, self.each
+        local, share = self.ways.groups.local, self.each
         cost = local.price_between(self.ends, weight.inside[..., :count, :, :])
         away = cost[..., here, :][..., gate]
         home = cost[..., gate, :][..., here].swapaxes(-1, -2)
@@ -335,9 +335,9 @@ class TouchedGroups:
             both += np.einsum("m,...mgh->...gh", self.times, passing)
         first, second = cost[..., here, -1:], cost[..., -1:, here]
         others = Weights(
-            self._over_members(away * self.weight[:, None, :]) * each[:, None, :],
-            self._over_members(home * self.weight[:, None, :]) * each.T[:, None, :],
-            both * each,
+            self._over_members(away * self.weight[:, None, :]) * share[:, None, :],
+            self._over_members(home * self.weight[:, None, :]) * share.T[:, None, :],
+            both * share,
             (first + second - 2 * direct) * self.near,
         )
         return minimal, others

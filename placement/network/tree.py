@@ -69,9 +69,11 @@ def routings(machine: Machine) -> tuple[str, ...]:
     >>> routings(parse_spec("tree:4x4"))
     ('single',)
     """
-    found = links(machine)
-    parent, _ = _parents(router_count(machine), found.a.astype(np.int64), found.b.astype(np.int64))
-    return ("single",) if len(found) == int((parent >= 0).sum()) else ("shortest", "single")
+    cables = links(machine)
+    parent, _ = _parents(
+        router_count(machine), cables.a.astype(np.int64), cables.b.astype(np.int64)
+    )
+    return ("single",) if len(cables) == int((parent >= 0).sum()) else ("shortest", "single")
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
@@ -106,9 +108,9 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
         leaf = machine.router[:, 0].astype(np.int64)
         both = _beyond_switch(leaf, demand)
         ways = (forest.up, forest.out), (forest.down, forest.into)
-        for amount, (way, own) in zip(both, ways, strict=True):
-            out[way[leaf[own >= 0]]] = 0.0
-            np.add.at(out, own[own >= 0], amount[own >= 0])
+        for amount, (way, cable) in zip(both, ways, strict=True):
+            out[way[leaf[cable >= 0]]] = 0.0
+            np.add.at(out, cable[cable >= 0], amount[cable >= 0])
     return out
 
 
@@ -140,15 +142,15 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
-    forest, found = forest_of(machine), channels(machine)
+    forest, links = forest_of(machine), channels(machine)
     if forest is None:
         return switches.hops(machine, source, target)
-    out = np.zeros((len(source), max(1, len(found.kinds))))
+    out = np.zeros((len(source), max(1, len(links.kinds))))
     _refuse_ends(machine, forest, source, target)
     for label in forest.ancestor[1:]:
         for end, way in ((source, forest.up), (target, forest.down)):
             rows = np.flatnonzero((label[source] != label[target]) & (label[end] >= 0))
-            out[rows, found.kind[way[label[end[rows]]]]] += 1
+            out[rows, links.kind[way[label[end[rows]]]]] += 1
     return out
 
 
@@ -204,24 +206,24 @@ def forest_of(machine: Machine) -> Forest | None:
 
 
 def _build_forest(machine: Machine) -> Forest | None:
-    found = links(machine)
-    half = int(found.count.sum())
-    a, b = found.a.astype(np.int64), found.b.astype(np.int64)
+    bundles = links(machine)
+    half = int(bundles.count.sum())
+    a, b = bundles.a.astype(np.int64), bundles.b.astype(np.int64)
     count = router_count(machine)
     parent, depth = _parents(count, a, b)
     low = np.where(parent[a] == b, a, b)
-    own = bool(machine.topology.parameters.get("own_cables"))
-    if len(a) != int((parent >= 0).sum()) or (half > len(a) and not own):
+    own_cables = bool(machine.topology.parameters.get("own_cables"))
+    if len(a) != int((parent >= 0).sum()) or (half > len(a) and not own_cables):
         return None
     up, down = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
-    row = np.cumsum(found.count, dtype=np.int64) - found.count
+    row = np.cumsum(bundles.count, dtype=np.int64) - bundles.count
     up[low] = np.where(low == a, row, row + half)
     down[low] = np.where(low == a, row + half, row)
     forest = Forest(_ancestors(parent, depth), depth, up, down)
-    if not own:
+    if not own_cables:
         return forest
     cables = np.ones(count, dtype=np.int64)
-    cables[low] = found.count
+    cables[low] = bundles.count
     leaf = machine.router[:, 0].astype(np.int64)
     cable = rank_within(leaf) % cables[leaf]
     out, into = (np.where(way[leaf] >= 0, way[leaf] + cable, -1) for way in (up, down))

@@ -178,8 +178,8 @@ def names() -> list[str]:
 
 def find_predicting(name: str) -> Predicting:
     """Return the strategy called `name` that predicts: it answers a `Choice`, with its figures."""
-    found: Predicting = load(PREDICTING[name])
-    return found
+    strategy: Predicting = load(PREDICTING[name])
+    return strategy
 
 
 def find(name: str) -> Planner:

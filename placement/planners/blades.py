@@ -257,10 +257,10 @@ def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], ND
     """Return the two ends of the links between groups, and the group of every router."""
     from placement.topologies import links, router_coords
 
-    found = links(machine)
+    cables = links(machine)
     group = router_coords(machine)[:, 0]
-    apart = group[found.a] != group[found.b]
-    return found.a[apart], found.b[apart], group
+    apart = group[cables.a] != group[cables.b]
+    return cables.a[apart], cables.b[apart], group
 
 
 @planner("blades-linked", kinds=("dragonfly",), links=True)
@@ -353,8 +353,8 @@ class _BladeSearch:
         nodes is left on those with fewest.
         """
         trials = [self._columns(), *(self._trial(first) for first in self._firsts())]
-        found = max(trials, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
-        return np.argsort(np.lexsort((self.rank, -self._inside(found), ~found)))
+        routers = max(trials, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
+        return np.argsort(np.lexsort((self.rank, -self._inside(routers), ~routers)))
 
     def _firsts(self) -> Ints:
         """Return the routers to start trials from: evenly out of the ranking."""

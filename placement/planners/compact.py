@@ -232,8 +232,8 @@ def _worth(
     table[group, np.arange(len(order)) - (np.cumsum(count) - count)[group]] = size[order]
     forced = np.bincount(parent, weights=must)
     chassis = np.arange(1, table.shape[1] + 1)
-    few = chassis < np.maximum(forced, 1)[:, None]
-    value = np.where(few | (chassis > count[:, None]), _NEVER, np.cumsum(table, axis=1))
+    lacking = chassis < np.maximum(forced, 1)[:, None]
+    value = np.where(lacking | (chassis > count[:, None]), _NEVER, np.cumsum(table, axis=1))
     gains = np.full((len(prices), len(count)), _NEVER)
     for c in chassis:
         np.maximum(gains, value[:, c - 1] - c * prices[:, None], out=gains)
@@ -269,10 +269,10 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
         inside = np.flatnonzero(np.isin(inner, chosen))
         return inside[largest(size[inside], must[inside], need)]
 
-    found = within(middle)
+    blades = within(middle)
     least = len(largest(size, must, need))
     for shares in _mixtures(len(steps)):
-        if len(found) == least:
+        if len(blades) == least:
             break
         weight = shares @ heavy
         prices = np.linspace(0, float(weight.max()), PRICES)
@@ -284,8 +284,8 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
             order = np.lexsort((-weight[inside], ~forced[inside]))
             chosen = inside[order[: len(middle)]]
             if heavy[0][chosen].sum() >= need:
-                found = min(found, within(chosen), key=len)
-    return found
+                blades = min(blades, within(chosen), key=len)
+    return blades
 
 
 def _mixtures(number: int) -> Iterator[Ints]:
@@ -327,9 +327,9 @@ def _nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> I
     ball = _Ball(machine, rows, must, count)
     best, least = ball.around(ball.centres[0])
     for centre in ball.centres[1:]:
-        found, hops = ball.around(centre)
+        members, hops = ball.around(centre)
         if hops < least:
-            best, least = found, hops
+            best, least = members, hops
     return rows[np.sort(ball.settled(best, least))]
 
 
@@ -364,8 +364,8 @@ class _Ball:
         free = np.zeros(self.extents, dtype=np.int64)
         np.add.at(free, tuple(self.places.T), 1)
         share = len(self.places) / free.size
-        found = [self._freest(free, self.count / many) for many in (nodes, share)]
-        return np.unique(np.concatenate(found), axis=0)
+        centres = [self._freest(free, self.count / density) for density in (nodes, share)]
+        return np.unique(np.concatenate(centres), axis=0)
 
     def _freest(self, free: Ints, routers: float) -> Ints:
         """Return the centres of the boxes of about so many routers that have most free nodes."""
@@ -385,13 +385,13 @@ class _Ball:
         inside = np.flatnonzero(hops < limit)
         edge = np.flatnonzero(hops == limit)
         edge = edge[np.argsort(self.tie[edge], kind="stable")][: self.count - len(inside)]
-        found = np.concatenate([inside, edge])
-        pairs = zip(self._counts(found), self.rings, strict=True)
-        return found, sum(int(count @ ring @ count) for count, ring in pairs)
+        members = np.concatenate([inside, edge])
+        pairs = zip(self._counts(members), self.rings, strict=True)
+        return members, sum(int(count @ ring @ count) for count, ring in pairs)
 
-    def _counts(self, found: Ints) -> list[Ints]:
+    def _counts(self, members: Ints) -> list[Ints]:
         return [
-            np.bincount(self.places[found, axis], minlength=extent)
+            np.bincount(self.places[members, axis], minlength=extent)
             for axis, extent in enumerate(self.extents)
         ]
 
@@ -400,10 +400,10 @@ class _Ball:
         for _ in range(MOVES):
             counts = self._counts(best)
             middle = [int(np.argmin(r @ c)) for r, c in zip(self.rings, counts, strict=True)]
-            found, hops = self.around(np.array(middle))
+            members, hops = self.around(np.array(middle))
             if hops >= least:
                 break
-            best, least = found, hops
+            best, least = members, hops
         return best
 
 

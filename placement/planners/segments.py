@@ -139,9 +139,9 @@ def in_segments(
     chosen = []
     for block in dict.fromkeys(blocks.of[first].tolist() + np.flatnonzero(shares).tolist()):
         free = request.free & (blocks.of == block)
-        own = request.include[inside == block]
+        included = request.include[inside == block]
         if shares[block]:
-            part = replace(request, count=int(shares[block]) * segment, free=free, include=own)
+            part = replace(request, count=int(shares[block]) * segment, free=free, include=included)
             chosen.append(choose(machine, part))
     return np.concatenate(chosen)
 
@@ -183,9 +183,9 @@ def _offer_blocks(request: Request, blocks: Blocks, most: Ints) -> Mask:
 
 def _shares(request: Request, blocks: Blocks, room: Ints, chosen: Ints, segment: int) -> Ints:
     """Return the segments of each block: near to the planner's own nodes there, and all whole."""
-    own = np.bincount(chosen, minlength=len(room))
+    nodes = np.bincount(chosen, minlength=len(room))
     shares = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)
     for _ in range(request.count // segment - int(shares.sum())):
-        lacking = np.where(shares < room, own - segment * shares, np.iinfo(np.int64).min)
+        lacking = np.where(shares < room, nodes - segment * shares, np.iinfo(np.int64).min)
         shares[int(np.argmax(lacking))] += 1
     return shares

@@ -66,15 +66,15 @@ def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> 
         if int(must.sum()) < job.count:
             return None
         free, must = must, np.zeros_like(must)
-    found: list[Ints] = []
+    segments: list[Ints] = []
     for _ in range(job.count // size):
         taken = _pick_one(replace(job, count=size, free=free, must=must), blocks)
         if taken is None:
             return None
-        found.append(taken)
+        segments.append(taken)
         free = free.copy()
         free[taken] = False
-    return np.concatenate(found)
+    return np.concatenate(segments)
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class _BlockLevel:
 
     Attributes
     ----------
-    many : int
+    bases : int
         Base blocks of one.
     lower : int
         Base blocks of a block of the next smaller size.
@@ -91,22 +91,22 @@ class _BlockLevel:
         So many of these a job may take.
     """
 
-    many: int
+    bases: int
     lower: int
     most: int
 
     @property
     def limited(self) -> bool:
         """Whether a job may take fewer of the lower blocks than there are."""
-        return self.many != self.lower * self.most
+        return self.bases != self.lower * self.most
 
 
 def _level(size: int, blocks: Switches) -> _BlockLevel:
     base, *_ = sizes = block_sizes(blocks)
     need = -(-size // base)
     lower = max((s // base for s in sizes if s // base < need), default=1)
-    many = min((s // base for s in sizes if s // base >= need), default=len(blocks.names))
-    return _BlockLevel(many, lower, -(-size // (lower * base)))
+    bases = min((s // base for s in sizes if s // base >= need), default=len(blocks.names))
+    return _BlockLevel(bases, lower, -(-size // (lower * base)))
 
 
 def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
@@ -115,7 +115,7 @@ def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
     block = _block_of(job, blocks, level)
     if block is None:
         return None
-    inside = (blocks.leaf_of >= 0) & (blocks.leaf_of // level.many == block)
+    inside = (blocks.leaf_of >= 0) & (blocks.leaf_of // level.bases == block)
     if bool((job.must & ~inside).any()):
         return None
     if int(job.must.sum()) >= job.count:
@@ -144,20 +144,20 @@ def _block_of(job: SlurmJob, blocks: Switches, level: _BlockLevel) -> int | None
     base = blocks.leaf_of.astype(np.int64)
     if job.must.any():
         where = base[job.must]
-        return int(where.min()) // level.many if where.min() >= 0 else None
+        return int(where.min()) // level.bases if where.min() >= 0 else None
     free = job.free & (base >= 0)
-    count = -(-len(blocks.names) // level.many)
-    nodes = np.bincount(base[free] // level.many, minlength=count)
+    count = -(-len(blocks.names) // level.bases)
+    nodes = np.bincount(base[free] // level.bases, minlength=count)
     held = _held_at_most(base[free], level, count) if level.limited else nodes
     lightest = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
-    np.minimum.at(lightest, base[free] // level.many, job.weight[free])
+    np.minimum.at(lightest, base[free] // level.bases, job.weight[free])
     fit = np.flatnonzero(held >= job.count)
     return int(fit[np.lexsort((-fit, nodes[fit], lightest[fit]))[0]]) if len(fit) else None
 
 
 def _held_at_most(base: Ints, level: _BlockLevel, count: int) -> Ints:
-    """Return the nodes that the fullest so many lower blocks of each block hold."""
-    per = level.many // level.lower
+    """Return the nodes in each block's fullest lower blocks, as many of these as a job may take."""
+    per = level.bases // level.lower
     lower = np.bincount(base // level.lower, minlength=count * per)
     table = np.sort(lower[: count * per].reshape(count, per), axis=1)[:, ::-1]
     return np.asarray(table[:, : level.most].sum(axis=1))
@@ -176,10 +176,10 @@ def _blocks_begun(
         used[blocks.leaf_of[job.must]] = True
     left = level.most - len(np.unique(np.flatnonzero(used) // level.lower))
     last = -1
-    for one in np.unique(np.concatenate([np.flatnonzero(used), blocks.leaf_of[light]])).tolist():
-        if not used[one] and (last < 0 or last != one // level.lower):
+    for block in np.unique(np.concatenate([np.flatnonzero(used), blocks.leaf_of[light]])).tolist():
+        if not used[block] and (last < 0 or last != block // level.lower):
             left -= 1
-        used[one], last = True, one // level.lower
+        used[block], last = True, block // level.lower
     return (used, left) if left >= 0 else None
 
 
@@ -196,14 +196,16 @@ def _fill(
     base = blocks.leaf_of[rest]
     nodes = np.bincount(base, minlength=len(used))
     lower = np.bincount(base // level.lower, minlength=-(-len(used) // level.lower))
-    first = block * level.many
-    waiting = [one for one in range(first, min(first + level.many, len(used))) if not used[one]]
+    first = block * level.bases
+    waiting = [
+        block for block in range(first, min(first + level.bases, len(used))) if not used[block]
+    ]
     begun = set((np.flatnonzero(used) // level.lower).tolist())
-    found = [rest[:0]]
+    rows = [rest[:0]]
 
-    def fit(one: int) -> tuple[int, ...]:
-        base_fit = (*_fitting(int(nodes[one]), need), one)
-        above = one // level.lower
+    def fit(block: int) -> tuple[int, ...]:
+        base_fit = (*_fitting(int(nodes[block]), need), block)
+        above = block // level.lower
         if not level.limited:
             return base_fit
         return (above in begun, *_fitting(int(lower[above]), need), *base_fit)
@@ -214,12 +216,12 @@ def _fill(
         if best < 0 or (left <= 0 and not same) or not nodes[best]:
             return None
         taken = rest[base == best][:need]
-        found.append(taken)
+        rows.append(taken)
         need -= len(taken)
         waiting.remove(best)
         begun.add(best // level.lower)
         left -= not same
-    return np.concatenate(found)
+    return np.concatenate(rows)
 
 
 def _fitting(held: int, need: int) -> tuple[bool, int]:

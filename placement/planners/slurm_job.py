@@ -106,8 +106,8 @@ def lightest_that_fit(job: SlurmJob, part: Mask) -> Pool | None:
     """
     left = job.count - int(job.must.sum())
     loose = job.free & part & ~job.must
-    weights, many = np.unique(job.weight[loose], return_counts=True)
-    last = int(np.searchsorted(np.cumsum(many), max(left, 1)))
+    weights, counts = np.unique(job.weight[loose], return_counts=True)
+    last = int(np.searchsorted(np.cumsum(counts), max(left, 1)))
     if last == len(weights):
         return None
     lower = loose & (job.weight < weights[last])
@@ -150,10 +150,10 @@ def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
         weight=(ones if weight is None else weight)[order],
         cpus=cores[order],
     )
-    for few in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
-        found = pick(replace(job, free=job.free & ((job.cpus > few) | job.must)))
-        if found is not None:
-            return order[np.sort(found)]
+    for cpus in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
+        rows = pick(replace(job, free=job.free & ((job.cpus > cpus) | job.must)))
+        if rows is not None:
+            return order[np.sort(rows)]
     free = int(request.free.sum())
     why, hint = "no top switch is", "Slurm runs no job across several"
     if slurm_switches(machine).kind == "block":

@@ -171,9 +171,9 @@ def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
     leaf = tree.leaf_of[loose]
     begun = np.flatnonzero(_per_leaf(tree, pool.taken))
     if len(begun) <= 1:
-        one = begun[0] if len(begun) else np.argmax(_per_leaf(tree, pool.open))
-        if int((leaf == one).sum()) >= pool.left:
-            return np.concatenate([taken, loose[leaf == one][: pool.left]])
+        chosen = begun[0] if len(begun) else np.argmax(_per_leaf(tree, pool.open))
+        if int((leaf == chosen).sum()) >= pool.left:
+            return np.concatenate([taken, loose[leaf == chosen][: pool.left]])
     by_leaf = np.argsort(leaf, kind="stable")
     leaf = leaf[by_leaf]
     turn = np.arange(len(leaf)) - np.searchsorted(leaf, leaf)
@@ -191,9 +191,9 @@ def _fill_leaves(tree: Switches, pool: Pool, top: int) -> Ints | None:
     walk = _Walk(tree, subtree_sums(tree, _per_leaf(tree, pool.open)), used, top)
     order = walk.leaves(left)
     ends = zip(np.searchsorted(leaf, order), np.searchsorted(leaf, order, "right"), strict=True)
-    whole = [by_leaf[first:last] for first, last in ends]
-    found = np.concatenate([begun, *whole])[: pool.left]
-    return np.concatenate([np.flatnonzero(pool.taken), found]) if len(found) == pool.left else None
+    nodes = [by_leaf[first:last] for first, last in ends]
+    rows = np.concatenate([begun, *nodes])[: pool.left]
+    return np.concatenate([np.flatnonzero(pool.taken), rows]) if len(rows) == pool.left else None
 
 
 class _Walk:

@@ -192,14 +192,14 @@ def recognise(text: str, source: str) -> str:
     """
     head = text[:HEAD]
     numbered = enumerate(head.split("\n"), 1)
-    said = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
-    line, words = next(said, (0, ""))
+    records = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
+    line, words = next(records, (0, ""))
     if not words:
         raise ParseError(source, 0, "has no records, only blanks and comments")
     for part in (words, head):
-        found = resembling(part)
-        if found:
-            return found
+        name = resembling(part)
+        if name:
+            return name
     what = f"'{printable(words, 40)}' is in no format that nidmap reads"
     raise ParseError(source, line, what, f"it reads {', '.join(FORMATS.names())}")
 

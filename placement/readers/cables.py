@@ -171,8 +171,8 @@ class _PortTable:
         self.kept = np.flatnonzero(self.counts)
         # one number for each port of each end
         port = np.unique(np.concatenate([self.a_port, self.b_port]), return_inverse=True)[1]
-        own, other = port.reshape(2, -1)
-        ends = (self.a << 32) + own, np.where(self.cabled, (self.b << 32) + other, -1)
+        port_here, port_there = port.reshape(2, -1)
+        ends = (self.a << 32) + port_here, np.where(self.cabled, (self.b << 32) + port_there, -1)
         _, number = np.unique(np.concatenate(ends), return_inverse=True)
         self.here, self.there = number.reshape(2, -1)
 
@@ -196,12 +196,12 @@ class _PortTable:
 
     def hosts(self) -> NodeRecords | None:
         """Return the hosts that a link reaches, in the order of the lines."""
-        found = [self.kept[self.host[end[self.kept]]] for end in (self.a, self.b)]
-        rows = np.concatenate(found)
+        of_hosts = [self.kept[self.host[end[self.kept]]] for end in (self.a, self.b)]
+        rows = np.concatenate(of_hosts)
         if not len(rows):
             return None
         order = np.argsort(rows, kind="stable")
-        far, rows = np.repeat([False, True], [*map(len, found)])[order], rows[order]
+        far, rows = np.repeat([False, True], [*map(len, of_hosts)])[order], rows[order]
         a, b = self.a[rows], self.b[rows]
         end, switch = np.where(far, b, a), np.where(far, a, b)
         port, line = np.where(far, self.a_port[rows], self.b_port[rows]), self.line[rows]
@@ -222,9 +222,9 @@ class _PortTable:
         _, first, again = np.unique(self.here, return_index=True, return_inverse=True)
         first_of = first[again.ravel()]
         for row in np.flatnonzero(first_of != np.arange(len(first_of))).tolist():
-            one = first_of[row]
-            same = bool(self.there[one] == self.there[row])
-            text = f"{self._port(row)} is already on line {self.line[one]}"
+            earlier = first_of[row]
+            same = bool(self.there[earlier] == self.there[row])
+            text = f"{self._port(row)} is already on line {self.line[earlier]}"
             hint = "the same again" if same else "with another cable: a port has one"
             yield Finding(int(self.line[row]), "duplicate-port", text, hint, fault=not same)
 

@@ -61,13 +61,13 @@ def cray_dump(
     """
     parts, nid = rows.table(PARTS), rows.number("nid").astype(np.int64)
     names = write_names(parts, ("c", "-", "c", "s", "n"))
-    found = [*faults, *_node_faults(rows.line, nid, parts, names)]
+    findings = [*faults, *_node_faults(rows.line, nid, parts, names)]
     xyz = rows.table("xyz") if rows.having("x").all() else None
     if xyz is not None:
         fabric = fabric or _fabric(parts, xyz)
-        found += _coordinate_faults(rows.line, parts, xyz, names, fabric)
+        findings += _coordinate_faults(rows.line, parts, xyz, names, fabric)
     words = {
-        key: np.where((said := rows.word(key)) == "-", "", said)
+        key: np.where((column := rows.word(key)) == "-", "", column)
         for key in ("role", "state", "mode")
         if rows.having(key).any()
     }
@@ -75,7 +75,7 @@ def cray_dump(
     nodes = NodeRecords(
         line=rows.line, nid=nid, cname=names, coords=xyz, router=router, cores=cores, **words
     )
-    return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, findings=in_order(found))
+    return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, findings=in_order(findings))
 
 
 def node_key(parts: Ints32) -> Ints:
@@ -185,7 +185,7 @@ def _coordinate_faults(
     Gemini (n0 and n1, n2 and n3 of a blade) must share theirs.
     """
     far = np.flatnonzero(np.any(xyz > FARTHEST, axis=1))
-    found = list_faults(
+    findings = list_faults(
         far, line, "coordinates", lambda row: f"{names[row]} cannot be at {_at(xyz[row])}"
     )
     if fabric == "aries":
@@ -194,7 +194,7 @@ def _coordinate_faults(
         _, first, of = np.unique(node_key(parts) // 2, return_index=True, return_inverse=True)
         expected, why = xyz[first[of]], "another node of its Gemini is at"
     wrong = np.any((expected != xyz) & (expected >= 0), axis=1) & _possible(parts)
-    return found + list_faults(
+    return findings + list_faults(
         np.flatnonzero(wrong),
         line,
         "coordinates",
@@ -236,10 +236,10 @@ def list_faults(
     >>> len(found), found[0].line, found[-1].text
     (101, 1, '200 more of kind hex')
     """
-    said = [(row, text(row)) for row in rows[:MOST].tolist()]
+    texts = [(row, text(row)) for row in rows[:MOST].tolist()]
     if len(rows) > MOST:
-        said.append((rows[MOST], f"{len(rows) - MOST} more of kind {kind}"))
-    return [Finding(int(line[row]), kind, words, hint, fault) for row, words in said]
+        texts.append((rows[MOST], f"{len(rows) - MOST} more of kind {kind}"))
+    return [Finding(int(line[row]), kind, words, hint, fault) for row, words in texts]
 
 
 def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Finding]:

@@ -68,8 +68,8 @@ def read(text: str, source: str) -> Dump:
     >>> read(text, "-").nodes.name.tolist()
     ['n1', 'n2']
     """
-    found, _ = pieces(text, source)
-    busy = [piece for piece in found if piece.state.upper().split("+")[0] in BUSY]
+    listed, _ = pieces(text, source)
+    busy = [piece for piece in listed if piece.state.upper().split("+")[0] in BUSY]
     nodes = [
         StatedNode(name, "allocated", line=piece.line)
         for piece in busy

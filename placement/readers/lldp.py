@@ -106,9 +106,9 @@ class _SeenFabric(Cables):
     def __init__(self, seen: dict[str, list[_Neighbour]]) -> None:
         super().__init__("ethernet", _HOW, both_ends=False)
         self.seen = seen
-        every = [neighbour for device in seen.values() for neighbour in device]
-        self.nameless = sum(not neighbour.name for neighbour in every)
-        self.announced = {neighbour.name: neighbour.capabilities for neighbour in every}
+        neighbours = [neighbour for device in seen.values() for neighbour in device]
+        self.nameless = sum(not neighbour.name for neighbour in neighbours)
+        self.announced = {neighbour.name: neighbour.capabilities for neighbour in neighbours}
         self.called = _short_names({*self.announced} - {""}, set(seen))
         self.announced = {self.called.get(n, n): words for n, words in self.announced.items()}
 
@@ -120,11 +120,11 @@ class _SeenFabric(Cables):
 
     def take(self, device: str, line: int) -> None:
         """Take what one device sees; its name stands on `line`."""
-        own = self.device(device)
+        number = self.device(device)
         for neighbour in self.seen[device]:
             if neighbour.name:
                 other = self.device(self.called[neighbour.name])
-                self.port(line, own, neighbour.interface, other, neighbour.port, neighbour.gbs)
+                self.port(line, number, neighbour.interface, other, neighbour.port, neighbour.gbs)
 
     def remarks(self) -> Iterator[Finding]:
         """Say what may be missing: neighbours without a name, switches that nobody asked."""
@@ -143,12 +143,12 @@ class _SeenFabric(Cables):
             yield Finding(0, "unasked", text, "are they switches? Then ask them too", fault=False)
 
 
-def _short_names(names: set[str], asked: set[str]) -> dict[str, str]:
-    """Return what each announced name is called: a device that was asked, else its first label."""
-    shorts = {name: name if name in asked else name.partition(".")[0] for name in names}
-    others = [short for short in shorts.values() if short not in asked]
+def _short_names(names: set[str], devices: set[str]) -> dict[str, str]:
+    """Return a short form of each announced name: its first label, where no other has that."""
+    shorts = {name: name if name in devices else name.partition(".")[0] for name in names}
+    others = [short for short in shorts.values() if short not in devices]
     return {
-        name: short if short in asked or others.count(short) == 1 else name
+        name: short if short in devices or others.count(short) == 1 else name
         for name, short in shorts.items()
     }
 

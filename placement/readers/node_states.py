@@ -96,10 +96,10 @@ def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
     >>> slurm_state("IDLE+DRAIN", "-"), slurm_state("MIXED+PLANNED", "-")
     (('drained', False), ('mixed', True))
     """
-    found = node_state(words)
-    if found is None:
+    state = node_state(words)
+    if state is None:
         raise ParseError(source, line, f"{printable(words)!r} is not the state of a node")
-    return found
+    return state
 
 
 def states_dump(
@@ -131,20 +131,20 @@ def states_dump(
     ParseError
         Where there are more than `MOST_NODES` nodes.
     """
-    found: dict[str, StatedNode] = {}
+    by_name: dict[str, StatedNode] = {}
     for node in printed:
-        before = found.setdefault(node.name, node)
+        before = by_name.setdefault(node.name, node)
         if before is not node:
             state = max(before.state, node.state, key=worst)
             planned, up = before.planned or node.planned, before.up or node.up
-            found[node.name] = before._replace(state=state, planned=planned, up=up)
-        elif len(found) > MOST_NODES:
+            by_name[node.name] = before._replace(state=state, planned=planned, up=up)
+        elif len(by_name) > MOST_NODES:
             raise ParseError(source, node.line, f"more than {MOST_NODES:,} nodes")
     parameters = {"jobs": True} if jobs else {}
-    if not found:
+    if not by_name:
         fault = Finding(0, "no-nodes", empty, "is this the right cluster?", fault=not jobs)
         return Dump(name, source, counts, parameters=parameters, findings=(fault,))
-    nodes = list(found.values())
+    nodes = list(by_name.values())
     free = ("idle", "planned")
     figures = {
         key: np.array([node.figures.get(key, kind()) for node in nodes], dtype=kind)
@@ -153,7 +153,7 @@ def states_dump(
     }
     records = NodeRecords(
         line=np.array([node.line for node in nodes], dtype=np.int32),
-        name=np.array(list(found)),
+        name=np.array(list(by_name)),
         state=np.array(["inactive" if n.state in free and not n.up else n.state for n in nodes]),
         planned=np.array([node.planned for node in nodes]),
         **figures,

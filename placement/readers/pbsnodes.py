@@ -138,5 +138,5 @@ def _features(fields: Mapping[str, Any]) -> dict[str, int | str]:
     """Return the resources that are words, as features."""
     pairs = [(key.removeprefix(_RESOURCE), value) for key, value in fields.items()
              if key.startswith(_RESOURCE) and isinstance(value, str)]  # fmt: skip
-    found = [f"{k}={v}" for k, v in pairs if k not in _OWN and _WORD.fullmatch(v)]
-    return {"features": ",".join(found)} if found else {}
+    words = [f"{k}={v}" for k, v in pairs if k not in _OWN and _WORD.fullmatch(v)]
+    return {"features": ",".join(words)} if words else {}

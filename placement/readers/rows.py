@@ -350,10 +350,10 @@ class Rows:
     def number(self, name: str) -> Ints32:
         """Return one number of each row, -1 where a row has it not."""
         offset = np.array([kind.at.get(name, -1) for kind in self.kinds], dtype=np.int64)[self.kind]
-        found = np.full(len(self), -1, dtype=np.int32)
+        column = np.full(len(self), -1, dtype=np.int32)
         has = offset >= 0
-        found[has] = self.numbers[(self.first + offset)[has]]
-        return found
+        column[has] = self.numbers[(self.first + offset)[has]]
+        return column
 
     def table(self, names: Sequence[str]) -> Ints32:
         """Return several numbers of each row as int32 (n, len(names))."""

@@ -150,13 +150,13 @@ class Tiles:
         line = np.concatenate((self.line, self.line))
         known = np.flatnonzero((router >= 0) & (xyz[:, 0] >= 0))
         known = known[np.argsort(line[known], kind="stable")]
-        found = self.coords
-        found[router[known[::-1]]] = xyz[known[::-1]]
-        wrong = known[np.any(found[router[known]] != xyz[known], axis=1)]
+        coords = self.coords
+        coords[router[known[::-1]]] = xyz[known[::-1]]
+        wrong = known[np.any(coords[router[known]] != xyz[known], axis=1)]
 
         def text(i: int) -> str:
-            own, first = xyz[i].tolist(), found[router[i]].tolist()
-            return f"{self.names[router[i]]} is at {tuple(own)} here and at {tuple(first)} above"
+            here, first = xyz[i].tolist(), coords[router[i]].tolist()
+            return f"{self.names[router[i]]} is at {tuple(here)} here and at {tuple(first)} above"
 
         return list_faults(wrong, line, "coordinates", text)
 

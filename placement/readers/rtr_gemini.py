@@ -122,9 +122,9 @@ def _direction_faults(tiles: Tiles, kind: Strs, extents: Ints32) -> list[Finding
 
     printed, of = np.unique(kind, return_inverse=True)
     way = np.array([_WAYS.get(word, 0) for word in printed.tolist()])[of]
-    found = remark(tiles.disagreeing(way, -way), lambda _: "does not come back the opposite way")
+    findings = remark(tiles.disagreeing(way, -way), lambda _: "does not come back the opposite way")
     if not extents.all():
-        return found
+        return findings
     linked = np.flatnonzero((tiles.b >= 0) & (way != 0))
     a, b = tiles.coords[tiles.a[linked]], tiles.coords[tiles.b[linked]]
     step = np.sign(way[linked])[:, None] * np.eye(3, dtype=np.int64)[np.abs(way[linked]) - 1]
@@ -135,4 +135,4 @@ def _direction_faults(tiles: Tiles, kind: Strs, extents: Ints32) -> list[Finding
         here, there = (tuple(tiles.coords[end[i]].tolist()) for end in (tiles.a, tiles.b))
         return f"goes from {here} to {there}"
 
-    return found + remark(linked[off], ends)
+    return findings + remark(linked[off], ends)

@@ -83,8 +83,8 @@ def _nodes(text: str, source: str) -> Iterator[StatedNode]:
             hint = "is it the whole output of scontrol show node?"
             raise ParseError(source, line, what, hint)
         word, planned = slurm_state(state[1], source, line)
-        whole = "CoresPerSocket=" in record  # else partitions may have been left out of it
-        up, figures = not whole or bool(_PARTITIONS.search(record)), _figures(record)
+        complete = "CoresPerSocket=" in record  # else partitions may have been left out of it
+        up, figures = not complete or bool(_PARTITIONS.search(record)), _figures(record)
         for name in expand(begin[1], source, line, "NodeName"):
             yield StatedNode(name, word, planned, line, figures, up)
 
@@ -93,10 +93,10 @@ def _figures(record: str) -> dict[str, int | str]:
     """Return what a record says of the inside of its node."""
     numbers = {k: int(match[1]) for k, form in _NUMBERS.items() if (match := form.search(record))}
     numbers["cores"] = numbers.get("cores", 0) * numbers.get("sockets", 0)
-    found: dict[str, int | str] = {**numbers}
+    figures: dict[str, int | str] = {**numbers}
     features, gres = _FEATURES.search(record), _GRES.search(record)
     if features and features[1] != "(null)":
-        found["features"] = features[1]
+        figures["features"] = features[1]
     if gres:
-        found["gpus"] = gpus_of(gres[1])
-    return found
+        figures["gpus"] = gpus_of(gres[1])
+    return figures

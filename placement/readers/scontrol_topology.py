@@ -70,28 +70,28 @@ def read(text: str, source: str) -> Dump:
     """
     lines = split_lines(text, source)
     counts = count_lines(lines)
-    found = list(statements(lines, source, "scontrol-topology"))
-    refuse_empty(counts if found else LineCounts(0), source, "SwitchName or BlockName")
-    kind = _kind(found)
-    base = [s for s in found if _is_base(s)]
+    records = list(statements(lines, source, "scontrol-topology"))
+    refuse_empty(counts if records else LineCounts(0), source, "SwitchName or BlockName")
+    kind = _kind(records)
+    base = [s for s in records if _is_base(s)]
     if not base:
-        raise ParseError(source, found[0].line, f"no {kind} of its own, only aggregated ones")
+        raise ParseError(source, records[0].line, f"no {kind} of its own, only aggregated ones")
     switches, faults = w.resolve(kind, [_declare_switch(s) for s in base], source)
     parameters: dict[str, object] = {}
     if kind == "tree":
         faults += _missing_nodes(base, switches)
     elif kind == "block":
-        faults += _sizes(found, parameters)
+        faults += _sizes(records, parameters)
     elif kind == "torus3d":
         text = f"torus {printable(base[0].value)}: scontrol does not say where in it a node is"
         faults.append(Finding(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
     return w.switch_dump("scontrol-topology", source, counts, kind, switches, faults, parameters)
 
 
-def _kind(found: Sequence[Statement]) -> str:
-    first = found[0]
+def _kind(records: Sequence[Statement]) -> str:
+    first = records[0]
     kind = KINDS.get(first.key, ("", (), ()))[0]
-    for statement in found:
+    for statement in records:
         this, must, may = KINDS.get(statement.key, ("", (), ()))
         odd = [key for key in statement.rest if key not in must + may]
         if not this or odd:
@@ -164,12 +164,12 @@ def _count_below(top: SwitchRecord, nodes: dict[str, SwitchRecord]) -> int:
     return len({node for switch in todo for node in switch.nodes})
 
 
-def _sizes(found: Sequence[Statement], parameters: dict[str, object]) -> list[Finding]:
+def _sizes(records: Sequence[Statement], parameters: dict[str, object]) -> list[Finding]:
     """Note the block sizes that the lines show; a remark where they make no sense."""
-    stated = {_number(s, "blocksize") for s in found if "blocksize" in s.rest}
+    stated = {_number(s, "blocksize") for s in records if "blocksize" in s.rest}
     sizes = tuple(sorted(stated - {0}))
     if list(w.block_size_faults(sizes, 0, ())):
         text = f"block sizes {', '.join(map(str, sizes))} are not powers of two of the least"
-        return [Finding(found[0].line, "block-size", text, "they are left out", fault=False)]
+        return [Finding(records[0].line, "block-size", text, "they are left out", fault=False)]
     parameters |= {"block_sizes": sizes} if sizes else {}
     return []

@@ -82,8 +82,8 @@ def sniff(head: str) -> bool:
         del lines[0]
     if not lines:
         return False
-    whole = lines[:-1] or lines  # the last one may be cut off
-    return bool(_header(lines[0])) or all(_shape(line) for line in whole)
+    complete = lines[:-1] or lines  # the last one may be cut off
+    return bool(_header(lines[0])) or all(_shape(line) for line in complete)
 
 
 @dump_format("sinfo", "states", sniff, scheduler="slurm", vague=True)
@@ -148,7 +148,7 @@ class _SinfoOutput:
         self.lines: list[int] = []
         self.cells: dict[str, list[str]] = {name: [] for name in self.names if name}
         self.partitions: dict[str, dict[str, None]] = {}
-        one: dict[str, str] = {}  # most cells repeat: keep one of each
+        shared: dict[str, str] = {}  # most cells repeat: keep one of each
         nodes = self.names.index("nodes") if self.names else 0
         for number, line in enumerate(lines[self.start :], self.start + 1):
             cells = self._split(line, number) if line.strip() else [""] * (nodes + 1)
@@ -156,7 +156,7 @@ class _SinfoOutput:
                 self.lines.append(number)
                 for name, cell in zip(self.names, cells, strict=True):
                     if name:
-                        self.cells[name].append(one.setdefault(cell, cell))
+                        self.cells[name].append(shared.setdefault(cell, cell))
 
     def _split(self, line: str, number: int) -> list[str]:
         last, open_end = len(self.names) - 1, self.names[-1] == "reason"
@@ -186,9 +186,9 @@ class _SinfoOutput:
         names = [name for name in self.cells if name not in left_out]
         known: dict[tuple[str, ...], tuple[str, bool, dict[str, int | str], bool]] = {}
         total = 0
-        told = zip(*(self.cells[name] for name in names), strict=True)
+        columns = zip(*(self.cells[name] for name in names), strict=True)
         partitions = self.cells.get("partition", [""] * len(self.lines))
-        rows = zip(self.lines, self.cells.get("nodes", ()), partitions, told, strict=True)
+        rows = zip(self.lines, self.cells.get("nodes", ()), partitions, columns, strict=True)
         for line, listed, partition, cells in rows:
             if cells not in known:
                 row = dict(zip(names, cells, strict=True))
@@ -197,11 +197,11 @@ class _SinfoOutput:
                 known[cells] = state, planned, _figures(row, self.source, line), up
             state, planned, figures, up = known[cells]
             single = _NAME.fullmatch(listed)
-            found = (listed,) if single else expand(listed, self.source, line, "NODELIST")
-            total += 0 if single else len(found)
+            hosts = (listed,) if single else expand(listed, self.source, line, "NODELIST")
+            total += 0 if single else len(hosts)
             if total > MOST_NODES:
                 raise ParseError(self.source, line, f"more than {MOST_NODES:,} nodes")
-            for name in found:
+            for name in hosts:
                 self.partitions.setdefault(name, {})[partition] = None
                 yield StatedNode(name, state, planned, line, figures, up)
 
@@ -277,18 +277,18 @@ def _figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | 
         parts = (row["sct"] if row["sct"] not in _UNKNOWN else "0:0:0").split(":")
         sockets, cores = parts[:2] if len(parts) == 3 else ("?", "?")
         printed |= {"sockets": ("sct", sockets), "cores": ("sct", cores)}
-    found: dict[str, int | str] = {key: number(*said) for key, said in printed.items()}
-    a_socket, sockets_of = found.pop("cores", None), found.get("sockets")
+    figures: dict[str, int | str] = {key: number(*cell) for key, cell in printed.items()}
+    a_socket, sockets_of = figures.pop("cores", None), figures.get("sockets")
     if isinstance(a_socket, int) and isinstance(sockets_of, int):
-        found["cores"] = min(sockets_of * a_socket, 2**31 - 1)
+        figures["cores"] = min(sockets_of * a_socket, 2**31 - 1)
     if "gres" in row:
-        found["gpus"] = gpus_of(row["gres"])
+        figures["gpus"] = gpus_of(row["gres"])
     features = row.get("features", row.get("cut_features"))
     if features is not None:
         cut = "features" not in row and _is_cut(features)
-        whole = features.rpartition(",")[0] if cut else features
-        found["features"] = "" if features in _UNKNOWN else whole
-    return found
+        complete = features.rpartition(",")[0] if cut else features
+        figures["features"] = "" if features in _UNKNOWN else complete
+    return figures
 
 
 def _header(line: str) -> tuple[str, ...]:
@@ -309,16 +309,16 @@ def _shape(line: str) -> tuple[str, ...]:
     for shape in SHAPES:
         short = len(words) == len(shape) - 1 and ("n/a" in words or shape[-1] == "reason")
         fits = short or len(words) == len(shape) or (words[len(shape) :] and shape[-1] == "reason")
-        told = ((_TELLING[n], w) for n, w in zip(shape, words, strict=False) if n in _TELLING)
-        if fits and all(tells(word) for tells, word in told):
+        known = ((_TELLING[n], w) for n, w in zip(shape, words, strict=False) if n in _TELLING)
+        if fits and all(tells(word) for tells, word in known):
             return shape
     return ()
 
 
 def _is_state(word: str) -> bool:
     """Say whether a word is a state that we know; without a header it must be one."""
-    found = node_state(word)
-    return word == "n/a" or (found is not None and is_known(found[0]))
+    state = node_state(word)
+    return word == "n/a" or (state is not None and is_known(state[0]))
 
 
 #: The columns by which a row without a header is known.

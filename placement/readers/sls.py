@@ -138,13 +138,13 @@ class _SlsReader:
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """Return an object of the JSON, noting names that stand twice in it."""
-        made = dict(pairs)
-        if len(made) != len(pairs):
+        entry = dict(pairs)
+        if len(entry) != len(pairs):
             seen: set[str] = set()
             for key, _ in pairs:
                 self.doubles += [key] if key in seen else []
                 seen.add(key)
-        return made
+        return entry
 
     def take(self, key: str, entry: Any) -> None:
         """Take one piece of hardware."""
@@ -166,10 +166,10 @@ class _SlsReader:
         xname = normalise_xname(key)
         if not _NODE_XNAME.fullmatch(xname):
             self.note(key, "cname", "{} is not the xname of a node")
-        said = entry.get("Xname", key)
-        if not isinstance(said, str) or normalise_xname(said) != xname:
+        stated = entry.get("Xname", key)
+        if not isinstance(stated, str) or normalise_xname(stated) != xname:
             hint = "key and Xname must be the same"
-            self.note(key, "cname", f"{{}} calls itself {printable(str(said))}", hint)
+            self.note(key, "cname", f"{{}} calls itself {printable(str(stated))}", hint)
         extra = entry.get("ExtraProperties") or {}
         if not isinstance(extra, dict):
             text = f"{printable(key)}: ExtraProperties is not an object"

@@ -69,13 +69,13 @@ def read(text: str, source: str) -> Dump:
     ['drained']
     """
     root = load_json(text, source)
-    found = root if isinstance(root, dict) else {}
-    kind = next((key for key in _LISTS if isinstance(found.get(key), list)), "")
+    document = root if isinstance(root, dict) else {}
+    kind = next((key for key in _LISTS if isinstance(document.get(key), list)), "")
     if not kind:
         raise ParseError(source, 0, f"JSON with no list of {', '.join(_LISTS)}")
     rows = {"sinfo": _sinfo_rows, "nodes": _node_rows, "jobs": _job_rows}[kind]
     try:
-        nodes = list(rows(found[kind], source))
+        nodes = list(rows(document[kind], source))
     except (KeyError, TypeError, AttributeError) as error:
         what = f"an entry of {kind} is not as Slurm prints it: {printable(str(error))}"
         raise ParseError(source, 0, what, "was it edited?") from None

@@ -178,9 +178,9 @@ def _expand_switch(row: Declared, source: str, both: bool, faults: list[Finding]
 
 def _first_faults(faults: Iterator[Finding]) -> list[Finding]:
     """Return some of the faults, the last one telling that there are more."""
-    found = list(islice(faults, MAX_FAULTS))
+    findings = list(islice(faults, MAX_FAULTS))
     rest = next(faults, None)
-    return [*found, replace(rest, text="and more of them", hint="")] if rest else found
+    return [*findings, replace(rest, text="and more of them", hint="")] if rest else findings
 
 
 def _name_faults(word: str, switches: Iterable[SwitchRecord]) -> Iterator[Finding]:
@@ -211,18 +211,18 @@ def _below_one_leaf(switches: list[SwitchRecord], faults: list[Finding]) -> list
             if other is not switch:
                 again.setdefault(other.name, []).append(node)
         faults += [_two_leaves(nodes, first[nodes[0]], switch) for nodes in again.values()]
-        own = tuple(n for n in switch.nodes if first[n] is switch) if again else switch.nodes
-        kept.append(replace(switch, nodes=own))
+        kept_nodes = tuple(n for n in switch.nodes if first[n] is switch) if again else switch.nodes
+        kept.append(replace(switch, nodes=kept_nodes))
     return kept
 
 
-def _two_leaves(nodes: list[str], one: SwitchRecord, other: SwitchRecord) -> Finding:
-    """Return the remark on nodes of the leaf `other` that are below `one` already."""
+def _two_leaves(nodes: list[str], first: SwitchRecord, later: SwitchRecord) -> Finding:
+    """Return the remark on nodes of the leaf `later` that are below `first` already."""
     more = f" and {len(nodes) - 1} more are" if len(nodes) > 1 else " is"
-    before = printable(one.name)
-    text = _below_both(f"node {printable(nodes[0])}{more}", other, one)
+    before = printable(first.name)
+    text = _below_both(f"node {printable(nodes[0])}{more}", later, first)
     hint = f"{before}, the first, counts; Slurm warns, and counts them below both"
-    return Finding(other.line, "two-leaves", text, hint, fault=False)
+    return Finding(later.line, "two-leaves", text, hint, fault=False)
 
 
 def _below_both(what: str, here: SwitchRecord, other: SwitchRecord) -> str:
@@ -369,11 +369,11 @@ def switch_dump(
     """Return the dump of a Slurm topology; its nodes, where none are given, leaf by leaf."""
     leaves = [s for s in switches if s.nodes]
     if nodes is None and leaves:
-        many = [len(s.nodes) for s in leaves]
+        sizes = [len(s.nodes) for s in leaves]
         nodes = NodeRecords(
-            line=np.repeat(np.array([s.line for s in leaves], dtype=np.int32), many),
+            line=np.repeat(np.array([s.line for s in leaves], dtype=np.int32), sizes),
             name=np.array([n for s in leaves for n in s.nodes]),
-            router=np.repeat(np.array([s.name for s in leaves]), many),
+            router=np.repeat(np.array([s.name for s in leaves]), sizes),
         )
     return Dump(
         name,

@@ -115,13 +115,13 @@ def read(text: str, source: str) -> Dump:
     """
     lines = split_lines(text, source)
     counts = count_lines(lines)
-    found = list(statements(lines, source))
-    refuse_empty(counts if found else LineCounts(0), source, "SwitchName, BlockName or RingName")
-    kind = _kind(found)
-    stated = next((s for s in reversed(found) if s.key == "blocksizes"), None)
+    records = list(statements(lines, source))
+    refuse_empty(counts if records else LineCounts(0), source, "SwitchName, BlockName or RingName")
+    kind = _kind(records)
+    stated = next((s for s in reversed(records) if s.key == "blocksizes"), None)
     sizes = sizes_of(stated.value.split(","), source, stated.line) if stated else ()
     line = stated.line if stated else 0
-    declared = [_declare_switch(s) for s in found if s.key != "blocksizes"]
+    declared = [_declare_switch(s) for s in records if s.key != "blocksizes"]
     if not declared:
         raise ParseError(source, line, "block sizes without a block", "add BlockName lines")
     switches, faults = w.resolve(kind, declared, source)
@@ -153,9 +153,9 @@ def statements(
     >>> next(statements(["SwitchName=s0 \\", "  Nodes=a,b # two"], "f")).rest
     {'nodes': 'a,b'}
     """
-    said = ((number, text) for number, text in _logical_lines(lines) if text.strip())
-    for made, (number, text) in enumerate(said):
-        if made == MAX_STATEMENTS:
+    numbered = ((number, text) for number, text in _logical_lines(lines) if text.strip())
+    for count, (number, text) in enumerate(numbered):
+        if count == MAX_STATEMENTS:
             raise ParseError(source, number, f"more than {MAX_STATEMENTS:,} switches")
         yield _statement(text, number, source, name)
 
@@ -165,7 +165,7 @@ def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     held = ""
     start = 0
     for number, line in enumerate(lines, start=1):
-        places = (found.start() for found in re.finditer("#", line))
+        places = (match.start() for match in re.finditer("#", line))
         bare = line[: next((at for at in places if not _is_escaped(line, at)), None)]
         start = start or number
         stripped = bare.rstrip()
@@ -209,10 +209,10 @@ def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) ->
     return ParseError(source, line, f"{printable(rest)!r} is not Key=value", "is the line cut off?")
 
 
-def _kind(found: Sequence[Statement]) -> str:
+def _kind(records: Sequence[Statement]) -> str:
     """Return the plugin that the file is for, refusing one that mixes them."""
-    kind = KINDS.get(found[0].key, ("",))[0]
-    for statement in found:
+    kind = KINDS.get(records[0].key, ("",))[0]
+    for statement in records:
         this, following = KINDS.get(statement.key, ("", ()))
         odd = [key for key in statement.rest if key not in following]
         if odd or not this:
@@ -220,7 +220,7 @@ def _kind(found: Sequence[Statement]) -> str:
             unknown = printable(odd[0] if this else statement.key)
             raise statement.error(f"unknown keyword {unknown!r}", f"expected {expected}")
         if this != kind:
-            text = f"a {this} topology here and a {kind} topology on line {found[0].line}"
+            text = f"a {this} topology here and a {kind} topology on line {records[0].line}"
             raise statement.error(text, "one file describes one plugin's topology")
     return kind
 

@@ -96,12 +96,12 @@ def read(text: str, source: str) -> Dump:
     file, root = _YamlFile(source), parse_yaml(text, source)
     if not isinstance(root, list):
         raise file.error(root, "the file is not a list")
-    found = [_topology(entry, file) for entry in root]
-    if not found:
+    topologies = [_topology(entry, file) for entry in root]
+    if not topologies:
         raise file.error(root, "a list without a topology")
-    chosen = next((f for f in found if f.default), found[0])
-    faults = [fault for f in found for fault in f.faults]
-    for other in (f for f in found if f is not chosen):
+    chosen = next((f for f in topologies if f.default), topologies[0])
+    faults = [fault for f in topologies for fault in f.faults]
+    for other in (f for f in topologies if f is not chosen):
         default = f"{printable(chosen.name)} is the default"
         text = f"topology {printable(other.name)} is left out: {default}"
         hint = "Slurm uses it for the partitions that name it"
@@ -169,18 +169,18 @@ def _topology(entry: Any, file: _YamlFile) -> Found:
     return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
 
 
-def _flat(found: Found, value: Any, file: _YamlFile) -> Found:
+def _flat(topology: Found, value: Any, file: _YamlFile) -> Found:
     if isinstance(value, dict):
         file.dictionary(value, "flat", ("alpha_step_rank",))
     else:
         file.bool(value, "flat")
-    return found
+    return topology
 
 
-def _switches(found: Found, value: Any, file: _YamlFile) -> Found:
+def _switches(topology: Found, value: Any, file: _YamlFile) -> Found:
     """Read the switches, blocks or rings of a topology."""
-    word, below, more, beside = _LISTS[found.kind]
-    keys = file.dictionary(value, found.kind, (below, *beside))
+    word, below, more, beside = _LISTS[topology.kind]
+    keys = file.dictionary(value, topology.kind, (below, *beside))
     declared = [
         Declared(
             file.name(row, word, word),
@@ -191,16 +191,18 @@ def _switches(found: Found, value: Any, file: _YamlFile) -> Found:
         for row in file.entries(keys.get(below), below, (word, *more, "nodes"))
     ]
     if not declared:
-        raise ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
-    switches, faults = resolve(found.kind, declared, file.source, both=True)
-    listed, parameters = keys.get("block_sizes"), found.parameters
+        raise ParseError(
+            file.source, topology.line, f"topology {printable(topology.name)} is empty"
+        )
+    switches, faults = resolve(topology.kind, declared, file.source, both=True)
+    listed, parameters = keys.get("block_sizes"), topology.parameters
     if listed is not None:
         items = [listed] if isinstance(listed, str) else file.items(listed, "block_sizes")
         words = [file.text(item, "block_sizes") for item in items]
         sizes = sizes_of(words, file.source, line_of(listed))
         faults += block_size_faults(sizes, line_of(listed), switches)
         parameters = {"block_sizes": sizes}
-    return found._replace(switches=switches, faults=faults, parameters=parameters)
+    return topology._replace(switches=switches, faults=faults, parameters=parameters)
 
 
 #: Of each kind: what one entry is called, their list, keys of an entry, keys beside the list.
@@ -211,19 +213,21 @@ _LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _torus(found: Found, value: Any, file: _YamlFile) -> Found:
+def _torus(topology: Found, value: Any, file: _YamlFile) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
     keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
     tori = [_torus_of(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
     if not tori:
-        raise ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
+        raise ParseError(
+            file.source, topology.line, f"topology {printable(topology.name)} is empty"
+        )
     switch, nodes, faults = read_torus(tori[0], file.source)
     for other in tori[1:]:
         text = f"torus {printable(other.name)}: a machine is one torus, and this is one more"
         faults.append(Finding(other.line, "second-torus", text, "keep one of them in a copy"))
     parameters = {"extents": tori[0].dims, "placements": tori[0].placements}
-    return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
+    return topology._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
 def _torus_of(keys: Entry, file: _YamlFile) -> DeclaredTorus:
@@ -364,9 +368,9 @@ def _boxes(
     torus: DeclaredTorus, source: str, faults: list[Finding]
 ) -> list[tuple[int, Ints32, tuple[str, ...]]]:
     """Return line, coordinates and names of each part that fills its cells."""
-    whole = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
+    box = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
     boxes = []
-    for line, anchor, dims, folded in (whole,) if torus.nodes else torus.regions:
+    for line, anchor, dims, folded in (box,) if torus.nodes else torus.regions:
         names = expand(folded, source, line, "nodes")
         cells = dims[0] * dims[1] * dims[2]
         if len(names) == cells:

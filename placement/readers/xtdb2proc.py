@@ -92,12 +92,12 @@ class _Records:
             {short: _word(values, name) for name, short in _WORDS.items() if name in values},
         )
 
-    def _same_fields(self, found: AbstractSet[str]) -> None:
-        missing = [name for name in _NEEDED if name not in found]
+    def _same_fields(self, fields: AbstractSet[str]) -> None:
+        missing = [name for name in _NEEDED if name not in fields]
         if missing:
             raise NidmapError(f"the record lacks {missing[0]}", "was the dump cut short?")
-        self.fields = self.fields or found
-        other = sorted(found ^ self.fields)
+        self.fields = self.fields or fields
+        other = sorted(fields ^ self.fields)
         if other:
             name = printable(other[0], 40)
             if other[0] in self.fields:
@@ -111,19 +111,19 @@ def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
     at: dict[str, int] = {}
     end = passed = 0
     while end < len(line):
-        found = _PAIR.match(line, end)
-        if found is None:
+        pair = _PAIR.match(line, end)
+        if pair is None:
             raise NidmapError(f"'{printable(line[end:].split(',')[0], 40)}' is not field=value")
-        if not _VALUE.fullmatch(found[2]):
-            shown = printable(found[0].rstrip(","), 40)
+        if not _VALUE.fullmatch(pair[2]):
+            shown = printable(pair[0].rstrip(","), 40)
             raise NidmapError(f"{shown} is not a number, null or a quoted word")
-        name = found[1].lower()
+        name = pair[1].lower()
         if name in values:
             raise NidmapError(f"the record has {name} twice")
-        passed += numbers_in(found[1])
-        values[name], at[name] = found[2], passed
-        passed += numbers_in(found[2])
-        end = found.end()
+        passed += numbers_in(pair[1])
+        values[name], at[name] = pair[2], passed
+        passed += numbers_in(pair[2])
+        end = pair.end()
     return values, at
 
 

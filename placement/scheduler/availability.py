@@ -183,5 +183,5 @@ def counts_of(words: Strs) -> dict[str, int]:
     >>> counts_of(np.array(["up", "down", "up"]))
     {'down': 1, 'up': 2}
     """
-    found, many = np.unique(words, return_counts=True)
-    return dict(zip(found.tolist(), many.tolist(), strict=True))
+    distinct, counts = np.unique(words, return_counts=True)
+    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))

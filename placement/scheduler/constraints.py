@@ -105,14 +105,14 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
     """
     if not has_blocks(machine, request):
         return ""
-    own = Baseline("slurm-block", "topology/block")
-    asked = replace(request, include=rows, baseline=own, segment=request.segment or None)
+    baseline = Baseline("slurm-block", "topology/block")
+    pinned = replace(request, include=rows, baseline=baseline, segment=request.segment or None)
     try:
-        scheduler_choice(machine, asked)
+        scheduler_choice(machine, pinned)
     except PlanError:
         if request.segment:
-            each = f"segments of {request.segment} lie in one block each"
-            return f"Slurm leaves this job pending: under topology/block {each}"
+            rule = f"segments of {request.segment} lie in one block each"
+            return f"Slurm leaves this job pending: under topology/block {rule}"
         return (
             f"Slurm leaves this job pending: under topology/block its {len(rows)} nodes need "
             "one block with room for all, or --segment"
@@ -131,10 +131,10 @@ def led_to(machine: Machine, plan: Plan, own: Baseline, inside: Mask) -> Ints | 
         The scheduler's own choice.
     inside : bool (n,)
     """
-    asked = plan.request
-    free = (asked.free if asked.idle is None else asked.idle) & inside
+    request = plan.request
+    free = (request.free if request.idle is None else request.idle) & inside
     try:
-        return scheduler_choice(machine, replace(asked, free=free, idle=None, baseline=own))
+        return scheduler_choice(machine, replace(request, free=free, idle=None, baseline=own))
     except PlanError:
         return None
 
@@ -153,7 +153,7 @@ def best_exclusion(machine: Machine, plan: Plan, own: Baseline) -> Exclusion:
         The scheduler's own choice.
     """
     free_choice = led_to(machine, plan, own, machine.compute)
-    found: list[Exclusion] = []
+    exclusions: list[Exclusion] = []
     same = alike(machine, plan.rows)
     for unit, part in _parts(machine, plan.rows):
         inside = unit & same
@@ -163,10 +163,10 @@ def best_exclusion(machine: Machine, plan: Plan, own: Baseline) -> Exclusion:
             pays, words = plan.judged(rows)
         elif rows is not None:
             pays = free_choice is None or not np.array_equal(np.sort(rows), np.sort(free_choice))
-        found.append(Exclusion(inside, part, rows, pays, words))
+        exclusions.append(Exclusion(inside, part, rows, pays, words))
         if pays or plan.judged is None:
             break
-    return next((one for one in found if one.pays), found[0])
+    return next((exclusion for exclusion in exclusions if exclusion.pays), exclusions[0])
 
 
 def leaf_count(machine: Machine, rows: Ints) -> int:

@@ -176,8 +176,8 @@ def of_one_kind(
         )
     first = known.names[enough[0]]
     others = int((have > 0).sum()) > 1
-    said = f"nodes of one kind, {first}, are taken; --kind has {', '.join(known.names)}, any"
-    return np.asarray(free & (known.of == enough[0])), said if others else ""
+    remark = f"nodes of one kind, {first}, are taken; --kind has {', '.join(known.names)}, any"
+    return np.asarray(free & (known.of == enough[0])), remark if others else ""
 
 
 def _no_such_kind(known: Kinds, kind: str) -> UsageError:

@@ -24,13 +24,13 @@ def lay_out(config: Config, network: FatTree) -> SiteLayout:
     service: set[str] = set()
     for number, module in enumerate(config.leaf):
         key, most = f"leaf.{module.name}", network.leaf_nodes.value
-        found = _expand(f"{key}.nodes", module.nodes)
+        hosts = _expand(f"{key}.nodes", module.nodes)
         apart = set(_expand(f"{key}.service", module.service))
-        if len(found) > most:
-            raise WrongFigure(f"{key}.nodes", f"{len(found)} nodes on a leaf of {most}")
-        if strange := apart - set(found):
+        if len(hosts) > most:
+            raise WrongFigure(f"{key}.nodes", f"{len(hosts)} nodes on a leaf of {most}")
+        if strange := apart - set(hosts):
             raise WrongFigure(f"{key}.service", f"'{min(strange)}' is not on this leaf")
-        for name in found:
+        for name in hosts:
             if name in names:
                 other = config.leaf[names[name]].name
                 raise WrongFigure(f"{key}.nodes", f"'{name}' is on {other} already")

@@ -113,15 +113,15 @@ class Site(Struct, frozen=True, dict=True):
             ``parameters["attachments"]``, where a node has several NICs:
             int64 (n, k), the group's switches that they sit on, -1 for none.
         """
-        found = self.layout
-        several = found.attachments is not None
+        layout = self.layout
+        several = layout.attachments is not None
         return Dump(
             format="site",
             source=self.source or self.name,
-            counts=LineCounts(rows=len(found.nodes)),
-            nodes=found.nodes,
-            fabric=found.topology.fabric,
-            parameters={"attachments": found.attachments} if several else {},
+            counts=LineCounts(rows=len(layout.nodes)),
+            nodes=layout.nodes,
+            fabric=layout.topology.fabric,
+            parameters={"attachments": layout.attachments} if several else {},
         )
 
     def figure(self, key: str) -> Figure[Any]:
@@ -138,8 +138,8 @@ class Site(Struct, frozen=True, dict=True):
         SiteError
             Where the configuration has no such figure.
         """
-        for found, figure in self.figures():
-            if found == key:
+        for name, figure in self.figures():
+            if name == key:
                 return figure
         raise SiteError(
             f"{printable(self.source or self.name)}: no figure '{printable(key)}'",
@@ -181,9 +181,9 @@ def lay_out(config: Config) -> SiteLayout:
         Figures that are missing, impossible or contradict each other.
     """
     module = import_module(f"placement.sites.{_MODULES[fabric(config)]}")
-    found: SiteLayout = module.lay_out(config, config.network)
-    _count_nodes(config, found.nodes)
-    return found._replace(topology=_with_constants(config, found.topology))
+    layout: SiteLayout = module.lay_out(config, config.network)
+    _count_nodes(config, layout.nodes)
+    return layout._replace(topology=_with_constants(config, layout.topology))
 
 
 def sending_parameters(sending: Sending) -> dict[str, Any]:
@@ -197,24 +197,24 @@ def sending_parameters(sending: Sending) -> dict[str, Any]:
     >>> sending_parameters(Sending(process=Figure(2.0, "published", "a paper")))
     {'process': 2.0, 'process_mark': 'published'}
     """
-    found = {
+    parameters = {
         f"{name}{suffix}": value
         for name in sending.__struct_fields__
         if (figure := getattr(sending, name)) is not None
         for suffix, value in (("", figure.value), ("_mark", figure.mark))
     }
-    if (fits := found.pop("routing", None)) is not None:
-        found |= {"routing": fits[0]} if len(fits) == 1 else {"routings": fits}
-    return found
+    if (fits := parameters.pop("routing", None)) is not None:
+        parameters |= {"routing": fits[0]} if len(fits) == 1 else {"routings": fits}
+    return parameters
 
 
 def _count_nodes(config: Config, nodes: NodeRecords) -> None:
     """Raise where the nodes are not as many as the file says."""
     assert nodes.role is not None
     for role, figure in (("compute", config.nodes.compute), ("service", config.nodes.service)):
-        found = int((nodes.role == role).sum())
-        if figure is not None and figure.value != found:
-            text = f"{figure.value} said, but the places described hold {found}"
+        count = int((nodes.role == role).sum())
+        if figure is not None and figure.value != count:
+            text = f"{figure.value} said, but the places described hold {count}"
             raise WrongFigure(f"nodes.{role}", text)
 
 
@@ -245,9 +245,9 @@ def _hardware(part: Partition, source: str) -> NodeHardware:
     sockets, domains = whole(part.sockets) or 1, inside.numa.value
     caches = inside.l3.value if inside.l3 else domains
     threads = inside.threads.value if inside.threads else 1
-    for name, few, many in (("numa", sockets, domains), ("l3", domains, caches)):
-        if many % few or count % many:
-            text = f"{many} do not divide {count} cores and {few} of what they are in"
+    for name, outer, inner in (("numa", sockets, domains), ("l3", domains, caches)):
+        if inner % outer or count % inner:
+            text = f"{inner} do not divide {count} cores and {outer} of what they are in"
             raise WrongFigure(f"{key}.{name}", text)
     cores = tuple(
         Core(
@@ -290,12 +290,12 @@ def _devices(
     level: str,
 ) -> tuple[Device, ...]:
     """Return a node's GPUs or NICs; beside all cores where nothing is stated."""
-    every = tuple(range(len(cores)))
+    all_cores = tuple(range(len(cores)))
     if beside is None:
-        return tuple(Device(f"{kind}{k}", every) for k in range(count))
+        return tuple(Device(f"{kind}{k}", all_cores) for k in range(count))
     if len(beside.value) != count:
         raise WrongFigure(key, f"{len(beside.value)} numbers for the {count} {kind}s of a node")
-    near = [tuple(k for k in every if getattr(cores[k], level) == n) for n in beside.value]
+    near = [tuple(k for k in all_cores if getattr(cores[k], level) == n) for n in beside.value]
     if not all(near):
         raise WrongFigure(key, f"a number beyond those of the node's {level} domains")
     return tuple(Device(f"{kind}{k}", some) for k, some in enumerate(near))

@@ -78,6 +78,8 @@ class Overlay(Struct, frozen=True):
         known, stated = machine.topology.parameters, self._parameters()
         if ROUTINGS & stated.keys():  # one routing, or several that may be, take each other's place
             known = {key: known[key] for key in known.keys() - ROUTINGS}
+        if "mpi_us" in stated:  # a mini-Cray has none of its own
+            known = {key: known[key] for key in known.keys() - {"latency"}}
         topology = replace(
             machine.topology,
             bandwidth={**machine.topology.bandwidth, **bandwidth},
@@ -109,14 +111,14 @@ class Overlay(Struct, frozen=True):
 
     def _parameters(self) -> dict[str, Any]:
         latency = self.config.latency
-        found = {
+        parameters = {
             name: figure.value
             for name in latency.__struct_fields__
             if (figure := getattr(latency, name)) is not None
         }
-        if found:
-            found["latency_source"] = printable(self.source, limit=4096)
-        return {**found, **sending_parameters(self.config.sending)}
+        if parameters:
+            parameters["latency_source"] = printable(self.source, limit=4096)
+        return {**parameters, **sending_parameters(self.config.sending)}
 
     def _check_classes(self, machine: Machine) -> None:
         from placement.topologies import links

@@ -88,8 +88,8 @@ def _rows(
 def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     """Return the columns of one partition."""
     few(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
-    found = seats(part)
-    n = len(found.group)
+    places = seats(part)
+    n = len(places.group)
     same(f"partition.{part.name}.count", part.count, n, "what its groups hold")
     number = np.arange(n)
     nid = number + part.first_nid.value if part.first_nid else np.full(n, -1)
@@ -101,9 +101,9 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     if part.cabinets is not None and part.slots is not None:
         cname = node_names(key, "x{cabinet}c{chassis}s{slot}b{board}n0", fields)
     return {
-        "group": found.group,
-        "node": found.node,
-        "switches": found.switches,
+        "group": places.group,
+        "node": places.node,
+        "switches": places.switches,
         "nid": nid,
         "name": node_names(key, template, fields),
         "cname": cname,
@@ -124,14 +124,14 @@ def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     key = f"partition.{part.name}"
     assert part.cabinets is not None
     cabinets = _ranges(f"{key}.cabinets", part.cabinets.value)
-    each, rest = divmod(n, len(cabinets))
+    per_cabinet, rest = divmod(n, len(cabinets))
     if rest:
         raise WrongFigure(f"{key}.cabinets", f"{n} nodes do not divide over {len(cabinets)}")
     slots = np.array(part.slots.value if part.slots else [0])
     boards = part.boards.value if part.boards else 1
     if not len(slots):
         raise WrongFigure(f"{key}.slots", "is empty")
-    cabinet, inside = np.divmod(np.arange(n), each)
+    cabinet, inside = np.divmod(np.arange(n), per_cabinet)
     blade, board = np.divmod(inside, boards)
     chassis, slot = np.divmod(blade, len(slots))
     return {"cabinet": cabinets[cabinet], "chassis": chassis, "slot": slots[slot], "board": board}
@@ -198,11 +198,11 @@ def _links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str,
         text = f"expected one number, or a symmetric table of {len(sizes)} x {len(sizes)}"
         raise WrongFigure("network.links", text)
     of = np.repeat(np.arange(len(sizes)), sizes)
-    every = table[np.ix_(of, of)]
-    pairs = every[np.triu_indices(len(of), 1)]
-    np.fill_diagonal(every, 0)
+    links = table[np.ix_(of, of)]
+    pairs = links[np.triu_indices(len(of), 1)]
+    np.fill_diagonal(links, 0)
     mean = max(1, round(float(pairs.mean()))) if len(pairs) else 1
-    return {"global": mean, "global_table": tuple(map(tuple, every.tolist()))}
+    return {"global": mean, "global_table": tuple(map(tuple, links.tolist()))}
 
 
 class GroupSeats(NamedTuple):

@@ -71,10 +71,10 @@ class _Expression:
 
     def value(self) -> Mask:
         """Return the whole expression's value for each node."""
-        found = self._chain(inside=False)
+        values = self._chain(inside=False)
         if self.token:
             raise self._wrong(f"has {self.token!r} in the wrong place")
-        return np.asarray(found[self.at])
+        return np.asarray(values[self.at])
 
     def _wrong(self, what: str, hint: str = "") -> UsageError:
         return UsageError(f"--constraint {printable(self.text)!r} {what}", hint)

@@ -43,8 +43,8 @@ def running_jobs() -> tuple[JobRecord, ...]:
     """
     deadline = slurm_deadline()
     answer = ask(["squeue", "--json"], deadline=deadline, fails=True)
-    found = None if answer.code else jobs_in(answer.output)
-    return _by_text(deadline) if found is None else found
+    jobs = None if answer.code else jobs_in(answer.output)
+    return _by_text(deadline) if jobs is None else jobs
 
 
 def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
@@ -73,10 +73,10 @@ def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
     True
     """
     try:
-        found = json.loads(text)
+        answer = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    jobs = found.get("jobs") if isinstance(found, dict) else None
+    jobs = answer.get("jobs") if isinstance(answer, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         return None
     return tuple(job for row in jobs if (job := _job(row)) is not None)
@@ -93,8 +93,8 @@ def _job(row: dict[str, Any]) -> JobRecord | None:
     True
     """
     states, listed = row.get("job_state"), row.get("nodes")
-    said = states if isinstance(states, list) else [states]
-    holding = any(isinstance(word, str) and word in _HOLDING for word in said)
+    state_words = states if isinstance(states, list) else [states]
+    holding = any(isinstance(word, str) and word in _HOLDING for word in state_words)
     if not holding or not isinstance(listed, str) or not listed:
         return None
     number = _number(row.get("job_id"))
@@ -104,7 +104,7 @@ def _job(row: dict[str, Any]) -> JobRecord | None:
     start = float(begun) if isinstance(begun, (int, float)) and begun > 0 else math.nan
     words = [row.get(key) for key in ("name", "user_name", "partition")]
     name, user, partition = (word if isinstance(word, str) else "" for word in words)
-    state = next((word for word in said if isinstance(word, str)), "")
+    state = next((word for word in state_words if isinstance(word, str)), "")
     return JobRecord(str(number), _nodes(listed), name, user, partition, start, state=state)
 
 

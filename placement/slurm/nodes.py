@@ -125,15 +125,15 @@ def free_nodes(
         The constraint is none.
     """
     deadline = slurm_deadline()
-    found = _ask_sinfo(partition, deadline)
+    nodes = _ask_sinfo(partition, deadline)
     if constraint is not None:
-        found = found.where(with_features(constraint, found.features))
+        nodes = nodes.where(with_features(constraint, nodes.features))
     try:
-        return _reserve(found, reservations(deadline), reservation)
+        return _reserve(nodes, reservations(deadline), reservation)
     except LaunchError as error:
         if reservation is not None:
             raise
-        return replace(found, notes=(f"reservations are ignored: {error.message}",))
+        return replace(nodes, notes=(f"reservations are ignored: {error.message}",))
 
 
 def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
@@ -287,28 +287,28 @@ def _parse_record(line: str) -> Reservation:
     )
 
 
-def _reserve(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None) -> SlurmNodes:
+def _reserve(nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None) -> SlurmNodes:
     """Let the nodes of the reservation that was asked for be idle, of others not."""
-    state = found.state.astype(f"U{max(8, found.state.dtype.itemsize // 4)}")
+    state = nodes.state.astype(f"U{max(8, nodes.state.dtype.itemsize // 4)}")
     others = [r for r in held if r.active and r.name != wanted]
-    taken = np.isin(found.names, [name for r in others for name in r.nodes])
+    taken = np.isin(nodes.names, [name for r in others for name in r.nodes])
     state[taken & (state == "idle")] = "reserved"
     if wanted is None:
-        return replace(found, state=state)
+        return replace(nodes, state=state)
     ours = next((r for r in held if r.name == wanted), None)
     if ours is None:
         names = printable(", ".join(r.name for r in held), 200)
         what = f"Slurm has no reservation {printable(wanted)!r}"
         hint = f"there are {names}" if held else "there is none"
         raise ParseError("--reservation", 0, what, hint)
-    inside = np.isin(found.names, list(ours.nodes))
+    inside = np.isin(nodes.names, list(ours.nodes))
     usable = _OURS if ours.maintenance else _OURS[:2]
     state[inside & ~taken & np.isin(state, usable)] = "idle"
-    notes, partition = found.notes, found.default_partition
+    notes, partition = nodes.notes, nodes.default_partition
     if not ours.active:
         waits = f"reservation {printable(wanted)} is not active: it starts {ours.start}Z"
         notes = (*notes, waits)
     if partition and ours.partition:
         partition = ours.partition
-    found = replace(found, state=state, notes=notes, default_partition=partition)
-    return found.where(inside)
+    nodes = replace(nodes, state=state, notes=notes, default_partition=partition)
+    return nodes.where(inside)

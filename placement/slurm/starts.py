@@ -139,12 +139,12 @@ class PlanCheck(NamedTuple):
     def sentence(self) -> str:
         """Return both starts in one sentence."""
         pinned = f"on these nodes the job {self.pinned.words()}"
-        said = f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}"
+        starts = f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}"
         if not self.differs:
-            return said
+            return starts
         both = self.unpinned.nodes, self.simulated
         theirs, ours = (nodes.unique.fold(sort=True) for nodes in both)
-        return f"{said}, where it names {theirs}: the gain is against {ours}"
+        return f"{starts}, where it names {theirs}: the gain is against {ours}"
 
     def document(self) -> dict[str, Any]:
         """Return both starts for ``--json``, with the sentence."""
@@ -179,7 +179,7 @@ def check_plan(job: HeaderJob, simulated: NodeList | None = None) -> PlanCheck:
     # Asked about too few switches --test-only says "not available", where a job waits minutes.
     job = replace(job, switches=0)
     anywhere = replace(job, nodelist=NodeList(), exclude=NodeList())
-    pinned, unpinned = (expected_start(one, deadline) for one in (job, anywhere))
+    pinned, unpinned = (expected_start(variant, deadline) for variant in (job, anywhere))
     return PlanCheck(pinned, unpinned, simulated or NodeList())
 
 

@@ -66,13 +66,13 @@ def exact_size(count: float) -> str:
     >>> exact_size(8), exact_size(65536), exact_size(1500), exact_size(500_000_000_000)
     ('8 B', '64 KiB', '1500 B', '500 GB')
     """
-    whole = int(count)
+    size = int(count)
     for base in (1024, 1000):
-        unit, factor = size_unit(whole, base)
+        unit, factor = size_unit(size, base)
         scale = round(1 / factor)
-        if scale > 1 and whole % scale == 0:
-            return f"{whole // scale} {unit}"
-    return f"{whole} B"
+        if scale > 1 and size % scale == 0:
+            return f"{size // scale} {unit}"
+    return f"{size} B"
 
 
 def counted(count: int, word: str) -> str:
@@ -92,8 +92,8 @@ def counted(count: int, word: str) -> str:
     ('3 level-1 switches', '2 switches')
     """
     word = unit_name(word)
-    many = word if word == "chassis" else word + ("es" if word.endswith("ch") else "s")
-    return f"{count} {word if count == 1 else many}"
+    plural = word if word == "chassis" else word + ("es" if word.endswith("ch") else "s")
+    return f"{count} {word if count == 1 else plural}"
 
 
 def unit_name(word: str) -> str:

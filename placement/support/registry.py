@@ -72,12 +72,11 @@ class Registry(Generic[Thing]):
 
     def in_order(self) -> Iterator[str]:
         """Yield all names: ours in their order, then those of other distributions."""
-        yield from self.bundled
-        yield from self.elsewhere
+        ours = dict.fromkeys((*self.bundled, *self.elsewhere))
+        yield from ours
         from importlib.metadata import entry_points
 
-        ours = {*self.bundled, *self.elsewhere}
-        yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours)
+        yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours.keys())
 
     def names(self) -> list[str]:
         """Return all names, sorted, those of other distributions included."""
@@ -92,8 +91,8 @@ class Registry(Generic[Thing]):
             Where there is none; its hint names those there are.
         """
         if name not in self.known:
-            found = self._load(name)
-            self.known.setdefault(name, found)
+            thing = self._load(name)
+            self.known.setdefault(name, thing)
         return self.known[name]
 
     def _load(self, name: str) -> Any:

@@ -57,8 +57,8 @@ def links(machine: Machine) -> Links:
     """
     if machine.links is not None:
         return machine.links
-    found: Links = machine.once("links", lambda: _kind(machine).links(machine))
-    return found
+    bundles: Links = machine.once("links", lambda: _kind(machine).links(machine))
+    return bundles
 
 
 def router_coords(machine: Machine) -> NDArray[np.int32]:
@@ -77,10 +77,10 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     """
     if machine.router_coords is not None:
         return machine.router_coords
-    found: NDArray[np.int32] = machine.once(
+    coords: NDArray[np.int32] = machine.once(
         "router_coords", lambda: _kind(machine).router_coords(machine)
     )
-    return found
+    return coords
 
 
 def router_count(machine: Machine) -> int:
@@ -103,8 +103,8 @@ def router_names(machine: Machine) -> Strs:
     """
     if len(machine.router_names):
         return machine.router_names
-    found: Strs = machine.once("router_names", lambda: _kind(machine).router_names(machine))
-    return found
+    names: Strs = machine.once("router_names", lambda: _kind(machine).router_names(machine))
+    return names
 
 
 def wiring_text(machine: Machine) -> str:

@@ -30,8 +30,8 @@ BLACK = 3
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the routers that the nodes tell, or all of the box where they do not tell."""
     topology = machine.topology
-    told = grid.from_nodes(machine)
-    return grid.box(topology.extents[: topology.router_levels]) if told is None else told
+    of_nodes = grid.from_nodes(machine)
+    return grid.box(topology.extents[: topology.router_levels]) if of_nodes is None else of_nodes
 
 
 def router_names(machine: Machine) -> Strs:
@@ -46,8 +46,8 @@ def router_names(machine: Machine) -> Strs:
         return _write_names("g%dc%db%d", coords)
     from placement.names.xc import Xc
 
-    whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    return _write_names("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(whole)[:, :4])
+    coords_of_node = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
+    return _write_names("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(coords_of_node)[:, :4])
 
 
 def _write_names(form: str, rows: NDArray[np.int32]) -> Strs:
@@ -116,8 +116,8 @@ def wiring_text(machine: Machine) -> str:
     topology = machine.topology
     table = topology.parameters.get("global_table")
     if table is not None:
-        found = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
-        return f"{_rule(topology)}, {min(found)} to {max(found)} links a group pair"
+        counts = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
+        return f"{_rule(topology)}, {min(counts)} to {max(counts)} links a group pair"
     from placement.topologies import router_coords as coords_of
 
     groups = np.flatnonzero(np.bincount(coords_of(machine)[:, 0]))  # np.unique costs 6 ms cold
@@ -168,9 +168,9 @@ class _RouterTable:
             shape = replace(shape, sizes=np.array(sizes)[here])
         if table is not None:
             shape = replace(shape, table=np.array(table)[np.ix_(here, here)])
-        made = wiring.cables(_rule(self.topology), shape)
+        cables = wiring.cables(_rule(self.topology), shape)
         flat = self.index.reshape(self.groups, -1)
-        return (*_present(flat[made.g, made.a], flat[made.h, made.b]), made.count)
+        return (*_present(flat[cables.g, cables.a], flat[cables.h, cables.b]), cables.count)
 
 
 def _present(a: Ints, b: Ints) -> tuple[Ints, Ints]:

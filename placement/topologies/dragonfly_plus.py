@@ -118,8 +118,8 @@ def router_names(machine: Machine) -> Strs:
 def wiring_text(machine: Machine) -> str:
     """Say in words how the routers are joined."""
     _, _, spines, between, cables = _sizes(machine)
-    many = f"{counted(cables, 'link')} from each leaf to each, " if cables > 1 else ""
-    return f"{counted(spines, 'spine')} a group, {many}{counted(between, 'link')} a group pair"
+    parallel = f"{counted(cables, 'link')} from each leaf to each, " if cables > 1 else ""
+    return f"{counted(spines, 'spine')} a group, {parallel}{counted(between, 'link')} a group pair"
 
 
 def _sizes(machine: Machine) -> tuple[int, int, int, int, int]:

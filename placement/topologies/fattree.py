@@ -94,9 +94,9 @@ def shape(topology: Topology) -> TreeShape:
         Where the parameters do not fit the levels.
     """
     down = tuple(reversed(topology.extents))
-    given = topology.parameters
-    up = tuple(given.get("up", ())) or _short(len(down), given.get("spines", 1))
-    parallel = tuple(given.get("parallel", ())) or _short(len(up), given.get("links", 1))
+    parameters = topology.parameters
+    up = tuple(parameters.get("up", ())) or _short(len(down), parameters.get("spines", 1))
+    parallel = tuple(parameters.get("parallel", ())) or _short(len(up), parameters.get("links", 1))
     if len(up) != len(parallel) or math.prod(down[len(up) :]) != 1:
         raise UsageError(f"a fat tree of {len(down)} levels needs {len(down)} numbers up")
     return TreeShape(down[: len(up)], up, parallel)
@@ -109,14 +109,14 @@ def _short(height: int, top: int) -> tuple[int, ...]:
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the coordinates of all switches, leaves first; -1 below a switch's own level."""
     topology = machine.topology
-    whole = shape(topology)
-    out = np.full((whole.total, topology.router_levels), -1, dtype=np.int32)
-    for level in range(1, whole.height + 1):
+    tree = shape(topology)
+    out = np.full((tree.total, topology.router_levels), -1, dtype=np.int32)
+    for level in range(1, tree.height + 1):
         kept = topology.router_levels - (level - 1)
         rows = grid.box(topology.extents[:kept]) if kept else np.empty((1, 0), dtype=np.int32)
-        start = whole.first(level)
-        out[start : start + whole.switches(level), :kept] = np.repeat(
-            rows, whole.twins(level), axis=0
+        start = tree.first(level)
+        out[start : start + tree.switches(level), :kept] = np.repeat(
+            rows, tree.twins(level), axis=0
         )
     return out
 
@@ -126,17 +126,17 @@ def router_names(machine: Machine) -> Strs:
 
     Leaves have the names that a site gives them (``leaf_names`` of the topology).
     """
-    whole = shape(machine.topology)
-    words = [f"level{n}-" for n in range(1, whole.height + 1)]
+    tree = shape(machine.topology)
+    words = [f"level{n}-" for n in range(1, tree.height + 1)]
     if machine.topology.kind == "fattree":
         words = ["leaf", *words[1:-1], "spine"]
-    found = [
+    names = [
         f"{words[level - 1]}{i}"
-        for level in range(1, whole.height + 1)
-        for i in range(whole.switches(level))
+        for level in range(1, tree.height + 1)
+        for i in range(tree.switches(level))
     ]
-    given = machine.topology.parameters.get("leaf_names", ())
-    return np.array([*given, *found[len(given) :]], dtype=np.str_)
+    stated = machine.topology.parameters.get("leaf_names", ())
+    return np.array([*stated, *names[len(stated) :]], dtype=np.str_)
 
 
 def links(machine: Machine) -> Links:
@@ -144,33 +144,33 @@ def links(machine: Machine) -> Links:
 
     A row's `a` is the lower switch: from a to b is up, from b to a down.
     """
-    whole = shape(machine.topology)
-    kinds = tuple(f"up{level}" for level in range(1, whole.height)) or ("up1",)
-    steps = [_step(whole, level) for level in range(1, whole.height)]
+    tree = shape(machine.topology)
+    kinds = tuple(f"up{level}" for level in range(1, tree.height)) or ("up1",)
+    steps = [_step(tree, level) for level in range(1, tree.height)]
     if not steps:
         none = np.empty(0, dtype=np.int64)
         return bundle(none, none, none.astype(np.int8), kinds, none, none.astype(float))
     kind = np.repeat(np.arange(len(steps)), [len(a) for a, _ in steps]).astype(np.int8)
-    count = np.array(whole.parallel[1:])[kind]
+    count = np.array(tree.parallel[1:])[kind]
     figures = machine.topology.bandwidth
-    one = np.array([figures.get(k, figures.get("up", math.nan)) for k in kinds])
+    cable_gbs = np.array([figures.get(k, figures.get("up", math.nan)) for k in kinds])
     a, b = (np.concatenate([s[end] for s in steps]) for end in (0, 1))
-    return bundle(a, b, kind, kinds, count, one[kind] * count)
+    return bundle(a, b, kind, kinds, count, cable_gbs[kind] * count)
 
 
 def wiring_text(machine: Machine) -> str:
     """Say how switches are joined."""
-    one = machine.topology.kind == "tree"
-    return "every switch to the one above" if one else "every switch to all above it"
+    single = machine.topology.kind == "tree"
+    return "every switch to the one above" if single else "every switch to all above it"
 
 
-def _step(whole: TreeShape, level: int) -> tuple[Ints, Ints]:
+def _step(tree: TreeShape, level: int) -> tuple[Ints, Ints]:
     """Return all links from `level` to the level above it."""
-    parents = whole.up[level]
-    refuse_many(whole.switches(level) * parents, "this fat tree")
-    lower = np.repeat(np.arange(whole.switches(level)), parents)
-    port = np.tile(np.arange(parents), whole.switches(level))
-    tree, twin = np.divmod(lower, whole.twins(level))
-    above = tree // whole.down[level] * whole.twins(level + 1)
-    upper = above + port * whole.twins(level) + twin
-    return whole.first(level) + lower, whole.first(level + 1) + upper
+    parents = tree.up[level]
+    refuse_many(tree.switches(level) * parents, "this fat tree")
+    lower = np.repeat(np.arange(tree.switches(level)), parents)
+    port = np.tile(np.arange(parents), tree.switches(level))
+    subtree, twin = np.divmod(lower, tree.twins(level))
+    above = subtree // tree.down[level] * tree.twins(level + 1)
+    upper = above + port * tree.twins(level) + twin
+    return tree.first(level) + lower, tree.first(level + 1) + upper

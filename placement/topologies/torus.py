@@ -42,11 +42,11 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return every position of the torus, x fastest (what the nodes tell, if they differ)."""
     topology = machine.topology
     extents = topology.extents[: topology.router_levels]
-    own = machine.coords[:, : topology.router_levels]
-    if np.array_equal(grid.number(own, extents, first_fastest=True), machine.router[:, 0]):
+    of_nodes = machine.coords[:, : topology.router_levels]
+    if np.array_equal(grid.number(of_nodes, extents, first_fastest=True), machine.router[:, 0]):
         return grid.box(extents, first_fastest=True)
-    told = grid.from_nodes(machine)
-    return grid.box(extents, first_fastest=True) if told is None else told
+    distinct = grid.from_nodes(machine)
+    return grid.box(extents, first_fastest=True) if distinct is None else distinct
 
 
 def router_names(machine: Machine) -> Strs:
@@ -70,8 +70,8 @@ def wiring_text(machine: Machine) -> str:
 def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
     from placement.names.gemini import GeminiNumbering
 
-    whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = GeminiNumbering(columns, rows).parts_of_coords(whole)
+    node_coords = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
+    parts = GeminiNumbering(columns, rows).parts_of_coords(node_coords)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
     written = parts.tolist()
     return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)

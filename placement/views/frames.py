@@ -145,15 +145,15 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
 
 def edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
     """Yield every bundle and every attachment: both names, class, links, GB/s."""
-    found = links(machine)
+    bundles = links(machine)
     routers = graph_routers(machine)
-    columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
+    columns = (bundles.a, bundles.b, bundles.kind, bundles.count, bundles.bandwidth)
     for a, b, kind, count, gbs in zip(*(column.tolist() for column in columns), strict=True):
-        yield routers[a], routers[b], found.kinds[kind], count, gbs
-    own, one = attachment_class(machine), injection(machine)
+        yield routers[a], routers[b], bundles.kinds[kind], count, gbs
+    cable_class, cable_gbs = attachment_class(machine), injection(machine)
     for name, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
         for router, count in sorted(Counter(r for r in row if r >= 0).items()):
-            yield name, routers[router], own, count, one * count
+            yield name, routers[router], cable_class, count, cable_gbs * count
 
 
 def graph_routers(machine: Machine) -> list[str]:
@@ -162,10 +162,10 @@ def graph_routers(machine: Machine) -> list[str]:
     An InfiniBand switch is called what others wrote into it: control
     characters are escaped.
     """
-    found = [printable(name, 200) for name in router_names(machine).tolist()]
-    if set(found) & set(machine.names.tolist()):
-        return [f"router:{name}" for name in found]
-    return found
+    names = [printable(name, 200) for name in router_names(machine).tolist()]
+    if set(names) & set(machine.names.tolist()):
+        return [f"router:{name}" for name in names]
+    return names
 
 
 def _node_rows(machine: Machine) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -62,7 +62,7 @@ def summarise(machine: Machine) -> dict[str, Any]:
         "links": _links(machine),
         "attachments": _attachments(machine),
         "hardware": _hardware(machine),
-        "inside": [f"{one.sentence()} ({one.source})" for one in machine.hardware],
+        "inside": [f"{inside.sentence()} ({inside.source})" for inside in machine.hardware],
         "switches": _switches(machine),
         "notes": list(machine.notes),
     }
@@ -156,19 +156,21 @@ def _nodes(machine: Machine) -> dict[str, Any]:
 
 
 def _links(machine: Machine) -> list[dict[str, Any]]:
-    found = links(machine)
-    rates, rows = found.rates(), []
-    of_link = np.repeat(found.kind, found.count)
-    for index, kind in enumerate(found.kinds):
-        mine = found.kind == index
-        count, gbs = found.count[mine], found.bandwidth[mine]
-        each = rates[(of_link == index) & np.isfinite(rates)]
+    bundles = links(machine)
+    rates, rows = bundles.rates(), []
+    of_link = np.repeat(bundles.kind, bundles.count)
+    for index, kind in enumerate(bundles.kinds):
+        mine = bundles.kind == index
+        count, gbs = bundles.count[mine], bundles.bandwidth[mine]
+        link_gbs = rates[(of_link == index) & np.isfinite(rates)]
         rows.append(
             {
                 "class": kind,
                 "router_pairs": int(mine.sum()),
                 "links": int(count.sum()),
-                "gbs": [_figure(each.min()), _figure(each.max())] if len(each) else None,
+                "gbs": [_figure(link_gbs.min()), _figure(link_gbs.max())]
+                if len(link_gbs)
+                else None,
                 "gbs_total": _figure(gbs.sum()) if len(gbs) else None,
             }
         )
@@ -204,14 +206,14 @@ def _hardware(machine: Machine) -> list[dict[str, Any]]:
 
 
 def _switches(machine: Machine) -> dict[str, Any] | None:
-    found = machine.switches
-    if found is None:
+    tree = machine.switches
+    if tree is None:
         return None
     return {
-        "kind": found.kind,
-        "leaves": int((found.level == 0).sum()),
-        "levels": int(found.level.max(initial=-1)) + 1,
-        "roots": int((found.parent < 0).sum()),
-        "nodes_on_none": int((found.leaf_of < 0).sum()),
-        "block_sizes": list(found.block_sizes),
+        "kind": tree.kind,
+        "leaves": int((tree.level == 0).sum()),
+        "levels": int(tree.level.max(initial=-1)) + 1,
+        "roots": int((tree.parent < 0).sum()),
+        "nodes_on_none": int((tree.leaf_of < 0).sum()),
+        "block_sizes": list(tree.block_sizes),
     }

@@ -56,7 +56,7 @@ class Copies(NamedTuple):
     linked: bool = False
 
     def sentence(self) -> str:
-        """Say both, and what they rest on."""
+        """Say how long copies take in this order and arranged, and which bandwidths say so."""
         from placement.support.quantities import time_text
 
         gain = f", {time_text(self.arranged_s)} as --bind arranges them"
@@ -107,13 +107,16 @@ def copies_inside(order: Order, pattern: Pattern, size: float) -> Copies | None:
         return None
     try:
         hardware = hardware_of(on.machine, on.rows)
-        found = arrange_inside(order, pattern, hardware)
+        arranged = arrange_inside(order, pattern, hardware)
     except UsageError:
         return None
-    if not found.busiest_before:
+    if not arranged.busiest_before:
         return None
-    each = size / 1e9
-    times = found.busiest_before * each, min(found.busiest, found.busiest_before) * each
+    gigabytes = size / 1e9
+    times = (
+        arranged.busiest_before * gigabytes,
+        min(arranged.busiest, arranged.busiest_before) * gigabytes,
+    )
     return Copies(*times, hardware.bandwidth, hardware.mark, bool(hardware.gpu_links))
 
 
@@ -146,7 +149,7 @@ class BoundOrder(NamedTuple):
 
     def cores(self) -> dict[int, list[tuple[int, ...]]]:
         """Return the cores of each place of a node, by its count of ranks."""
-        return {n: [one.cores for one in places] for n, places in self.places.items()}
+        return {n: [place.cores for place in places] for n, places in self.places.items()}
 
     def document(self) -> dict[str, Any]:
         """Return the binding of nodes with as many ranks each as JSON takes it."""
@@ -203,23 +206,25 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> BoundOrder:
         )
     hardware = hardware_of(on.machine, on.rows)
     by_rank = form in NODES_ALONE
-    found = arrange_inside(order, pattern, hardware, alike=by_rank)
+    arranged = arrange_inside(order, pattern, hardware, alike=by_rank)
     of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(on.counts).tolist()}
     options: tuple[str, ...] = ()
     variables: dict[str, str] = {}
     if on.ppn is not None and binder != "openmpi":
         places = of_count[on.ppn]
         if by_rank:
-            places = [places[k] for k in np.argsort(found.order.ranks[: len(places)])]
+            places = [places[k] for k in np.argsort(arranged.order.ranks[: len(places)])]
         options = LAUNCHERS[binder](places)
         variables = _nic_variables(places, by_rank) if binder != "hydra" else {}
     where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
     rests_on = _rests_on(hardware.bandwidth, hardware.mark)
-    if found.cost < 0.995 * found.before:
-        what = f"copies cost {found.cost / found.before:.2f} of what they do with ranks in turn"
+    if arranged.cost < 0.995 * arranged.before:
+        what = (
+            f"copies cost {arranged.cost / arranged.before:.2f} of what they do with ranks in turn"
+        )
     else:
         what = "ranks sit in turn: no other way was found to cost less"
-    return BoundOrder(found.order, of_count, options, variables, f"{where} {what}, {rests_on}")
+    return BoundOrder(arranged.order, of_count, options, variables, f"{where} {what}, {rests_on}")
 
 
 def _srun(places: Sequence[Place]) -> tuple[str, ...]:

@@ -78,8 +78,8 @@ def arrange_inside(
         costs[ranks] = costs_between(places, hardware), costs_to_nics(places, hardware)
     nodes = [*_traffic(Order.of_nodes(order.node, order.on) if alike else order, pattern)]
     if alike:
-        inside = np.sum([one[1] for one in nodes], axis=0)
-        outside = np.sum([one[2] for one in nodes], axis=0)
+        inside = np.sum([weights[1] for weights in nodes], axis=0)
+        outside = np.sum([weights[2] for weights in nodes], axis=0)
         common = best_seats(inside, outside, *costs[len(outside)])
     slots = order.slots.copy()
     seen: dict[bytes, Ints] = {}
@@ -106,7 +106,7 @@ def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
 def seating_cost(
     seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
 ) -> float:
-    """Return the sum for ranks at these places.
+    """Return what all copies of a node's ranks cost with the ranks at these places.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def seating_cost(
 
 
 def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats) -> Ints:
-    """Return the place of each rank: int64 (k,); parameters as of `seating_cost`.
+    """Return the place of each rank, int64 (k,), at which copies cost least; see `seating_cost`.
 
     Never worse than ranks in turn; that where all are alike.
 
@@ -140,13 +140,13 @@ def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats)
     if len(turn) <= _FEW:
         ways = np.array([*permutations(range(len(turn)))])
         pairs = inside * between[ways[:, :, None], ways[:, None, :]]
-        every = pairs.sum(axis=(1, 2)) / 2 + to_nic[ways] @ outside
-        return np.asarray(ways[int(np.argmax(every <= every.min() * (1 + 1e-12)))])
+        costs_of_ways = pairs.sum(axis=(1, 2)) / 2 + to_nic[ways] @ outside
+        return np.asarray(ways[int(np.argmax(costs_of_ways <= costs_of_ways.min() * (1 + 1e-12)))])
     starts = [turn, _greedy(inside, between)]
-    found = [_exchange_ranks(start, inside, outside, between, to_nic) for start in starts]
-    costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*found, turn)]
+    seatings = [_exchange_ranks(start, inside, outside, between, to_nic) for start in starts]
+    costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*seatings, turn)]
     least = min(costs)
-    return turn if costs[-1] <= least * (1 + 1e-12) else found[int(np.argmin(costs[:-1]))]
+    return turn if costs[-1] <= least * (1 + 1e-12) else seatings[int(np.argmin(costs[:-1]))]
 
 
 def _greedy(inside: Floats, between: Floats) -> Ints:
@@ -174,8 +174,8 @@ def _exchange_ranks(
     pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
     sent = outside[:, None] - outside[None, :]
     for _ in range(10 * len(seats)):
-        own, nic = np.diagonal(pays), to_nic[seats]
-        gain = own[:, None] + own[None, :] - pays - pays.T - 2 * inside * apart
+        paid, nic = np.diagonal(pays), to_nic[seats]
+        gain = paid[:, None] + paid[None, :] - pays - pays.T - 2 * inside * apart
         gain += sent * (nic[:, None] - nic[None, :])
         i, j = divmod(int(np.argmax(gain)), len(seats))
         if gain[i, j] <= 1e-9 * max(1e-30, float(np.abs(pays).max(initial=0.0))):
@@ -192,22 +192,22 @@ def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Flo
     """Yield each node's ranks by slot, the weights between them, and those to other nodes."""
     first, counts, ranks = order.on.first, order.on.counts, order.ranks
     if isinstance(pattern, Lines):  # too many edges to go through, and no need to
-        every = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())
+        degree_of_all = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())
         for low, count in zip(first.tolist(), counts.tolist(), strict=True):
             members = ranks[low : low + count]
             coords = np.stack(np.unravel_index(members, pattern.dims or ()))
             lines_apart = (coords[:, :, None] != coords[:, None, :]).sum(axis=0)
             inside = np.where(lines_apart == 1, pattern.weight, 0.0)
-            yield members, inside, every - inside.sum(axis=1)
+            yield members, inside, degree_of_all - inside.sum(axis=1)
         return
     (node, a, b, weight), degree = _edges_inside(pattern, order)
     ends = np.searchsorted(node, np.arange(len(counts) + 1))
     for at, (low, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
         members = ranks[low : low + count]
         inside = np.zeros((count, count))
-        mine = slice(ends[at], ends[at + 1])
-        places = order.slots[a[mine]] - low, order.slots[b[mine]] - low
-        np.add.at(inside, places, weight[mine])
+        node_edges = slice(ends[at], ends[at + 1])
+        places = order.slots[a[node_edges]] - low, order.slots[b[node_edges]] - low
+        np.add.at(inside, places, weight[node_edges])
         inside += inside.T
         yield members, inside, degree[members] - inside.sum(axis=1)
 

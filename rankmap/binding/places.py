@@ -80,8 +80,8 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
         raise UsageError(
             f"{ranks} ranks for the {threads} hardware threads of a node{kept} ({hardware.source})"
         )
-    found = _beside_gpus(hardware, usable, ranks) or _on_cores(hardware, usable, ranks)
-    return _with_nics(sorted(found), hardware)
+    places = _beside_gpus(hardware, usable, ranks) or _on_cores(hardware, usable, ranks)
+    return _with_nics(sorted(places), hardware)
 
 
 def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
@@ -94,9 +94,9 @@ def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     meet = (nested[:, None, :] != nested[None, :, :]).sum(axis=2)
     costs = 1 / np.array(hardware.bandwidth)[np.minimum(meet, len(LEVELS) - 1)]
     links = {(a, b): gbs for a, b, gbs in hardware.gpu_links}
-    for a, one in enumerate(places):
-        for b, other in enumerate(places):
-            pairs = [(min(g, h), max(g, h)) for g in one.gpus for h in other.gpus]
+    for a, place in enumerate(places):
+        for b, partner in enumerate(places):
+            pairs = [(min(g, h), max(g, h)) for g in place.gpus for h in partner.gpus]
             best = max((links.get(pair, 0.0) for pair in pairs), default=0.0)
             if best:
                 costs[a, b] = 1 / best
@@ -106,18 +106,20 @@ def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
 
 def costs_to_nics(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     """Return what a GB from each place to its NIC costs, seconds, float64 (k,); 0 without NICs."""
-    found = np.zeros(len(places))
+    costs = np.zeros(len(places))
     for k, place in enumerate(places):
         if place.nic >= 0:
-            found[k] = 1 / hardware.bandwidth[_level(hardware, place, hardware.nics[place.nic])]
-    return found
+            costs[k] = 1 / hardware.bandwidth[_level(hardware, place, hardware.nics[place.nic])]
+    return costs
 
 
 def _level(hardware: NodeHardware, place: Place, device: Device) -> int:
     """Return the level of `LEVELS` at which a place and a device meet."""
-    own = hardware.cores[place.cores[0]].nested
+    place_nested = hardware.cores[place.cores[0]].nested
     near = [hardware.cores[core].nested for core in device.near]
-    return next(k for k in range(len(LEVELS)) if any(one[k] == own[k] for one in near))
+    return next(
+        k for k in range(len(LEVELS)) if any(nested[k] == place_nested[k] for nested in near)
+    )
 
 
 def _deal(
@@ -134,9 +136,9 @@ def _deal(
         groups.setdefault(hardware.cores[core].nested[level - 1], []).append(core)
     parts = [*groups.values()]
     if ranks < len(parts):
-        found = [tuple(sorted(chain.from_iterable(some))) for some in _slices(parts, ranks)]
-        sizes = [len(one) for one in found]
-        return found if max(sizes) - min(sizes) <= 1 else _slices([*cores], ranks)
+        dealt_parts = [tuple(sorted(chain.from_iterable(run))) for run in _slices(parts, ranks)]
+        sizes = [len(cores_of_rank) for cores_of_rank in dealt_parts]
+        return dealt_parts if max(sizes) - min(sizes) <= 1 else _slices([*cores], ranks)
     shares: list[int] = []
     before = 0
     for part in parts:  # as many ranks as its share of the cores, to the nearest
@@ -151,7 +153,7 @@ def _deal(
 
 
 def _slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
-    """Return so many runs of things, as equal as can be."""
+    """Cut a list into so many runs, as equal in length as can be."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
 
@@ -160,14 +162,17 @@ def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[
     """Return places on some cores: the first thread of each, or threads where cores are too few."""
     if ranks <= len(cores):
         dealt = _deal(hardware, cores, ranks, len(LEVELS) - 1)
-        return [Place(one, tuple(hardware.cores[k].pus[0] for k in one)) for one in dealt]
+        return [
+            Place(rank_cores, tuple(hardware.cores[k].pus[0] for k in rank_cores))
+            for rank_cores in dealt
+        ]
     spare = [core for core in cores for _ in hardware.cores[core].pus[1:]]
     beyond = ranks - len(cores)
     more = Counter(spare[k * len(spare) // beyond] for k in range(beyond))
     return [
-        Place((core,), some)
+        Place((core,), pus)
         for core in cores
-        for some in _slices(hardware.cores[core].pus, 1 + more[core])
+        for pus in _slices(hardware.cores[core].pus, 1 + more[core])
     ]
 
 
@@ -181,7 +186,7 @@ def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> l
     if not count or (ranks % count and count % ranks):
         return []
     beside = [tuple(k for k in gpu.near if k in set(usable)) for gpu in hardware.gpus]
-    each = max(1, ranks // count)
+    ranks_a_gpu = max(1, ranks // count)
     for near in (beside, [tuple(usable)] * count):
         by_core = sorted(range(count), key=lambda gpu: (near[gpu], gpu))
         sharing: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
@@ -189,12 +194,12 @@ def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> l
             cores = tuple(sorted({core for gpu in bundle for core in near[gpu]}))
             sharing.setdefault(cores, []).append(bundle)
         apart = len(set(chain(*sharing))) == len([*chain(*sharing)])
-        if apart and all(_threads(hardware, c) >= len(b) * each for c, b in sharing.items()):
+        if apart and all(_threads(hardware, c) >= len(b) * ranks_a_gpu for c, b in sharing.items()):
             break
     return [
-        place._replace(gpus=bundles[k // each])
+        place._replace(gpus=bundles[k // ranks_a_gpu])
         for cores, bundles in sharing.items()
-        for k, place in enumerate(_on_cores(hardware, cores, len(bundles) * each))
+        for k, place in enumerate(_on_cores(hardware, cores, len(bundles) * ranks_a_gpu))
     ]
 
 
@@ -209,11 +214,11 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
     if everywhere and len(hardware.nics) > 1:
         return [*places]  # which one is near what is not known
     used = [0] * len(hardware.nics)
-    found = []
+    with_nics = []
     for place in places:
         ways = [(_level(hardware, place, nic), used[k], k) for k, nic in enumerate(hardware.nics)]
         best = min(ways, default=(0, 0, -1))[2]
         if best >= 0:
             used[best] += 1
-        found.append(place._replace(nic=best))
-    return found
+        with_nics.append(place._replace(nic=best))
+    return with_nics

@@ -91,7 +91,7 @@ class BlockStep(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Steps that follow each other.
+    """A part of a collective: its steps, one after the other.
 
     Attributes
     ----------
@@ -143,12 +143,12 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
     ['bruck', 'ring']
     """
     module = import_module(f"rankmap.collectives.{FAMILIES[family]}")
-    found: dict[str, Algorithm] = getattr(module, family.upper())
-    return found
+    algorithms: dict[str, Algorithm] = getattr(module, family.upper())
+    return algorithms
 
 
 def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
-    """Return how a collective is done.
+    """Return the parts in which an algorithm does a collective, one after the other.
 
     Parameters
     ----------
@@ -192,5 +192,5 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     ('bruck', 'rabenseifner')
     """
     short, long, least, a_rank = USUAL[family]
-    whole = size * ranks if family in ("allgather", "reducescatter") else size
-    return long if whole >= max(least, a_rank * ranks) else short
+    total = size * ranks if family in ("allgather", "reducescatter") else size
+    return long if total >= max(least, a_rank * ranks) else short

@@ -119,11 +119,11 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and a gather of the blocks to the root."""
     on = _Folded(ranks, odd=False)
     block = size / on.power
-    found = [*on.fold(block, on.power), _halving(on, block)]
+    parts = [*on.fold(block, on.power), _halving(on, block)]
     rank = on.rank(np.arange(on.power))
     if root < 2 * on.beyond and root % 2:  # the root was left out: it takes the place of rank 0
         over = BlockStep(np.array([0]), np.array([root]))
-        found.append(Part("to the root", 1, lambda k: over, block, on.power))
+        parts.append(Part("to the root", 1, lambda k: over, block, on.power))
         rank[0], home = root, 0
     else:
         home = root // 2 if root < 2 * on.beyond else root - on.beyond
@@ -137,7 +137,7 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
         first = _kept_block(here, j + 1, on.power)
         return BlockStep(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
 
-    return [*found, Part("gather", rounds, step, block, on.power)]
+    return [*parts, Part("gather", rounds, step, block, on.power)]
 
 
 def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
@@ -152,12 +152,12 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
         first = on.start(low)
         return BlockStep(on.rank(place), on.rank(place ^ mask), first, on.start(low + mask) - first)
 
-    found = [*on.fold(block, ranks), Part("halving", rounds, step, block, ranks, combine=True)]
+    parts = [*on.fold(block, ranks), Part("halving", rounds, step, block, ranks, combine=True)]
     if on.beyond:
         stay = on.rank(np.arange(on.beyond))
         last = BlockStep(stay, stay - 1, stay - 1)
-        found.append(Part("unfold", 1, lambda k: last, block, ranks))
-    return found
+        parts.append(Part("unfold", 1, lambda k: last, block, ranks))
+    return parts
 
 
 def _pairwise(ranks: int, root: int, block: float) -> list[Part]:

@@ -30,9 +30,9 @@ def binomial(ranks: int) -> list[Level]:
 
     The root first sends half way across: v to v + 2^k, k falling.
     """
-    found = []
+    levels = []
     for k in reversed(range(log2_up(ranks))):
         parent = np.arange(0, ranks, 2 << k)
         parent = parent[parent + (1 << k) < ranks]
-        found.append((parent, parent + (1 << k)))
-    return found
+        levels.append((parent, parent + (1 << k)))
+    return levels

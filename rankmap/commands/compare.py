@@ -80,11 +80,11 @@ def compare(
 
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     sent, machine = job.job(), job.machine()
-    asked = Predictor(machine, sent)
+    predictor = Predictor(machine, sent)
     offered = candidates(machine, count, source, exclude=exclude)
     with bar() as shown:
-        found = compare_strategies(
-            asked,
+        comparison = compare_strategies(
+            predictor,
             count,
             _words(strategies),
             _words(orders),
@@ -97,9 +97,9 @@ def compare(
             kind=offered.kind(kind),
             promised=offered.promised,
         )
-    write_output(_comparison_text(found, form), output)
+    write_output(_comparison_text(comparison, form), output)
     if output not in (None, "-") or form != "text":
-        say(f"nidmap: {found.sentence}")
+        say(f"nidmap: {comparison.sentence}")
 
 
 def _words(text: str) -> list[str]:
@@ -110,15 +110,15 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _comparison_text(found: Comparison, form: str) -> str | bytes:
+def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
     """Return a comparison in a format."""
     if form == "json":
-        return to_json(found.document())
+        return to_json(comparison.document())
     if form in ("svg", "png"):
         from rankmap.compare.plots import draw
 
-        return draw(found, form)
+        return draw(comparison, form)
     from rankmap.compare.table import as_csv, as_html, as_text
 
     write = {"csv": as_csv, "html": as_html}.get(form, as_text)
-    return write(found)
+    return write(comparison)

@@ -100,10 +100,10 @@ def jobs(
     whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
     if source is None and user == getpass.getuser():
         whose = "your last"
-    found = _summary(machine, seats, verdicts, known, whose, notes)
-    write_output(_render(found, form), output)
+    summary = _summary(machine, seats, verdicts, known, whose, notes)
+    write_output(_render(summary, form), output)
     if form not in ("text", "json"):
-        say(f"nidmap: {found.sentence}")
+        say(f"nidmap: {summary.sentence}")
 
 
 def _records(source: str | None, since: str) -> Iterable[JobRecord]:
@@ -132,12 +132,12 @@ def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
 
 def _pick(seats: Seats, user: str | None, last: int) -> list[int]:
     """Return the jobs to judge: the last ones of a user, by their starts."""
-    own = [k for k, job in enumerate(seats.jobs) if user is None or job.user == user]
-    if not own:
+    picked = [k for k, job in enumerate(seats.jobs) if user is None or job.user == user]
+    if not picked:
         hint = "--user all judges those of all users"
         raise UsageError(f"no job of user {printable(str(user), 40)}", hint)
-    own.sort(key=lambda k: (seats.start[k] == seats.start[k], seats.start[k]))
-    return own[-last:]
+    picked.sort(key=lambda k: (seats.start[k] == seats.start[k], seats.start[k]))
+    return picked[-last:]
 
 
 def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
@@ -218,14 +218,14 @@ def _summary(
     )
 
 
-def _render(found: Summary, form: str) -> str | bytes:
+def _render(summary: Summary, form: str) -> str | bytes:
     """Return a summary in a format of `_SUFFIXES`, or as text."""
     if form == "json":
-        return to_json(found.document())
+        return to_json(summary.document())
     from rankmap.past_jobs import plots, table
 
     if form in ("png", "svg"):
-        return plots.draw(found, form)
+        return plots.draw(summary, form)
     writers: dict[str, Any] = {"csv": table.as_csv, "html": table.as_html, "text": table.as_text}
-    text: str = writers[form](found)
+    text: str = writers[form](summary)
     return text

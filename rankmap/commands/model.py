@@ -77,8 +77,8 @@ class JobArguments:
 
     def sending(self) -> dict[str, Any]:
         """Return what else is said of what the job sends, as a `Job` takes it."""
-        said = {name: getattr(self, name) for name in SENDING}
-        return {name: value for name, value in said.items() if value is not None}
+        options = {name: getattr(self, name) for name in SENDING}
+        return {name: value for name, value in options.items() if value is not None}
 
     def job(self, needed: bool = True) -> Job:
         """Return the job, its ranks as given."""
@@ -165,9 +165,11 @@ def _gather_options(
     """Return a command with options that it takes as one value, under a word; the first on top."""
 
     @functools.wraps(command)
-    def call_command(**given: Any) -> Any:
-        own = kind(**{one.name: given.pop(one.name, None) for one in fields(kind)})
-        return command(**{word: own}, **given)
+    def call_command(**options_given: Any) -> Any:
+        gathered = kind(
+            **{field.name: options_given.pop(field.name, None) for field in fields(kind)}
+        )
+        return command(**{word: gathered}, **options_given)
 
     for option in reversed(options):
         call_command = option(call_command)

@@ -182,30 +182,30 @@ def order(
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
     slots = job.slots(job.machine())
-    asked = strategy
+    wanted_strategy = strategy
     sent = job.job()
-    seconds = _seconds_left(deadline, asked, len(slots))
-    if asked == "graph" and deadline is not None:
-        asked = f"graph:seconds={seconds:g}"
-    with _shown(len(slots), asked, wanted, seconds):
-        made = order_by_strategy(slots, sent, asked, seconds)
-    made, told = fit_format(made, chosen, way, mapping_limit, sent)
-    fitted = parse_pattern(wanted).on(made.on)
+    seconds = _seconds_left(deadline, wanted_strategy, len(slots))
+    if wanted_strategy == "graph" and deadline is not None:
+        wanted_strategy = f"graph:seconds={seconds:g}"
+    with _shown(len(slots), wanted_strategy, wanted, seconds):
+        ordered = order_by_strategy(slots, sent, wanted_strategy, seconds)
+    ordered, limit_words = fit_format(ordered, chosen, way, mapping_limit, sent)
+    fitted = parse_pattern(wanted).on(ordered.on)
     if binder:
-        _bind(made, fitted, binder, chosen, way, output)
+        _bind(ordered, fitted, binder, chosen, way, output)
     else:
-        write_output(emit(made, chosen, way), output)
-    _report(made, chosen, launcher_order)
-    if math.isfinite(seconds) and made.optimised and not made.optimised["finished"]:
+        write_output(emit(ordered, chosen, way), output)
+    _report(ordered, chosen, launcher_order)
+    if math.isfinite(seconds) and ordered.optimised and not ordered.optimised["finished"]:
         say("nidmap: --deadline ended the search: more seconds may find a better order")
-    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.bytes)[0])
+    copies = None if binder else copies_inside(ordered, fitted, size_of(fitted, sent.bytes)[0])
     if copies:
         say(f"nidmap: {copies.sentence()}")
-    if told:
-        say(f"nidmap: {told}")
-    said = job.sending()
-    if said and asked != "auto":
-        say(f"nidmap: --{next(iter(said))} matters with --strategy auto only")
+    if limit_words:
+        say(f"nidmap: {limit_words}")
+    sending = job.sending()
+    if sending and wanted_strategy != "auto":
+        say(f"nidmap: --{next(iter(sending))} matters with --strategy auto only")
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
@@ -260,15 +260,15 @@ def _bind(
         raise UsageError(
             "--bind prints the launcher's options, so the order needs a file", "-o FILE"
         )
-    found = bind(order, pattern, binder, form)
+    bound = bind(order, pattern, binder, form)
     if form == "json":
-        write_output(document.write(found.order, binding=found.document()), output)
+        write_output(document.write(bound.order, binding=bound.document()), output)
     elif form == "openmpi":
-        write_output(openmpi.write(found.order, places=found.cores()), output)
+        write_output(openmpi.write(bound.order, places=bound.cores()), output)
     else:
-        write_output(emit(found.order, form, launcher_order), output)
-        write_output(found.lines(), None)
-    say(f"nidmap: {found.remark}")
+        write_output(emit(bound.order, form, launcher_order), output)
+        write_output(bound.lines(), None)
+    say(f"nidmap: {bound.remark}")
 
 
 @click.command(cls=AdvancedCommand, context_settings={"allow_interspersed_args": False})
@@ -339,10 +339,10 @@ def run(
         raise UsageError("--bind does not go with --inside")
     if inside and (verify or as_json):
         raise UsageError("--verify and --json do not go with --inside")
-    one = run_command(command, job, options)
+    launch_run = run_command(command, job, options)
     if inside:
-        return one.start_inside(world, strict, dry_run, mpicc)
-    return one.show(as_json, strict) if dry_run else one.start(strict, verify)
+        return launch_run.start_inside(world, strict, dry_run, mpicc)
+    return launch_run.show(as_json, strict) if dry_run else launch_run.start(strict, verify)
 
 
 def step_options(
@@ -369,34 +369,34 @@ def step_options(
     from rankmap.launch import LAUNCH
     from rankmap.launch.launch_folder import remove_at_end
 
-    given = [f"--{name}={words[name]}" for name in ("pattern", "bytes") if words.get(name)]
-    line = [*given, "--patience", _PATIENCE, "--", *command]
+    options_given = [f"--{name}={words[name]}" for name in ("pattern", "bytes") if words.get(name)]
+    line = [*options_given, "--patience", _PATIENCE, "--", *command]
     options = run.make_context("run", line).params
-    job = JobArguments(*(options[one.name] for one in fields(JobArguments)))
-    one = run_command(options["command"], job, options)
-    _, made, expected = one.prepare()
-    remove_at_end(made.path, process)
+    job = JobArguments(*(options[field.name] for field in fields(JobArguments)))
+    launch_run = run_command(options["command"], job, options)
+    _, prepared, expected = launch_run.prepare()
+    remove_at_end(prepared.path, process)
     before = set(command)
-    new = [word for word in made.launch.argv if word not in before and word.startswith("--")]
-    found = dict(word[2:].partition("=")[::2] for word in new)
-    variables = {name: v for name, v in made.launch.env.items() if name != LAUNCH}
+    new = [word for word in prepared.launch.argv if word not in before and word.startswith("--")]
+    step_words = dict(word[2:].partition("=")[::2] for word in new)
+    variables = {name: v for name, v in prepared.launch.env.items() if name != LAUNCH}
     if variables:
         if any(word.startswith("--export") for word in command):
             raise LaunchError("srun --export keeps out the variables of Cray MPICH's order")
-        found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
-    return found, one.order_words(made.order, expected.words)
+        step_words["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
+    return step_words, launch_run.order_words(prepared.order, expected.words)
 
 
-def _report(made: Order, form: str, launcher_order: str | None) -> None:
+def _report(order: Order, form: str, launcher_order: str | None) -> None:
     """Say what was made, and what would surprise: nodes that are not for jobs, or too full."""
     import numpy as np
 
     from placement.plan import overfull
 
-    on, machine = made.on, made.on.machine
-    say(f"{made.strategy} order of {made.pattern} on {on.words()}")
-    if made.remark:
-        say(f"nidmap: {made.remark}")
+    on, machine = order.on, order.on.machine
+    say(f"{order.strategy} order of {order.pattern} on {on.words()}")
+    if order.remark:
+        say(f"nidmap: {order.remark}")
     if form == "mpich" and launcher_order is None and (np.diff(on.sorting()) < 0).any():
         say(
             "nidmap: the file is for the nodes in Slurm's order, not as listed; "

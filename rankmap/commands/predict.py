@@ -70,54 +70,56 @@ def predict(
         raise UsageError("give either --order or --strategy")
     machine = job.machine()
     slots = job.slots(machine)
-    asked = Predictor(machine, job.job().on(slots.counts.tolist()))
-    laid = _order_of(asked, slots, order)
+    predictor = Predictor(machine, job.job().on(slots.counts.tolist()))
+    laid = _order_of(predictor, slots, order)
     placement = Placement.on_slots(slots) if laid is None else laid.placement
-    found = asked.ranged(placement, laid.strategy if laid is not None else "")
-    fitted = fit_pattern(asked.pattern, slots)
-    copies = copies_inside(laid or find("row-major")(fitted, slots), fitted, asked.size)
+    prediction = predictor.ranged(placement, laid.strategy if laid is not None else "")
+    fitted = fit_pattern(predictor.pattern, slots)
+    copies = copies_inside(laid or find("row-major")(fitted, slots), fitted, predictor.size)
     if as_json:
-        more = {"against": beside.document(found, against, times)} if beside else {}
+        more = {"against": beside.document(prediction, against, times)} if beside else {}
         more |= {"inside": copies._asdict()} if copies else {}
-        write_output(to_json({**found.document(), **more}))
+        write_output(to_json({**prediction.document(), **more}))
     else:
         inside = f"note: {copies.sentence()}\n" if copies else ""
-        more_words = "\n" + beside.words(found, against, times) if beside else ""
-        write_output(_words(found) + inside + more_words)
+        more_words = "\n" + beside.words(prediction, against, times) if beside else ""
+        write_output(_words(prediction) + inside + more_words)
 
 
-def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | None:
+def _order_of(predictor: Predictor, slots: Slots, order: OrderArguments) -> Order | None:
     """Return the order that a file or a strategy gives; None for rank r on slot r."""
-    if given.path is not None:
-        return given.read(slots)
-    if given.form is not None:
+    if order.path is not None:
+        return order.read(slots)
+    if order.form is not None:
         raise UsageError("--format goes with --order")
-    strategy = given.strategy
+    strategy = order.strategy
     if strategy is None or strategy == "row-major":
         return None
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, asked.job, strategy)
+    return order_by_strategy(slots, predictor.job, strategy)
 
 
-def _words(found: Prediction) -> str:
+def _words(prediction: Prediction) -> str:
     """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
     worst = [("link class", "busiest for")]
-    worst += [(kind, time_text(seconds)) for kind, seconds in found.by_class.items()]
-    lines = [found.sentence, *_between(found), ""]
-    width = max(len(term.name) for term in found.terms)
-    lines += [f"{t.name:<{width}}  {time_text(t.seconds):>8}  {t.rests_on}" for t in found.terms]
+    worst += [(kind, time_text(seconds)) for kind, seconds in prediction.by_class.items()]
+    lines = [prediction.sentence, *_between(prediction), ""]
+    width = max(len(term.name) for term in prediction.terms)
+    lines += [
+        f"{t.name:<{width}}  {time_text(t.seconds):>8}  {t.rests_on}" for t in prediction.terms
+    ]
     lines += ["", align_columns(worst)]
-    if len(found.phases) > 1:
-        lines.append(_phases(found))
-    lines.append(f"wiring: {found.loads.wiring}; routing: {found.loads.routing}")
-    lines += [f"note: {note}" for note in found.notes]
+    if len(prediction.phases) > 1:
+        lines.append(_phases(prediction))
+    lines.append(f"wiring: {prediction.loads.wiring}; routing: {prediction.loads.routing}")
+    lines += [f"note: {note}" for note in prediction.notes]
     return "\n".join(lines) + "\n"
 
 
-def _between(found: Prediction) -> list[str]:
+def _between(prediction: Prediction) -> list[str]:
     """Return the range of the time as a line, where something is unsure."""
-    span = found.between
+    span = prediction.between
     if span is None or not span.unknowns:
         return []
     ends = f"{time_text(span.low)} to {time_text(span.high)}"
@@ -125,12 +127,12 @@ def _between(found: Prediction) -> list[str]:
     return [f"{what}; largest uncertainty: {span.most_unsure}"]
 
 
-def _phases(found: Prediction) -> str:
+def _phases(prediction: Prediction) -> str:
     """Return a line for each phase."""
     rows = [("phase", "time", "limit", "binds")]
-    for one in found.phases:
-        worst, binds = one.loads.worst(), one.binds
+    for phase in prediction.phases:
+        worst, binds = phase.loads.worst(), phase.binds
         if binds == "link":
             binds = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
-        rows.append((one.name, time_text(one.seconds), time_text(one.bound_s), binds))
+        rows.append((phase.name, time_text(phase.seconds), time_text(phase.bound_s), binds))
     return align_columns(rows)

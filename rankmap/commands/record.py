@@ -147,13 +147,13 @@ def show(file: str, as_json: bool, output: str | None) -> None:
         raise UsageError(
             f"-o {printable(output, 80)}: unknown suffix", "there are .txt, .json, .png and .svg"
         )
-    found = load_recording(file)
+    recording = load_recording(file)
     if ending in PICTURES:
-        write_output(_draw_matrix(found, ending[1:]), output)
+        write_output(_draw_matrix(recording, ending[1:]), output)
     elif as_json or ending == ".json":
-        write_output(to_json(document(found)), output)
+        write_output(to_json(document(recording)), output)
     else:
-        write_output(describe(found) + "\n", output)
+        write_output(describe(recording) + "\n", output)
 
 
 def _draw_matrix(recording: Recording, form: str) -> bytes:
@@ -186,8 +186,8 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
             cmap="viridis", extent=(-0.5, edge - 0.5, edge - 0.5, -0.5), interpolation="nearest",
         )  # fmt: skip
         axes.set(xlabel="receiving rank", ylabel="sending rank")
-        each = "" if share == 1 else f", {share} ranks a row"
-        axes.set_title(f"{edge} ranks, {size_text(float(table.sum()))} in all{each}")
+        ranks_text = "" if share == 1 else f", {share} ranks a row"
+        axes.set_title(f"{edge} ranks, {size_text(float(table.sum()))} in all{ranks_text}")
         bar = figure.colorbar(image, label="bytes")
         bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
         return figure

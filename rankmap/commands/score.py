@@ -65,7 +65,7 @@ def score(
     for note in getattr(fitted, "notes", ()):
         say(f"nidmap: {note}")
     try:
-        made = (
+        ordered = (
             order_by_strategy(slots, sent, order.strategy) if order.strategy else order.read(slots)
         )
     except BrokenOrderError as error:
@@ -73,60 +73,61 @@ def score(
             write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}))
         say(f"nidmap: invalid order: {error}")
         return 1
-    if made.optimised:
-        say(f"nidmap: {made.remark}")
-    document = _document(made, fitted, slots)
+    if ordered.optimised:
+        say(f"nidmap: {ordered.remark}")
+    document = _document(ordered, fitted, slots)
     write_output(to_json(document) if as_json else _words(document))
     return 0
 
 
-def _document(made: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:
+def _document(order: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:
     from rankmap.orders import find
     from rankmap.score import cost, meets, plain
     from rankmap.score import score as figures
 
-    found: Score = figures(made, fitted)
+    scored: Score = figures(order, fitted)
     default = cost(find("row-major")(fitted, slots), fitted)
     head = {
         "schema": SCHEMA,
         "valid": True,
         "pattern": fitted.spec,
-        "strategy": made.strategy,
+        "strategy": order.strategy,
         "ranks": len(slots),
         "nodes": len(slots.counts),
     }
     more: dict[str, Any] = {
         "default_cost": plain(default),
-        "default_optimal": meets(default, found.bound),
+        "default_optimal": meets(default, scored.bound),
         "notes": list(getattr(fitted, "notes", ())),
     }
-    if made.optimised:
-        more["optimised"] = made.optimised
-    return head | found.document() | more
+    if order.optimised:
+        more["optimised"] = order.optimised
+    return head | scored.document() | more
 
 
-def _words(found: dict[str, Any]) -> str:
+def _words(document: dict[str, Any]) -> str:
     """Return the figures for a person."""
     lines = [
-        f"J                  {found['cost']:,}  (default order {found['default_cost']:,})",
-        f"lower bound        {_bound_text(found)}",
-        f"hop-bytes          {found['hop_bytes']:,}",
-        f"off-node weight    {found['off_node']:,}, at most {found['max_node_traffic']:,} a node",
-        f"ranks a node       {found['min_ranks_a_node']} to {found['max_ranks_a_node']}",
+        f"J                  {document['cost']:,}  (default order {document['default_cost']:,})",
+        f"lower bound        {_bound_text(document)}",
+        f"hop-bytes          {document['hop_bytes']:,}",
+        f"off-node weight    {document['off_node']:,},"
+        f" at most {document['max_node_traffic']:,} a node",
+        f"ranks a node       {document['min_ranks_a_node']} to {document['max_ranks_a_node']}",
     ]
-    names = ["inside a node", *(f"inside a {n}" for n in found["levels"][1:-1]), "beyond"]
+    names = ["inside a node", *(f"inside a {n}" for n in document["levels"][1:-1]), "beyond"]
     lines += [
-        f"  {name:17}{weight:,}" for name, weight in zip(names, found["by_level"], strict=False)
+        f"  {name:17}{weight:,}" for name, weight in zip(names, document["by_level"], strict=False)
     ]
-    if found["optimal"]:
+    if document["optimal"]:
         lines.append("this order is optimal")
-    if found["default_optimal"]:
+    if document["default_optimal"]:
         lines.append("default is optimal")
     return "\n".join(lines) + "\n"
 
 
-def _bound_text(found: dict[str, Any]) -> str:
-    gap = found["gap"]
+def _bound_text(document: dict[str, Any]) -> str:
+    gap = document["gap"]
     if gap is None or gap > 1:
         return "none near it is known"
-    return f"{found['lower_bound']:,} ({found['bound']}; J is {gap:.1%} above)"
+    return f"{document['lower_bound']:,} ({document['bound']}; J is {gap:.1%} above)"

@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What comes of it, in one sentence."""
+        """How the fastest compares with the default, in one sentence."""
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         base = self.baseline.words
@@ -263,8 +263,8 @@ def compare_strategies(
         for chosen in (default, *_named_plans(model, count, strategies, request, progress)):
             rows += _ordered_rows(model, chosen, orders or [DEFAULT_ORDER], notes)
     else:
-        asked = replace(wanted, job=model.job, progress=progress)
-        answer = search_answer(model.machine, asked)
+        job_request = replace(wanted, job=model.job, progress=progress)
+        answer = search_answer(model.machine, job_request)
         chosen = describe(model.machine, wanted, answer.choice(), AUTO)
         rows += _ordered_rows(model, chosen, orders, notes)
         rows += _candidate_rows(model, wanted, answer.ranking, orders, notes)
@@ -273,10 +273,10 @@ def compare_strategies(
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict(model, list(once.values()), told)
     entries.sort(key=lambda entry: entry.found.time_s)
-    every = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
+    all_notes = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
     common = entries[0].found.asked.items()
     document = {key: value for key, value in common if key not in ("order", "nodelist")}
-    return Comparison(tuple(entries), document, tuple(every), wanted.baseline)
+    return Comparison(tuple(entries), document, tuple(all_notes), wanted.baseline)
 
 
 class _OrderedPlan(NamedTuple):
@@ -288,21 +288,23 @@ class _OrderedPlan(NamedTuple):
 
 
 def _predict(
-    model: Predictor, rows: list[_OrderedPlan], told: Callable[[float, str], None] | None
+    model: Predictor, rows: list[_OrderedPlan], tell: Callable[[float, str], None] | None
 ) -> list[Entry]:
     """Return rows with their figures; the first is the default."""
     gains = Gains(model, model.place(rows[0].plan.rows))
     entries: list[Entry] = []
     for k, row in enumerate(rows):
-        if told is not None:
-            which = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
-            told(k / len(rows), which)
+        if tell is not None:
+            row_words = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
+            tell(k / len(rows), row_words)
         placement = model.place(row.plan.rows, row.slots)
-        found = model.predict(placement)
+        prediction = model.predict(placement)
         gain = gains.of(placement)  # behind it: both have the same steps
-        base = entries[0].found.time_s if entries else found.time_s
-        ratio = found.time_s / base if base else 1.0
-        entries.append(Entry(row.plan.strategy, row.order, row.plan, found, ratio, gain, k == 0))
+        base = entries[0].found.time_s if entries else prediction.time_s
+        ratio = prediction.time_s / base if base else 1.0
+        entries.append(
+            Entry(row.plan.strategy, row.order, row.plan, prediction, ratio, gain, k == 0)
+        )
     return entries
 
 
@@ -325,11 +327,13 @@ def _ordered_rows(
 ) -> Iterator[_OrderedPlan]:
     """Yield a plan with orders by name, or with its own where it was chosen together with one."""
     if chosen.order is not None:
-        own = cast("Order", chosen.order)
-        if np.array_equal(own.slots, np.arange(len(own.slots))):
+        plan_order = cast("Order", chosen.order)
+        if np.array_equal(plan_order.slots, np.arange(len(plan_order.slots))):
             yield _OrderedPlan(chosen, DEFAULT_ORDER)
         else:
-            yield _OrderedPlan(chosen, chosen.facts["predicted"]["order"]["strategy"], own.slots)
+            yield _OrderedPlan(
+                chosen, chosen.facts["predicted"]["order"]["strategy"], plan_order.slots
+            )
         return
     for name in orders:
         if name == DEFAULT_ORDER:

@@ -61,8 +61,8 @@ def picture(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) ->
     with matplotlib.rc_context(settings):
         figure = build(Figure)
         out = io.BytesIO()
-        made = {"Date": None} if form == "svg" else {}
-        figure.savefig(out, format=form, dpi=144, metadata=made)
+        metadata = {"Date": None} if form == "svg" else {}
+        figure.savefig(out, format=form, dpi=144, metadata=metadata)
     return out.getvalue()
 
 
@@ -91,25 +91,25 @@ def heat(entry: Entry) -> tuple[Floats, str]:
         step = max(1, (1 << 22) // max(1, size))
         for low in range(0, routers, step):
             high = min(low + step, routers)
-            some = phase.demand.folded(label, size, low, high)
-            np.add.at(table, label[low:high], some)
+            folded = phase.demand.folded(label, size, low, high)
+            np.add.at(table, label[low:high], folded)
     return table, machine.topology.levels[0]
 
 
-def _figure(found: Comparison, figure: Any) -> Any:
+def _figure(comparison: Comparison, figure: Any) -> Any:
     """Return the whole picture."""
-    shown = list(found.entries[:MOST_ROWS])
+    shown = list(comparison.entries[:MOST_ROWS])
     if not any(entry.default for entry in shown):
-        shown[-1] = found.default
+        shown[-1] = comparison.default
     height = 1.6 + 0.34 * len(shown)
-    made = figure(figsize=(11.5, height + 4.6), layout="constrained")
-    made.suptitle(textwrap.fill(found.sentence, 100), fontsize=11, fontweight="bold")
-    top, bottom = made.subfigures(2, 1, height_ratios=[height, 4.4])
+    drawn = figure(figsize=(11.5, height + 4.6), layout="constrained")
+    drawn.suptitle(textwrap.fill(comparison.sentence, 100), fontsize=11, fontweight="bold")
+    top, bottom = drawn.subfigures(2, 1, height_ratios=[height, 4.4])
     left, right = top.subplots(1, 2, sharey=True, width_ratios=[3, 2])
     _times(left, shown)
     _classes(right, shown)
-    _heats(bottom, found)
-    return made
+    _heats(bottom, comparison)
+    return drawn
 
 
 def _times(axes: Any, shown: list[Entry]) -> None:
@@ -159,18 +159,18 @@ def _classes(axes: Any, shown: list[Entry]) -> None:
     axes.tick_params(axis="y", left=False)
 
 
-def _heats(part: Any, found: Comparison) -> None:
+def _heats(part: Any, comparison: Comparison) -> None:
     """Draw who talks to whom, group by group, for the fastest and for the default."""
-    shown = [found.best] if found.best.default else [found.best, found.default]
+    shown = [comparison.best] if comparison.best.default else [comparison.best, comparison.default]
     tables = [heat(entry) for entry in shown]
     most = max(float(table.max()) for table, _ in tables) or 1.0
     axes = part.subplots(1, len(shown), squeeze=False)[0]
     unit, scale = size_unit(most)
-    for one, entry, (table, level) in zip(axes, shown, tables, strict=True):
-        image = one.imshow(table * scale, cmap="Blues", vmin=0, vmax=most * scale)
-        one.set_title(f"traffic with {entry.strategy} · {entry.order}", fontsize=9)
-        one.set_xlabel(f"to {level}")
-        one.set_ylabel(f"from {level}")
-        one.xaxis.get_major_locator().set_params(integer=True)
-        one.yaxis.get_major_locator().set_params(integer=True)
+    for panel, entry, (table, level) in zip(axes, shown, tables, strict=True):
+        image = panel.imshow(table * scale, cmap="Blues", vmin=0, vmax=most * scale)
+        panel.set_title(f"traffic with {entry.strategy} · {entry.order}", fontsize=9)
+        panel.set_xlabel(f"to {level}")
+        panel.set_ylabel(f"from {level}")
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.yaxis.get_major_locator().set_params(integer=True)
     part.colorbar(image, ax=list(axes), label=f"{unit} between nodes", shrink=0.9)

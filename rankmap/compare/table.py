@@ -30,17 +30,17 @@ svg{max-width:100%;height:auto}
 """
 
 
-def _levels(found: Comparison) -> list[str]:
+def _levels(comparison: Comparison) -> list[str]:
     """Return the levels that nodes are counted by, outermost first."""
-    return list(found.entries[0].plan.facts["touches"])
+    return list(comparison.entries[0].plan.facts["touches"])
 
 
-def _cells(found: Comparison, entry: Entry) -> list[str]:
+def _cells(comparison: Comparison, entry: Entry) -> list[str]:
     """Return one entry as the cells of a row."""
     worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
     if binds == "link":
         binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
-    touches = [str(entry.plan.facts["touches"][level]) for level in _levels(found)]
+    touches = [str(entry.plan.facts["touches"][level]) for level in _levels(comparison)]
     return [
         entry.strategy,
         entry.order,
@@ -55,12 +55,12 @@ def _cells(found: Comparison, entry: Entry) -> list[str]:
     ]
 
 
-def _heads(found: Comparison) -> list[str]:
+def _heads(comparison: Comparison) -> list[str]:
     """Return what stands above the columns."""
     return [
         "strategy", "order", "time", "to default", "as fast", "of the limit", "binds", "link",
         "hop-bytes",
-        *_levels(found),
+        *_levels(comparison),
     ]  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def html_page(
     """
     text = svg.decode()
     picture = text[text.index("<svg") :]
-    said = "\n".join(f"<li>{escape(note)}</li>" for note in notes)
+    notes_html = "\n".join(f"<li>{escape(note)}</li>" for note in notes)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
@@ -165,7 +165,7 @@ def html_page(
 {"".join(_html_table(*table) for table in tables)}<p>{picture}</p>
 <h2>What this rests on</h2>
 <ul>
-{said}
+{notes_html}
 </ul>
 </html>
 """

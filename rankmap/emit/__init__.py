@@ -65,7 +65,7 @@ SUFFIXES = {
 
 
 class Format(Protocol):
-    """What a format offers."""
+    """How orders are written in one format, and read from it."""
 
     def write(self, order: Order) -> str:
         """Return the order as text."""

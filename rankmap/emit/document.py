@@ -28,9 +28,9 @@ SCHEMA = "nidmap.order/1"
 
 def write(order: Order, **more: Any) -> str:
     """Return the order as a JSON object, a key a line, `more` behind its own."""
-    said = {**document(order), **more}
+    fields = {**document(order), **more}
     # Whole arrays on one line: indented, a million ranks would be a million lines.
-    body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in said.items())
+    body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in fields.items())
     return f"{{\n{body}\n}}\n"
 
 
@@ -61,18 +61,18 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    said = _document(text, source)
-    positions = _positions(said, on, source)
-    values = said["slots"]
+    fields = _document(text, source)
+    positions = _positions(fields, on, source)
+    values = fields["slots"]
     if not isinstance(values, list) or any(type(v) is not int or abs(v) >= 1 << 62 for v in values):
         raise ParseError(source, 0, "'slots' is not a list of whole numbers")
     slots = np.array(values, dtype=np.int64)
     refuse_broken(slots, len(on), lambda at: 0, source, what="slot")
-    words = str(said.get("strategy", "")), str(said.get("pattern", ""))
+    words = str(fields.get("strategy", "")), str(fields.get("pattern", ""))
     return Order(Order(slots, on.take(positions)).onto(inverse(positions)).slots, on, *words)
 
 
-def _positions(said: dict[str, Any], on: Slots, source: str) -> Ints:
+def _positions(fields: dict[str, Any], on: Slots, source: str) -> Ints:
     """Return where each of the document's nodes stands among the job's, int64 (n,).
 
     Raises
@@ -81,13 +81,13 @@ def _positions(said: dict[str, Any], on: Slots, source: str) -> Ints:
         Other nodes, or other ranks on them.
     """
     names = on.names.tolist()
-    nodes = said.get("nodes", names)
+    nodes = fields.get("nodes", names)
     place = {name: k for k, name in enumerate(names)}
     if not isinstance(nodes, list) or sorted(map(str, nodes)) != sorted(names):
         raise ParseError(source, 0, "its nodes are not those of this job")
     positions = np.array([place[name] for name in nodes], dtype=np.int64)
     counts = on.counts[positions].tolist()
-    if said.get("counts", counts) != counts:
+    if fields.get("counts", counts) != counts:
         raise ParseError(source, 0, "its counts are not those of this job")
     return positions
 

@@ -80,20 +80,20 @@ def nodes_of(
         A node that gets more or fewer ranks than it has slots.
     """
     index = {name: k for k, name in enumerate(on.names.tolist())}
-    found = list(map(index.get, hosts))
-    if None in found:
-        at = found.index(None)
+    node_indices = list(map(index.get, hosts))
+    if None in node_indices:
+        at = node_indices.index(None)
         known = f"one of the job's {len(on.counts)} nodes"
         raise ParseError(source, line_of(at), f"'{printable(hosts[at], 40)}' is not {known}")
-    node = np.array(found, dtype=np.int64)
+    node = np.array(node_indices, dtype=np.int64)
     have = np.bincount(node, many, minlength=len(on.counts)).astype(np.int64)
     over, short = np.flatnonzero(have > on.counts), np.flatnonzero(have < on.counts)
     for k in [*over.tolist(), *short.tolist()]:
         fault = f"{on.names[k]} gets {have[k]} ranks and has {on.counts[k]} slots"
         if have[k] > on.counts[k]:
-            mine = np.flatnonzero(node == k)
-            held = np.cumsum(np.array(many)[mine])
-            at = int(mine[np.searchsorted(held, on.counts[k], side="right")])
+            on_node = np.flatnonzero(node == k)
+            held = np.cumsum(np.array(many)[on_node])
+            at = int(on_node[np.searchsorted(held, on.counts[k], side="right")])
             raise BrokenOrderError(source, line_of(at), fault)
         text = f"{have.sum()} ranks for {len(on)} slots: {fault}"
         raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
@@ -131,7 +131,7 @@ class NodeLines(NamedTuple):
         UsageError
             Where a node's ranks are not consecutive and have to be.
         """
-        hosts, many = runs(order)
+        hosts, counts = runs(order)
         if self.once and len(hosts) != len(order.on.counts):
             torn, times = np.unique(hosts, return_counts=True)
             node = torn[int(np.argmax(times > 1))]
@@ -139,7 +139,7 @@ class NodeLines(NamedTuple):
                 f"{self.once} gives each node consecutive ranks, and this order does not ({node})",
                 "reorder in the program (process groups), or use another launcher",
             )
-        rows = enumerate(zip(hosts.tolist(), many.tolist(), strict=True))
+        rows = enumerate(zip(hosts.tolist(), counts.tolist(), strict=True))
         head = self.head.format(nodes=len(hosts), first=hosts[0])
         lines = (self.line.format(number=k, host=host, count=n) for k, (host, n) in rows)
         return head + "".join(f"{line}\n" for line in lines)
@@ -153,21 +153,21 @@ class NodeLines(NamedTuple):
             See `rankmap.emit.read_order`.
         """
         hosts: list[str] = []
-        many: list[int] = []
+        counts: list[int] = []
         lines: list[int] = []
         for at, line in numbered_lines(text):
             match = self.pattern.fullmatch(line)
             if not match:
                 raise ParseError(source, at, f"'{printable(line, 40)}' is not {self.wanted}")
-            said = match.groupdict()
-            if int(said.get("number") or len(hosts)) != len(hosts):
-                wrong = f"node rank {said['number']}, {len(hosts)} comes next"
+            fields = match.groupdict()
+            if int(fields.get("number") or len(hosts)) != len(hosts):
+                wrong = f"node rank {fields['number']}, {len(hosts)} comes next"
                 raise BrokenOrderError(source, at, wrong)
-            hosts.append(said["host"])
-            many.append(int(said["count"] or 1))
+            hosts.append(fields["host"])
+            counts.append(int(fields["count"] or 1))
             lines.append(at)
         last = [*lines[-1:], 1][0]
-        node = nodes_of(hosts, many, lambda k: [*lines, last][k], on, source)
+        node = nodes_of(hosts, counts, lambda k: [*lines, last][k], on, source)
         return Order.of_nodes(node, on)
 
 

@@ -41,9 +41,9 @@ def write(order: Order) -> str:
     pieces[1::2] = np.where(ends, "\n", ",").tolist()
     nodes = NodeList(on.names.tolist()).fold()
     listed = "\n".join(f"# {line}" for line in _COLUMNS.findall(nodes))
-    made = f"{order.strategy or 'given'}" + (f" for {order.pattern}" if order.pattern else "")
+    title = f"{order.strategy or 'given'}" + (f" for {order.pattern}" if order.pattern else "")
     return (
-        f"# nidmap order: {made}\n"
+        f"# nidmap order: {title}\n"
         f"# {on.words()}, each on a new line, nodes in this order:\n"
         f"{listed}\n"
         "# read with MPICH_RANK_REORDER_METHOD=3\n"

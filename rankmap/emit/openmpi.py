@@ -85,8 +85,8 @@ def read(text: str, on: Slots, source: str) -> Order:
     by_line = nodes_of(hosts, [1] * len(rows), lines.__getitem__, on, source)
     without = [row for row in rows if row.core < 0]
     if without and len(without) < len(rows):
-        said = f"rank {without[0].rank} has no slot, others have"
-        raise ParseError(source, without[0].line, said)
+        fault = f"rank {without[0].rank} has no slot, others have"
+        raise ParseError(source, without[0].line, fault)
     node, by_rank = by_line[inverse(ranks)], sorted(rows)
     return Order.of_nodes(node, on) if without else _by_core(by_rank, node, on, source)
 
@@ -111,7 +111,7 @@ def _by_core(by_rank: list[_RankfileLine], node: Ints, on: Slots, source: str) -
     ranks = np.lexsort((*where, node))
     same = (np.diff(np.stack([*where, node])[:, ranks]) == 0).all(axis=0)
     if same.any():
-        one, other = sorted(ranks[int(np.argmax(same)) :][:2].tolist())
-        said = f"ranks {one} and {other} both begin on one core"
-        raise BrokenOrderError(source, by_rank[other].line, said)
+        first, second = sorted(ranks[int(np.argmax(same)) :][:2].tolist())
+        fault = f"ranks {first} and {second} both begin on one core"
+        raise BrokenOrderError(source, by_rank[second].line, fault)
     return Order(inverse(ranks), on)

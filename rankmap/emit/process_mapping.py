@@ -76,11 +76,11 @@ def vector(node: Ints) -> str:
 def _blocks(node: Ints) -> tuple[Ints, Ints, Ints]:
     """Return first node, nodes and ranks on each, of every block."""
     start = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
-    many = np.diff(np.append(start, len(node)))
+    ranks = np.diff(np.append(start, len(node)))
     run = node[start]
-    new = np.append(True, (run[1:] != run[:-1] + 1) | (many[1:] != many[:-1]))
+    new = np.append(True, (run[1:] != run[:-1] + 1) | (ranks[1:] != ranks[:-1]))
     first = np.flatnonzero(new)
-    return run[first], np.diff(np.append(first, len(run))), many[first]
+    return run[first], np.diff(np.append(first, len(run))), ranks[first]
 
 
 def hydra_vector(node: Ints) -> str:
@@ -138,7 +138,7 @@ def hydra_vector(node: Ints) -> str:
 
 
 def _line_vector(node: Ints) -> str:
-    """Return what Hydra writes of a host file with a line for each run: a node each, to it."""
+    """Return Hydra's vector for a host file with a line for each run: each is a node to it."""
     return hydra_vector(np.append(0, np.cumsum(node[1:] != node[:-1])))
 
 
@@ -155,8 +155,8 @@ class _VectorWord:
     def __str__(self) -> str:
         if self.repeats:
             return f"]x{self.repeats}"
-        one = self.nodes == self.ranks == 1
-        block = str(self.first) if one else f"({self.first},{self.nodes},{self.ranks})"
+        single = self.nodes == self.ranks == 1
+        block = str(self.first) if single else f"({self.first},{self.nodes},{self.ranks})"
         return f",{'[' * self.opens}{block}"
 
 
@@ -164,12 +164,12 @@ def _join_last(words: list[_VectorWord], began: dict[int, tuple[int, _VectorWord
     """Make one word of the last two where they can be; return True where MPICH loses the last."""
     if len(words) < 2:
         return False
-    one, other = words[-2:]
-    if one.repeats:
-        return other.first == one.repeats - 1
-    if one.ranks == other.ranks and one.first + one.nodes == other.first:
-        one.nodes += 1
-        began.pop(other.first, None)
+    word, last = words[-2:]
+    if word.repeats:
+        return last.first == word.repeats - 1
+    if word.ranks == last.ranks and word.first + word.nodes == last.first:
+        word.nodes += 1
+        began.pop(last.first, None)
         words.pop()
     return False
 

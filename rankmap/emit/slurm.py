@@ -49,8 +49,8 @@ def read(text: str, on: Slots, source: str) -> Order:
 
         hosts = list(NodeList.parse(bare, source))
         if len(hosts) > len(on):
-            said = f"{len(hosts)} ranks for {len(on)} slots"
-            raise BrokenOrderError(source, _line_of(bare, len(on), source), said)
+            fault = f"{len(hosts)} ranks for {len(on)} slots"
+            raise BrokenOrderError(source, _line_of(bare, len(on), source), fault)
     node = nodes_of(hosts, [1] * len(hosts), lambda at: _line_of(bare, at, source), on, source)
     return Order.of_nodes(node, on)
 

@@ -69,23 +69,23 @@ def refuse_broken(
     ------
     BrokenOrderError
     """
-    found = broken(values, n)
-    if found is None:
+    fault = broken(values, n)
+    if fault is None:
         return
-    value, hint = found.value, ""
-    if found.kind == "outside":
-        said = f"rank {value} is" if what == "rank" else f"rank {found.at} has slot {value},"
-        said += f" not one of 0 to {n - 1}"
-    elif found.kind == "missing":
-        more = f" and {found.count - 1} more" if found.count > 1 else ""
+    value, hint = fault.value, ""
+    if fault.kind == "outside":
+        sentence = f"rank {value} is" if what == "rank" else f"rank {fault.at} has slot {value},"
+        sentence += f" not one of 0 to {n - 1}"
+    elif fault.kind == "missing":
+        more = f" and {fault.count - 1} more" if fault.count > 1 else ""
         lacks = "missing" if what == "rank" else "is left empty"
-        said = f"{len(values)} ranks for {n} slots: {what} {value}{more} {lacks}"
+        sentence = f"{len(values)} ranks for {n} slots: {what} {value}{more} {lacks}"
         hint = CUT_SHORT
     elif what == "rank":
-        said = f"rank {value} stands twice, first on line {line_of(found.first)}"
+        sentence = f"rank {value} stands twice, first on line {line_of(fault.first)}"
     else:
-        said = f"ranks {found.first} and {found.at} both have slot {value}"
-    raise BrokenOrderError(source, line_of(found.at), said, hint)
+        sentence = f"ranks {fault.first} and {fault.at} both have slot {value}"
+    raise BrokenOrderError(source, line_of(fault.at), sentence, hint)
 
 
 def permutation(text: str, n: int, source: str, what: str = "rank") -> Ints:

@@ -46,19 +46,19 @@ class Coarse:
         -------
         float64 (...)
         """
-        every = tuple(range(len(self.grid)))
+        axes = tuple(range(len(self.grid)))
         total = np.zeros(a.shape[len(self.grid) :])
         for offset, weight in self.steps:
             here, there = window(a.shape[: len(self.grid)], offset)
-            total += weight * np.count_nonzero(a[here] & b[there], axis=every)
-            total += weight * np.count_nonzero(b[here] & a[there], axis=every)
+            total += weight * np.count_nonzero(a[here] & b[there], axis=axes)
+            total += weight * np.count_nonzero(b[here] & a[there], axis=axes)
         for axis, weight in enumerate(self.lines):
-            total += weight * (a.sum(axis=axis) * b.sum(axis=axis)).sum(axis=every[:-1])
+            total += weight * (a.sum(axis=axis) * b.sum(axis=axis)).sum(axis=axes[:-1])
         return total
 
 
 def coarse(pattern: GridPattern, box: Shape) -> Coarse:
-    """Return a pattern as the boxes of one shape see it.
+    """Return what a grid pattern sends between the boxes of one shape that tile its grid.
 
     Examples
     --------
@@ -71,13 +71,13 @@ def coarse(pattern: GridPattern, box: Shape) -> Coarse:
     if isinstance(pattern, Lines):
         volume = math.prod(box)
         return Coarse(grid, lines=tuple(pattern.weight * volume * side for side in box))
-    found: dict[Shape, float] = {}
+    steps: dict[Shape, float] = {}
     for offset, weight in pattern.steps():
         for step, pairs in _between(offset, box):
-            found[step] = found.get(step, 0.0) + weight * pairs
+            steps[step] = steps.get(step, 0.0) + weight * pairs
     kept = [
         (step, weight)
-        for step, weight in sorted(found.items())
+        for step, weight in sorted(steps.items())
         if weight and any(step) and all(abs(s) < e for s, e in zip(step, grid, strict=True))
     ]
     return Coarse(grid, tuple(kept))

@@ -66,10 +66,10 @@ def carve(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     count = math.prod(pattern.grid)
     if count > MOST_WEIGHED:
         return carve_fast(pattern, levels)
-    every = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
+    cells = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
     out = np.empty(count, dtype=np.int64)
     cuts: dict[tuple[bytes, bytes], tuple[Ints, int]] = {}  # of parts of one form, anywhere
-    todo = [(every, 0, count, len(levels) - 1)]
+    todo = [(cells, 0, count, len(levels) - 1)]
     while todo:
         points, low, high, level = todo.pop()
         inner = _inner(levels, low, high, level)
@@ -113,14 +113,15 @@ def _best(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     than the other, so a cut is weighed by the share it takes off.
     """
     shape, count = (local.max(axis=0) + 1).tolist(), len(local)
-    few = count <= THOROUGH
+    thorough = count <= THOROUGH
     orders = [
-        np.lexsort(tuple(local[:, axis] for axis in reversed(axes))) for axes in _axes(shape, few)
+        np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
+        for axes in _axes(shape, thorough)
     ]
     at = np.full((*shape, len(orders), 1), count)
     for way, order in enumerate(orders):
         at[(*local[order].T, way, 0)] = np.arange(count)
-    sizes = sizes[: 5 if few else 3]
+    sizes = sizes[: 5 if thorough else 3]
     share = sizes / count
     first = at < sizes
     prices = pattern.cut(first, (at < count) & ~first) / np.sqrt(4 * share * (1 - share))
@@ -131,10 +132,10 @@ def _best(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     return orders[best // len(sizes)], int(sizes[best % len(sizes)])
 
 
-def _axes(shape: Sequence[int], few: bool) -> list[tuple[int, ...]]:
+def _axes(shape: Sequence[int], thorough: bool) -> list[tuple[int, ...]]:
     """Return the orders of dimensions to cut along, the longest first."""
     by_length = tuple(sorted(range(len(shape)), key=lambda axis: -shape[axis]))
-    if few and len(by_length) <= 3:
+    if thorough and len(by_length) <= 3:
         return list(itertools.permutations(by_length))
     return [(axis, *(k for k in by_length if k != axis)) for axis in by_length]
 
@@ -179,7 +180,7 @@ def carve_fast(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
 
 def _places(levels: Sequence[Ints], low: Ints, high: Ints) -> Ints:
     """Return where each stretch is cut: at its outermost boundary nearest to the middle, or low."""
-    found = low.copy()
+    cuts = low.copy()
     for level in reversed(levels):
         after = np.searchsorted(level, (low + high) // 2, side="left")
         best = np.full(len(low), -1)
@@ -188,8 +189,8 @@ def _places(levels: Sequence[Ints], low: Ints, high: Ints) -> Ints:
             fits = (place > low) & (place < high)
             nearer = np.abs(2 * place - low - high) < np.abs(2 * best - low - high)
             best = np.where(fits & ((best < 0) | nearer), place, best)
-        found = np.where((found == low) & (best >= 0), best, found)
-    return found
+        cuts = np.where((cuts == low) & (best >= 0), best, cuts)
+    return cuts
 
 
 def halve_together(
@@ -244,11 +245,11 @@ class _Carving:
             self.node[cells] = nodes
             return []
         centres = [self.coords[half].mean(axis=0) for half in cut]
-        mine = self._sides(cells, centres, len(cut[0]))
-        found = [(cut[0], cells[mine]), (cut[1], cells[~mine])]
-        for (_, some), centre in zip(found, centres, strict=True):
-            self.at[some] = centre
-        return found
+        first_half = self._sides(cells, centres, len(cut[0]))
+        halves = [(cut[0], cells[first_half]), (cut[1], cells[~first_half])]
+        for (_, half_cells), centre in zip(halves, centres, strict=True):
+            self.at[half_cells] = centre
+        return halves
 
     def _middle(self, nodes: Ints) -> tuple[Ints, Ints] | None:
         """Return the nodes in two, cut across their longest side nearest to its middle."""
@@ -263,7 +264,7 @@ class _Carving:
         return nodes[order[:at]], nodes[order[at:]]
 
     def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Mask:
-        """Return which cells, so many, go to the first centre."""
+        """Return which `size` cells go to the first of two centres, where the cut costs least."""
         pull = self._pull(cells, centres)
         apart = float(self._hops(centres[0], centres[1]))
         local = self.points[cells] - self.points[cells].min(axis=0)
@@ -272,13 +273,13 @@ class _Carving:
         for axes in self.axes:
             order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
             for turned in (order, order[::-1]):
-                mine = np.zeros(len(cells), dtype=bool)
-                mine[turned[:size]] = True
+                first_half = np.zeros(len(cells), dtype=bool)
+                first_half[turned[:size]] = True
                 both = np.zeros((2, *shape.tolist()), dtype=bool)
-                both[(mine.astype(np.int64), *local.T)] = True
-                cost = float(pull[mine].sum() + apart * self.model.cut(both[1], both[0]))
+                both[(first_half.astype(np.int64), *local.T)] = True
+                cost = float(pull[first_half].sum() + apart * self.model.cut(both[1], both[0]))
                 if cost < least - 1e-9:
-                    least, best = cost, mine
+                    least, best = cost, first_half
         return best
 
     def _pull(self, cells: Ints, centres: list[Floats]) -> Floats:

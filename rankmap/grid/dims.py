@@ -149,9 +149,9 @@ def _tiled_grid(n: int, ndims: int, held: int) -> Shape | None:
         return None
     tiled = [(grid, boxes_of(held, grid)) for grid in grids(n, ndims)]
     costs = [
-        (int((np.array(grid) // found).sum(axis=1).min()) + sum(grid) / 2, grid)
-        for grid, found in tiled
-        if len(found)
+        (int((np.array(grid) // boxes).sum(axis=1).min()) + sum(grid) / 2, grid)
+        for grid, boxes in tiled
+        if len(boxes)
     ]
     return min(costs)[1] if costs else None
 
@@ -205,5 +205,5 @@ def boxes_of(volume: int, grid: Sequence[int]) -> Ints:
     >>> boxes_of(4, (8, 6)).tolist()
     [[2, 2], [4, 1]]
     """
-    found = list(factorisations(volume, tuple(grid)))
-    return np.array(found, dtype=np.int64).reshape(len(found), len(grid))
+    boxes = list(factorisations(volume, tuple(grid)))
+    return np.array(boxes, dtype=np.int64).reshape(len(boxes), len(grid))

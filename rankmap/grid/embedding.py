@@ -43,10 +43,10 @@ class BoxLayout:
 
     def points(self, grid: Sequence[int], axes: int) -> Ints:
         """Return the point of the box for every cell of the grid, int64 (cells, axes)."""
-        found = lay_grid(grid, [size for _, size in self.parts], self.given)
-        out = np.zeros((len(found), axes), dtype=np.int64)
+        digits = lay_grid(grid, [size for _, size in self.parts], self.given)
+        out = np.zeros((len(digits), axes), dtype=np.int64)
         for at, (axis, size) in enumerate(self.parts):
-            digit = found[:, at]
+            digit = digits[:, at]
             back = out[:, axis] % 2 == 1
             out[:, axis] = out[:, axis] * size + np.where(back, size - 1 - digit, digit)
         return out
@@ -84,12 +84,12 @@ def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[BoxLayout]:
         halves = [(far, extent // far) for far in range(2, extent) if extent % far == 0]
         ways.append([((axis, extent),), *(((axis, far), (axis, near)) for far, near in halves)])
     splits = [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*ways)]
-    every = (
-        BoxLayout(parts, given)
-        for parts in sorted(splits, key=lambda some: (len(some), some))
-        for given in embeddings(grid, [size for _, size in parts])
+    all_layouts = (
+        BoxLayout(parts, axes_of)
+        for parts in sorted(splits, key=lambda split: (len(split), split))
+        for axes_of in embeddings(grid, [size for _, size in parts])
     )
-    return itertools.islice(every, MOST_LAYOUTS)
+    return itertools.islice(all_layouts, MOST_LAYOUTS)
 
 
 def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
@@ -102,15 +102,17 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
     """
     axes = [k for k, extent in enumerate(box) if extent > 1]
 
-    def give(at: int, left: Shape, given: tuple[Shape, ...]) -> Iterator[tuple[Shape, ...]]:
+    def give(at: int, left: Shape, axes_of: tuple[Shape, ...]) -> Iterator[tuple[Shape, ...]]:
         if at == len(axes):
-            yield from [given] if set(left) <= {1} else []
+            yield from [axes_of] if set(left) <= {1} else []
             return
         axis, extent = axes[at], box[axes[at]]
         for k, side in enumerate(left):
             if side % extent == 0:
                 less = (*left[:k], side // extent, *left[k + 1 :])
-                yield from give(at + 1, less, (*given[:k], (*given[k], axis), *given[k + 1 :]))
+                yield from give(
+                    at + 1, less, (*axes_of[:k], (*axes_of[k], axis), *axes_of[k + 1 :])
+                )
 
     yield from give(0, tuple(grid), ((),) * len(grid))
 
@@ -133,10 +135,10 @@ def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> 
     count = math.prod(grid)
     out = np.zeros((count, len(box)), dtype=np.int64)
     places = np.unravel_index(np.arange(count), tuple(grid))
-    for place, some in zip(places, axes, strict=True):
+    for place, dim_axes in zip(places, axes, strict=True):
         rest = place.astype(np.int64)
-        for at, axis in enumerate(some):
-            inner = math.prod(box[a] for a in some[at + 1 :])
+        for at, axis in enumerate(dim_axes):
+            inner = math.prod(box[a] for a in dim_axes[at + 1 :])
             digit, rest = np.divmod(rest, inner)
             out[:, axis] = digit
             rest = np.where(digit % 2 == 1, inner - 1 - rest, rest)

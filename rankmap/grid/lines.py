@@ -48,21 +48,21 @@ def stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
     values, counts = np.unique(sizes, return_counts=True)
     size = int(values[np.argmax(counts)])
     table = np.arange(dims[0] * dims[1], dtype=np.int64).reshape(dims[0], dims[1])
-    found = []
+    parts = []
     rest = table.T if turned else table
     while rest.size:
-        whole = rest.shape[1] // size * size
-        if not whole and rest.shape[0] >= size:
+        filled = rest.shape[1] // size * size
+        if not filled and rest.shape[0] >= size:
             rest = rest.T
             continue
-        if not whole:
+        if not filled:
             lines = (rest if rest.shape[1] >= rest.shape[0] else rest.T).copy()
             lines[1::2] = lines[1::2, ::-1]  # what is left goes along the longer lines, to and fro
-            found.append(lines.ravel())
+            parts.append(lines.ravel())
             break
-        found.append(rest[:, :whole].ravel())
-        rest = rest[:, whole:].T
-    return np.concatenate(found)
+        parts.append(rest[:, :filled].ravel())
+        rest = rest[:, filled:].T
+    return np.concatenate(parts)
 
 
 def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
@@ -83,14 +83,14 @@ def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
     >>> swap_along_lines(np.array([[0, 1], [2, 3]]), np.array([0, 1, 1, 0]), far).tolist()
     [[1, 0], [2, 3]]
     """
-    found = slots.copy()
+    swapped = slots.copy()
     for _ in range(ROUNDS):
         # A transposed view swaps along the columns of the same table.
-        changed = _along_rows(found, node, far)
-        changed += _along_rows(found.T, node, far)
+        changed = _along_rows(swapped, node, far)
+        changed += _along_rows(swapped.T, node, far)
         if not changed:
             break
-    return found
+    return swapped
 
 
 def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
@@ -115,8 +115,8 @@ def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
 def _best(sums: Floats, here: Ints, far: Floats) -> tuple[int, int]:
     """Return the two places of a row whose swap gains most; equal ones where none gains."""
     at = sums[:, here]
-    own = np.diagonal(at)
-    gain = at + at.T - own[:, None] - own[None, :] - 2 * far[np.ix_(here, here)]
+    paid = np.diagonal(at)
+    gain = at + at.T - paid[:, None] - paid[None, :] - 2 * far[np.ix_(here, here)]
     best = int(np.argmin(gain))
     p, q = divmod(best, len(here))
-    return (p, q) if gain[p, q] < -1e-9 * (1 + abs(float(own[p]))) else (0, 0)
+    return (p, q) if gain[p, q] < -1e-9 * (1 + abs(float(paid[p]))) else (0, 0)

@@ -62,15 +62,15 @@ def find(strategy: str) -> Ordering:
         Where there is none (the message names those there are), or it takes no options.
     """
     name, colon, options = strategy.partition(":")
-    found = _orderings.find(name)
+    ordering = _orderings.find(name)
     if not colon:
-        return found
+        return ordering
     from functools import partial
     from inspect import signature
 
-    if "options" not in signature(found).parameters:
+    if "options" not in signature(ordering).parameters:
         raise UsageError(f"strategy {name} takes no options, not '{printable(options, 40)}'")
-    takes: Callable[..., Order] = found
+    takes: Callable[..., Order] = ordering
     return partial(takes, options=options)
 
 
@@ -106,8 +106,8 @@ def arrange(slots: Slots, pattern: str | Pattern, strategy: str) -> Order:
         fitted = wanted.on(slots)
     except UsageError as error:
         raise UsageError(f"{error.message} ({slots.words()})", error.hint) from None
-    made = find(strategy)(fitted, slots)
-    if not isinstance(made, Order) or made.on is not slots:
+    order = find(strategy)(fitted, slots)
+    if not isinstance(order, Order) or order.on is not slots:
         raise PlanError(f"strategy {strategy!r} returned no order of these slots: its defect")
-    said = [*getattr(fitted, "notes", ()), *([made.remark] if made.remark else [])]
-    return Order(made.slots, slots, made.strategy or strategy, fitted.spec, "; ".join(said))
+    remarks = [*getattr(fitted, "notes", ()), *([order.remark] if order.remark else [])]
+    return Order(order.slots, slots, order.strategy or strategy, fitted.spec, "; ".join(remarks))

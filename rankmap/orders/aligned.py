@@ -37,14 +37,14 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
     if dims is None or len(dims) != 2 or not pattern.spec.startswith("fft:"):
         raise UsageError(f"strategy aligned is for pencils, fft:PxQ, not {pattern.spec}")
     table = _slots_by_position(slots)
-    found = _lay_out(dims, table)
-    if found is None:
+    slot_of_rank = _lay_out(dims, table)
+    if slot_of_rank is None:
         groups, positions, held = table.shape
         raise UsageError(
             f"{pattern.spec} does not fit {groups} groups x {positions} blades x {held} slots:"
             f" rows are to be a multiple of {groups}, columns of {positions}"
         )
-    return Order(found, slots)
+    return Order(slot_of_rank, slots)
 
 
 def _lay_out(dims: Shape, table: Ints) -> Ints | None:

@@ -136,8 +136,8 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
 def describe_choice(found: AutoChoice) -> Order:
     """Return the order that was chosen, with what is to be said of it."""
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
-    said = filter(None, [found.words(), cache.remark() if mapped else ""])
-    return replace(found.order, remark="; ".join(said))
+    remarks = filter(None, [found.words(), cache.remark() if mapped else ""])
+    return replace(found.order, remark="; ".join(remarks))
 
 
 def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> AutoChoice:
@@ -180,11 +180,11 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> AutoCho
                 continue
             name = f"graph:effort={effort:.2g}"
         try:
-            found = _make(name, wanted, slots, end)
+            order = _make(name, wanted, slots, end)
         except NidmapError as error:
             best.failed[name] = str(error)
         else:
-            best.keep(name, found, cost_of(pattern, found.node, distance))
+            best.keep(name, order, cost_of(pattern, order.node, distance))
     if not best.close and effort >= 1:
         _polish_best(pattern, slots, distance, best)
     if not best.optimal:
@@ -216,12 +216,12 @@ def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: AutoCh
 
 def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
-    whole = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
+    full_s = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
     left = seconds - (
         0 if seconds == math.inf else LOADING if cache.kernels_compiled() else COMPILING
     )
-    if isinstance(pattern, Graph) or left >= 1.5 * whole:
-        return min(1.0, left / whole)
+    if isinstance(pattern, Graph) or left >= 1.5 * full_s:
+        return min(1.0, left / full_s)
     return 0.0  # other orders are good enough
 
 

@@ -86,14 +86,14 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
     least = cost_of(pattern, node, distance)
     if _straight(model) and least <= floor * (1 + 1e-12):
         return Order(best, slots)
-    for found in _ways(model, slots, distance):
-        cost = cost_of(pattern, node[found], distance)
+    for slot_of_rank in _ways(model, slots, distance):
+        cost = cost_of(pattern, node[slot_of_rank], distance)
         if cost < least * (1 - 1e-12):
-            best, least = found, cost
+            best, least = slot_of_rank, cost
         if least <= NEAR * floor:
             break
-    few = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
-    if isinstance(model, Lines) and few and least > floor * (1 + 1e-12):
+    swappable = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
+    if isinstance(model, Lines) and swappable and least > floor * (1 + 1e-12):
         best = swap_along_lines(best.reshape(dims), node, distance.matrix()).ravel()
     return Order(best, slots)
 
@@ -118,12 +118,12 @@ def _straight(pattern: GridPattern) -> bool:
 
 def _floor(pattern: GridPattern, slots: Slots, distance: Distance) -> float:
     """Return a cost that is hard to beat: that of boxes whose sides may be any numbers."""
-    whole = float(inside(pattern, np.array([pattern.dims]))[0])
+    total = float(inside(pattern, np.array([pattern.dims]))[0])
     cuts = []
     for sizes in capacities(slots, distance):
         values, counts = np.unique(sizes, return_counts=True)
         held = [_ideal_inside(pattern, volume) for volume in values.tolist()]
-        cuts.append(max(0.0, whole - float(counts @ np.array(held))))
+        cuts.append(max(0.0, total - float(counts @ np.array(held))))
     return by_level_bound(np.array(cuts), distance)
 
 
@@ -183,8 +183,8 @@ def _least_lines(dims: Shape, weights: Sequence[float], volume: int) -> float:
     low, high = -60.0, 120.0
     for _ in range(100):
         middle = (low + high) / 2
-        few = float(np.log(lines(middle)).sum()) < wanted
-        low, high = (middle, high) if few else (low, middle)
+        too_few = float(np.log(lines(middle)).sum()) < wanted
+        low, high = (middle, high) if too_few else (low, middle)
     total = float((np.where(free, 0.0, price) * lines(low)).sum())
     if (price == np.round(price)).all():  # lines are whole, so whole weights make whole sums
         return float(math.ceil(total - 1e-6 * max(1.0, total * 1e-6)))
@@ -195,10 +195,10 @@ def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[In
     """Yield orders worth a look (slot of each rank), the likeliest first."""
     blocks = None
     if distance.coords is not None:
-        found = _lay_on_torus(pattern, slots, distance, distance.coords)
-        if found is not None:
-            yield found[1]
-            if found[0] < GOOD_LAYOUT:
+        layout = _lay_on_torus(pattern, slots, distance, distance.coords)
+        if layout is not None:
+            yield layout[1]
+            if layout[0] < GOOD_LAYOUT:
                 return
         turned = unwrap(distance.coords, distance.extents)
         yield from _halve_together(pattern, slots, distance, turned)
@@ -234,9 +234,9 @@ def _halve_together(
 
 def _deal_slots(dims: Shape, chain: Chain, places: Ints) -> Ints:
     """Return the slot of every rank, row k of `places` being the slots of box k."""
-    found = np.empty(places.size, dtype=np.int64)
-    found[cells_in(dims, chain)] = places.ravel()
-    return found
+    slot_of_rank = np.empty(places.size, dtype=np.int64)
+    slot_of_rank[cells_in(dims, chain)] = places.ravel()
+    return slot_of_rank
 
 
 class _GridWalks:
@@ -275,7 +275,7 @@ class _GridWalks:
 
     def _chains(self) -> list[list[Chain]]:
         """Return for each depth the best chains of so many nested boxes, cheapest first."""
-        found: list[list[Chain]] = []
+        chains: list[list[Chain]] = []
         below: Costs = [(0.0, [])]
         for level in self.even:
             size = level.size or 1
@@ -284,8 +284,8 @@ class _GridWalks:
             below = _chain_boxes(here, cost, below)
             if not below:
                 break
-            found.append(_without_mirrored(self.pattern, _cheapest_first(below))[:BEAM])
-        return found
+            chains.append(_without_mirrored(self.pattern, _cheapest_first(below))[:BEAM])
+        return chains
 
     def _compact(self, box: Shape) -> bool:
         """Return True where a box of a node's ranks is about as good as any."""
@@ -307,32 +307,32 @@ class _GridWalks:
         if not self.levels:
             return
         common = math.gcd(*np.diff(self.levels[0].starts).tolist())
-        whole = bool(self.even) and len(boxes_of(common, self.dims)) > 0
+        whole_nodes = bool(self.even) and len(boxes_of(common, self.dims)) > 0
         for volume in reversed(divisors(common)):
-            if not (whole and volume == common):  # the chains have begun with whole nodes
+            if not (whole_nodes and volume == common):  # the chains have begun with whole nodes
                 for chain in _fullest_boxes(self.pattern, boxes_of(volume, self.dims)):
                     yield self._carve(chain, self.levels)
 
 
 def _even_levels(levels: Sequence[Level]) -> list[Level]:
     """Return the innermost levels whose units all have one size, each a part of the next."""
-    found: list[Level] = []
+    even: list[Level] = []
     for level in levels:
-        if level.size is None or (found and level.size % (found[-1].size or 1)):
+        if level.size is None or (even and level.size % (even[-1].size or 1)):
             break
-        found.append(level)
-    return found
+        even.append(level)
+    return even
 
 
 def _without_mirrored(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
     """Return the chains without those that are another one turned over."""
     dims = pattern.dims or ()
     weights = getattr(pattern, "weights", ()) or (1.0,) * len(dims)
-    found: dict[tuple[object, ...], Chain] = {}
+    by_shape: dict[tuple[object, ...], Chain] = {}
     for chain in chains:
         key = tuple(sorted(zip(dims, pattern.periodic, weights, *chain, strict=True)))
-        found.setdefault(key, chain)
-    return list(found.values())
+        by_shape.setdefault(key, chain)
+    return list(by_shape.values())
 
 
 def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
@@ -344,18 +344,18 @@ def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
 def _chain_boxes(here: Ints, cost: Floats, below: Costs) -> Costs:
     """Return the boxes of a level that hold one of those below, each behind the cheapest chain."""
     held = np.array([chain[-1] if chain else (1,) * here.shape[1] for _, chain in below])
-    costs = np.array([one for one, _ in below])
-    found = []
-    for box, own in zip(here, cost.tolist(), strict=True):
+    costs = np.array([chain_cost for chain_cost, _ in below])
+    chained = []
+    for box, box_cost in zip(here, cost.tolist(), strict=True):
         fits = np.flatnonzero((box % held == 0).all(axis=1))
         if len(fits):
             least, chain = below[int(fits[np.argmin(costs[fits])])]
-            found.append((own + least, [*chain, tuple(box.tolist())]))
-    return found
+            chained.append((box_cost + least, [*chain, tuple(box.tolist())]))
+    return chained
 
 
 def _cheapest_first(chained: Costs) -> list[Chain]:
-    return [chain for _, chain in sorted(chained, key=lambda one: one[0])]
+    return [chain for _, chain in sorted(chained, key=lambda priced: priced[0])]
 
 
 def _lay_on_torus(
@@ -372,11 +372,11 @@ def _lay_on_torus(
         return None
     # Slots router by router, routers in the order of their coordinates.
     by_router = slots.first[np.argsort(router, kind="stable")][:, None] + np.arange(slots.ppn)
-    least, most, left, found = math.inf, 0.0, BUDGET, None
+    least, most, left, best = math.inf, 0.0, BUDGET, None
     for chain in _router_chains(pattern, slots.ppn, int(nodes[0])):
         model = coarse(pattern, chain[-1])
-        whole, held = inside(pattern, np.array([pattern.dims, chain[-1]])).tolist()
-        cut = whole - held * (len(slots) // math.prod(chain[-1]))  # weight that leaves the boxes
+        total, held = inside(pattern, np.array([pattern.dims, chain[-1]])).tolist()
+        cut = total - held * (len(slots) // math.prod(chain[-1]))  # weight that leaves the boxes
         most = most or cut
         if cut >= least * (1 - 1e-9) or left < 0:
             break
@@ -385,13 +385,13 @@ def _lay_on_torus(
             left -= len(points) + LAYOUT
             cost = hops(model, pattern.periodic, points, distance.extents)
             if cost < least * (1 - 1e-9):
-                least, found = cost, (chain, np.ravel_multi_index(tuple(points.T), sides))
+                least, best = cost, (chain, np.ravel_multi_index(tuple(points.T), sides))
             if left < 0 or cost <= cut:
                 break
-    if found is None:
+    if best is None:
         return None
-    places = by_router.reshape(len(once), -1)[found[1]]
-    return least / max(most, 1e-300), _deal_slots(pattern.dims or (), found[0], places)
+    places = by_router.reshape(len(once), -1)[best[1]]
+    return least / max(most, 1e-300), _deal_slots(pattern.dims or (), best[0], places)
 
 
 def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[Chain]:

@@ -75,20 +75,20 @@ class CellOptions:
         >>> CellOptions.parse("-C -H -c4,2 -g 64,64")
         CellOptions(cell=(4, 2), grid=(64, 64), columns=True, walk='H', along=())
         """
-        found: dict[str, str] = {}
+        options: dict[str, str] = {}
         for name, value in _words(text):
-            if name in found:
+            if name in options:
                 raise UsageError(f"strategy cells: {name} is given twice")
-            found[name] = value
-        for one, other in (("-R", "-C"), ("-P", "-Z"), ("-P", "-H"), ("-Z", "-H")):
-            if one in found and other in found:
-                raise UsageError(f"strategy cells: {one} and {other} exclude each other")
+            options[name] = value
+        for flag, rival in (("-R", "-C"), ("-P", "-Z"), ("-P", "-H"), ("-Z", "-H")):
+            if flag in options and rival in options:
+                raise UsageError(f"strategy cells: {flag} and {rival} exclude each other")
         return cls(
-            cell=_numbers("-c", found.get("-c", "")),
-            grid=_numbers("-g", found.get("-g", "")),
-            columns="-C" in found,
-            walk=next((name[1] for name in ("-P", "-H") if name in found), "Z"),
-            along=_numbers("-o", found.get("-o", "")),
+            cell=_numbers("-c", options.get("-c", "")),
+            grid=_numbers("-g", options.get("-g", "")),
+            columns="-C" in options,
+            walk=next((name[1] for name in ("-P", "-H") if name in options), "Z"),
+            along=_numbers("-o", options.get("-o", "")),
         )
 
 
@@ -159,12 +159,12 @@ def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
 def _node_cell(grid: Shape, slots: Slots) -> Shape:
     """Return the cell of least surface that holds a node's ranks."""
     ranks = math.gcd(*slots.counts.tolist())
-    found = boxes_of(ranks, grid)
-    if not len(found):
+    shapes = boxes_of(ranks, grid)
+    if not len(shapes):
         raise UsageError(
             f"strategy cells: no cell of {ranks} ranks divides the grid", "name one by -c"
         )
-    return tuple(found[int(np.argmin(found.sum(axis=1)))].tolist())
+    return tuple(shapes[int(np.argmin(shapes.sum(axis=1)))].tolist())
 
 
 def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:

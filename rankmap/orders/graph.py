@@ -42,16 +42,16 @@ def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     times as long, ``graph:effort=0.3`` less than a third. ``graph:seconds=20`` takes no
     more effort than there is time for, by what it is known to take.
     """
-    effort, seconds, said = 1.0, math.inf, [remark()]
+    effort, seconds, remarks = 1.0, math.inf, [remark()]
     if options.startswith("seconds="):
         seconds = number_option("graph", options, "seconds", math.inf, (0, math.inf))
         effort = max(min(1.0, seconds / seconds_for(len(slots))), LEAST)
         if effort < 1:
-            said.append(f"mapped with {effort:.0%} of the usual search: it was to end in time")
+            remarks.append(f"mapped with {effort:.0%} of the usual search: it was to end in time")
     else:
         effort = number_option("graph", options, "effort", 1.0, (LEAST, 1000))
     node = map_graph(as_graph(pattern), slots, job_distance(slots), effort, seconds)
-    return replace(Order.of_nodes(node, slots), remark="; ".join(filter(None, said)))
+    return replace(Order.of_nodes(node, slots), remark="; ".join(filter(None, remarks)))
 
 
 def number_option(
@@ -69,12 +69,12 @@ def number_option(
     >>> number_option("graph", "effort=0.5", "effort", 1.0, (0.01, 1000))
     0.5
     """
-    given, _, value = options.partition("=")
+    key, _, value = options.partition("=")
     try:
         number = float(value) if options else default
     except ValueError:
         number = math.nan
-    if options and (given != name or not limits[0] <= number <= limits[1]):
+    if options and (key != name or not limits[0] <= number <= limits[1]):
         between = f" ({limits[0]:g} to {limits[1]:g})" if limits[1] < math.inf else ""
         shown = printable(options, 40)
         raise UsageError(f"strategy {strategy} takes {name}=NUMBER{between}, not '{shown}'")

@@ -67,18 +67,18 @@ def hierarchical(pattern: Pattern, slots: Slots, options: str = "") -> Order:
         Where no permutation of a multicore group divides the grid (the
         message names those tried), or there are no cnames for levels=paper.
     """
-    given = [word.strip() for word in options.split(",") if word.strip()]
-    wrong = next((w for w in given if w not in ("relax", "levels=paper", "levels=machine")), None)
+    words = [word.strip() for word in options.split(",") if word.strip()]
+    wrong = next((w for w in words if w not in ("relax", "levels=paper", "levels=machine")), None)
     if wrong is not None:
         raise UsageError(
             f"strategy hierarchical: no option '{printable(wrong, 40)}'",
             "there are relax, levels=machine and levels=paper",
         )
-    if {"levels=paper", "levels=machine"} <= set(given):
+    if {"levels=paper", "levels=machine"} <= set(words):
         raise UsageError("strategy hierarchical: levels is given twice")
     dims = grid_of(pattern, "hierarchical")
-    nodes = sorted_nodes(slots, "levels=paper" in given)
-    unit = cells_in(dims, chain_of(pattern, slots, "relax" in given))
+    nodes = sorted_nodes(slots, "levels=paper" in words)
+    unit = cells_in(dims, chain_of(pattern, slots, "relax" in words))
     return Order(slots_by_node(slots, nodes)[inverse(unit)], slots)
 
 
@@ -134,10 +134,10 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
             f"no multicore group of {group} units divides the grid {grid}: tried {tried}",
             "--strategy hierarchical:relax takes another shape where there is one",
         )
-    found: Chains = {shape: (_weight_parted(model, shape), [shape]) for shape in groups}
+    chains: Chains = {shape: (_weight_parted(model, shape), [shape]) for shape in groups}
     for place, size in enumerate(_level_sizes(slots)):
-        found = _next_level(model, found, size, flat=place == 0)
-    return min(found.values(), key=lambda one: one[0])[1]
+        chains = _next_level(model, chains, size, flat=place == 0)
+    return min(chains.values(), key=lambda priced: priced[0])[1]
 
 
 def _divides(shape: Shape, dims: Shape) -> bool:
@@ -156,14 +156,14 @@ def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Cha
     Where `size` of them make no block, the level is passed over: its nodes
     come one after another in the walk as they are.
     """
-    found: Chains = {}
+    chains: Chains = {}
     for box, (cost, chain) in below.items():
         for factor in _factors(size, box, model.dims or (), flat):
-            whole = tuple(side * f for side, f in zip(box, factor, strict=True))
-            total = cost + _weight_parted(model, whole)
-            if whole not in found or total < found[whole][0]:
-                found[whole] = total, [*chain, whole]
-    return found or below
+            block = tuple(side * f for side, f in zip(box, factor, strict=True))
+            total = cost + _weight_parted(model, block)
+            if block not in chains or total < chains[block][0]:
+                chains[block] = total, [*chain, block]
+    return chains or below
 
 
 def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:

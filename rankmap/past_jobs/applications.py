@@ -103,13 +103,13 @@ def read_applications(source: str) -> tuple[Application, ...]:
         It cannot be read, says something unknown, or a pattern that there is not.
     """
     try:
-        found = msgspec.convert(read_tables(source), _File).application
+        applications = msgspec.convert(read_tables(source), _File).application
     except msgspec.ValidationError as error:
         hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
         raise ParseError(source, 0, printable(str(error), 200), hint) from None
-    for application in found:
+    for application in applications:
         _refuse_pattern(application.pattern, source)
-    return tuple(found)
+    return tuple(applications)
 
 
 def _refuse_pattern(pattern: str, source: str) -> None:
@@ -133,8 +133,8 @@ def application_of(job: JobRecord, applications: tuple[Application, ...]) -> App
     ['stencil:auto', '']
     """
     fits = (
-        each
-        for each in applications
-        if fnmatchcase(job.name, each.name) and fnmatchcase(job.user, each.user)
+        application
+        for application in applications
+        if fnmatchcase(job.name, application.name) and fnmatchcase(job.user, application.user)
     )
     return next(fits, UNKNOWN)

@@ -157,11 +157,11 @@ class Judge:
         choices = list(_choices(self.machine, usable, len(rows)))
         ratios, best = [], ""
         for cost in costs:
-            own = cost.of(rows)
+            cost_here = cost.of(rows)
             others = [(cost.of(nodes), name) for name, nodes in choices]
-            ratios.append(_ratio(own, [other for other, _ in others]))
-            fastest, name = min(others, key=lambda pair: pair[0].likely, default=(own, ""))
-            best = name if fastest.likely < own.likely * (1 - ALIKE) else best
+            ratios.append(_ratio(cost_here, [other for other, _ in others]))
+            fastest, name = min(others, key=lambda pair: pair[0].likely, default=(cost_here, ""))
+            best = name if fastest.likely < cost_here.likely * (1 - ALIKE) else best
         low, high = min(r.low for r in ratios), max(r.high for r in ratios)
         likely = math.exp(sum(math.log(r.likely) for r in ratios) / len(ratios))
         return Span(min(low, likely), likely, max(high, likely)), best
@@ -180,8 +180,8 @@ class Judge:
             empty = self.usable(rows, self.machine.compute)
             spanned = [cost.of(nodes) for _, nodes in _choices(self.machine, empty, len(rows))]
             self._ideal[key] = Span(*map(min, zip(*spanned, strict=True)))
-        own = cost.of(rows)
-        return all(a <= b * (1 + ALIKE) for a, b in zip(own, self._ideal[key], strict=True))
+        span = cost.of(rows)
+        return all(a <= b * (1 + ALIKE) for a, b in zip(span, self._ideal[key], strict=True))
 
 
 def forget_pattern(application: Application) -> Application:
@@ -197,10 +197,10 @@ def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, 
             yield name, find(name)(machine, request)
 
 
-def _ratio(own: Span, others: Sequence[Span]) -> Span:
+def _ratio(span: Span, others: Sequence[Span]) -> Span:
     """Return own costs against the least of all; 1 where nothing costs anything."""
-    least = [min((o[k] for o in others), default=own[k]) for k in range(3)]
-    return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(own, least, strict=True)))
+    least = [min((o[k] for o in others), default=span[k]) for k in range(3)]
+    return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(span, least, strict=True)))
 
 
 def _spread(machine: Machine, rows: Ints) -> float:
@@ -251,13 +251,13 @@ def judge_jobs(
     there = machine.compute if usable is None else usable
     sweep = free_at_starts(seats, there, wanted)
     judge = Judge(machine, applications)
-    found: list[Verdict] = []
+    judged_so_far: list[Verdict] = []
     judged = _in_parallel if len(wanted) > _FEW else _in_turn
     for verdicts in judged(judge, seats, sweep):
-        found += verdicts
+        judged_so_far += verdicts
         if told is not None:
-            told(len(found) / len(wanted), f"{len(found)} of {len(wanted)} jobs")
-    return found
+            told(len(judged_so_far) / len(wanted), f"{len(judged_so_far)} of {len(wanted)} jobs")
+    return judged_so_far
 
 
 def _in_turn(

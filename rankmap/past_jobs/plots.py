@@ -21,15 +21,15 @@ def draw(found: Summary, form: str) -> bytes:
     return picture(form, lambda new: _figure(found, new), {"text.parse_math": False})
 
 
-def _figure(found: Summary, figure: Any) -> Any:
-    made = figure(figsize=(9, 5.6), layout="constrained")
-    made.suptitle(textwrap.fill(found.sentence, 90), fontsize=11, fontweight="bold")
-    axes = made.add_subplot()
-    names = [found.application(verdict) for verdict in found.verdicts]
-    shown = list(dict.fromkeys(kin.application for kin in found.kin))[:_NAMED]
-    nodes = np.array([verdict.nodes for verdict in found.verdicts], dtype=float)
-    slow = np.array([verdict.slowdown.likely for verdict in found.verdicts], dtype=float)
-    hours = np.array([found.hours_of(verdict) for verdict in found.verdicts], dtype=float)
+def _figure(summary: Summary, figure: Any) -> Any:
+    drawn = figure(figsize=(9, 5.6), layout="constrained")
+    drawn.suptitle(textwrap.fill(summary.sentence, 90), fontsize=11, fontweight="bold")
+    axes = drawn.add_subplot()
+    names = [summary.application(verdict) for verdict in summary.verdicts]
+    shown = list(dict.fromkeys(kin.application for kin in summary.kin))[:_NAMED]
+    nodes = np.array([verdict.nodes for verdict in summary.verdicts], dtype=float)
+    slow = np.array([verdict.slowdown.likely for verdict in summary.verdicts], dtype=float)
+    hours = np.array([summary.hours_of(verdict) for verdict in summary.verdicts], dtype=float)
     area = 12 + 150 * np.sqrt(hours / max(hours.max(initial=0.0), 1e-300))
     other = np.array([name not in shown for name in names], dtype=bool)
     for mask, colour, label in (
@@ -47,11 +47,11 @@ def _figure(found: Summary, figure: Any) -> Any:
     axes.set_yscale("log")
     axes.set_ylim(0.97, max(1.5, float(slow.max(initial=1.0))) * 1.1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    for which in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        which(lambda value, _: f"{value:.3g} x")
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(lambda value, _: f"{value:.3g} x")
     axes.set_xlabel("nodes of the job (area of a dot: its node-hours)")
     axes.set_ylabel("communication against the best placement then free")
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize=8, markerscale=0.6)
-    return made
+    return drawn

@@ -240,18 +240,18 @@ def _slowest(amount: Floats, gbs: Floats) -> float:
 
 def _levels(machine: Machine) -> Iterator[_Level]:
     """Yield the levels of a machine, outermost first, the last of single routers."""
-    found = channels(machine)
-    above = np.zeros(int(max(found.source.max(initial=0), found.target.max(initial=0))) + 1, int)
+    links = channels(machine)
+    above = np.zeros(int(max(links.source.max(initial=0), links.target.max(initial=0))) + 1, int)
     (family,) = families(machine)
     for part in family.partitions[1:]:
         label = part.label[family.unit]
         above = above if len(above) == len(label) else np.zeros(len(label), dtype=np.int64)
         count = len(part.out)
         table = None
-        a, b = label[found.source], label[found.target]
-        siblings = (above[found.source] == above[found.target]) & (a != b)
+        a, b = label[links.source], label[links.target]
+        siblings = (above[links.source] == above[links.target]) & (a != b)
         if count <= _MOST_UNITS and siblings.any():
-            pairs = sum_by_pair(a[siblings], b[siblings], found.bandwidth[siblings], count)
+            pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
             table = np.zeros((count, count), dtype=np.float64)
             table[pairs[0], pairs[1]] = pairs[2]
         yield _Level(label, part.out, table)

@@ -125,7 +125,7 @@ class Summary:
         groups: dict[tuple[str, int], list[Verdict]] = defaultdict(list)
         for verdict in self.verdicts:
             groups[self.application(verdict), verdict.nodes].append(verdict)
-        found = [
+        all_kin = [
             Kin(
                 name,
                 nodes,
@@ -136,7 +136,9 @@ class Summary:
             )
             for (name, nodes), group in groups.items()
         ]
-        most = sorted(found, key=lambda kin: (-kin.saved.likely, -kin.worse, -kin.jobs, kin.nodes))
+        most = sorted(
+            all_kin, key=lambda kin: (-kin.saved.likely, -kin.worse, -kin.jobs, kin.nodes)
+        )
         return tuple(most)
 
     @property

@@ -58,35 +58,35 @@ def as_html(found: Summary) -> str:
     return html_page(title, found.sentence, tables, draw(found, "svg"), found.notes)
 
 
-def _kin_cells(found: Summary) -> list[Sequence[object]]:
+def _kin_cells(summary: Summary) -> list[Sequence[object]]:
     """Return the applications as cells; no node-hours where no time can be told."""
     return [
         (
             kin.application, kin.nodes, kin.jobs, kin.worse, f"{kin.slowdown:.2f}",
-            *(("-",) * 3 if found.timeless else map(hours_text, (
+            *(("-",) * 3 if summary.timeless else map(hours_text, (
                 kin.saved.likely, kin.saved.low, kin.saved.high))),
         )
-        for kin in found.kin
+        for kin in summary.kin
     ]  # fmt: skip
 
 
-def _worst(found: Summary) -> list[Verdict]:
+def _worst(summary: Summary) -> list[Verdict]:
     """Return the jobs that could have sat better, those first that lost most."""
-    some = [v for v in found.verdicts if v.slowdown.likely > 1]
-    return sorted(some, key=lambda v: (-found.saved_by(v).likely, -v.slowdown.likely))
+    slowed = [v for v in summary.verdicts if v.slowdown.likely > 1]
+    return sorted(slowed, key=lambda v: (-summary.saved_by(v).likely, -v.slowdown.likely))
 
 
-def _heads(found: Summary) -> list[str]:
-    levels = list(found.verdicts[0].touches) if found.verdicts else []
+def _heads(summary: Summary) -> list[str]:
+    levels = list(summary.verdicts[0].touches) if summary.verdicts else []
     ends = dict.fromkeys([*levels[:1], *levels[-1:]])
     more = [counted(2, level).partition(" ")[2] for level in ends]
     return ["job", "name", "user", "nodes", *more, "spread", "free", "slowdown", "node-hours"]
 
 
-def _cells(found: Summary, verdict: Verdict) -> list[object]:
-    job, levels = found.record(verdict), list(verdict.touches)
+def _cells(summary: Summary, verdict: Verdict) -> list[object]:
+    job, levels = summary.record(verdict), list(verdict.touches)
     touched = [verdict.touches[k] for k in dict.fromkeys([*levels[:1], *levels[-1:]])]
-    hours = "-" if found.timeless else hours_text(found.saved_by(verdict).likely)
+    hours = "-" if summary.timeless else hours_text(summary.saved_by(verdict).likely)
     mark = "*" if verdict.searched else ""
     return [
         job.id, job.name[:24], job.user[:16], verdict.nodes, *touched, f"{verdict.spread:.2f}",

@@ -120,10 +120,11 @@ class Pattern(ABC):
         if self.ranks is None:
             return self.resized(ranks)
         if self.ranks != ranks:
-            many = "slot" if ranks == 1 else "slots"
-            own = "rank" if self.ranks == 1 else "ranks"
+            slot_word = "slot" if ranks == 1 else "slots"
+            rank_word = "rank" if self.ranks == 1 else "ranks"
             raise UsageError(
-                f"pattern {self.spec} has {self.ranks} {own}, but there are {ranks} {many}"
+                f"pattern {self.spec} has {self.ranks} {rank_word},"
+                f" but there are {ranks} {slot_word}"
             )
         return self
 

@@ -60,8 +60,8 @@ class Collective(Pattern):
             Where the root is none of them.
         """
         if self.root >= ranks:
-            many = "1 rank" if ranks == 1 else f"{ranks} ranks"
-            raise UsageError(f"pattern {self.spec}: there are {many}, 0 to {ranks - 1}")
+            ranks_text = "1 rank" if ranks == 1 else f"{ranks} ranks"
+            raise UsageError(f"pattern {self.spec}: there are {ranks_text}, 0 to {ranks - 1}")
         return replace(self, dims=(ranks,))
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:

@@ -113,8 +113,8 @@ class Graph(Pattern):
     @property
     def dims(self) -> tuple[int, ...] | None:
         """The process grid, where the graph is that of a stencil on one; else None."""
-        found = stencil_of(self)
-        return None if found is None else found.dims
+        stencil = stencil_of(self)
+        return None if stencil is None else stencil.dims
 
     @property
     def row(self) -> Ints:
@@ -194,13 +194,13 @@ def _recognise_stencil(graph: Graph) -> Stencil | None:
         return None
     heaviest = dict(zip(offset.tolist(), graph.weights[once][first].tolist(), strict=True))
     for strides in _chains(offset.tolist(), graph.size):
-        for made in _stencils_of_strides(strides, graph.size, heaviest):
-            if _edges_of(made) in (None, len(graph.indices) // 2):
-                like = expand_pattern(made)
-                same = np.array_equal(like.indptr, graph.indptr)
-                same = same and np.array_equal(like.indices, graph.indices)
-                if same and np.allclose(like.weights, graph.weights, rtol=1e-12):
-                    return made
+        for candidate in _stencils_of_strides(strides, graph.size, heaviest):
+            if _edges_of(candidate) in (None, len(graph.indices) // 2):
+                graph_of_stencil = expand_pattern(candidate)
+                same = np.array_equal(graph_of_stencil.indptr, graph.indptr)
+                same = same and np.array_equal(graph_of_stencil.indices, graph.indices)
+                if same and np.allclose(graph_of_stencil.weights, graph.weights, rtol=1e-12):
+                    return candidate
     return None
 
 
@@ -219,11 +219,11 @@ def _chains(offsets: list[int], size: int) -> Iterator[tuple[int, ...]]:
     """Yield rows of up to four strides, the last being 1, each a multiple of the next."""
     chosen = [d for d in offsets if d > 1 and size % d == 0 and d < size]
     yield (1,)
-    for many in (1, 2, 3):
-        for row in itertools.combinations(reversed(chosen), many):
-            whole = (*row, 1)
-            if all(x % y == 0 for x, y in itertools.pairwise(whole)):
-                yield whole
+    for count in (1, 2, 3):
+        for row in itertools.combinations(reversed(chosen), count):
+            strides = (*row, 1)
+            if all(x % y == 0 for x, y in itertools.pairwise(strides)):
+                yield strides
 
 
 def _edges_of(stencil: Stencil) -> int | None:
@@ -321,16 +321,16 @@ def _pairs(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     key *= 2
     key += a > b
     kept = weight != 0
-    every = bool(kept.all())
-    key, weight = (key, weight) if every else (key[kept], weight[kept])
+    all_kept = bool(kept.all())
+    key, weight = (key, weight) if all_kept else (key[kept], weight[kept])
     key, weight = sum_by_key(key, weight)
     down = (key & 1).astype(np.bool_)
     key >>= 1
     first = np.append(True, key[1:] != key[:-1])[: len(key)]
     pair = np.cumsum(first, dtype=np.int32) - 1
     sums = np.zeros((2, int(first.sum())))
-    for way, mine in enumerate((~down, down)):
-        sums[way, pair[mine]] = weight[mine]
+    for way, going in enumerate((~down, down)):
+        sums[way, pair[going]] = weight[going]
     return *np.divmod(key[first], n), *sums
 
 
@@ -368,12 +368,12 @@ def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
 
     both, text = name != "graph", f"{name}:{path}"
     if name == "measured":
-        found = from_entries(recorded_entries(load_recording(path)), both, text)
+        pattern = from_entries(recorded_entries(load_recording(path)), both, text)
     else:
-        found = from_entries(read(path), both, text)
-    if not len(found.indices):
+        pattern = from_entries(read(path), both, text)
+    if not len(pattern.indices):
         raise empty(path)
-    return found
+    return pattern
 
 
 for _name in ("graph", "matrix", "measured"):

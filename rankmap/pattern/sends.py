@@ -97,9 +97,9 @@ def _messages_graph(messages: Entries, text: str) -> Graph:
     """Return the graph of a list of messages, which remembers every single one."""
     away = messages.sent.away()
     kept = away.some(away.bytes > 0).columns[:3]
-    made = from_entries(messages, both=True, text=text)
-    notes = tuple(note for note in made.notes if not note.startswith("not symmetric"))
-    return replace(made, notes=notes, known={DIRECTED: kept})
+    graph = from_entries(messages, both=True, text=text)
+    notes = tuple(note for note in graph.notes if not note.startswith("not symmetric"))
+    return replace(graph, notes=notes, known={DIRECTED: kept})
 
 
 @pattern("permutation")
@@ -129,7 +129,7 @@ def sends(text: str) -> Pattern:
         raise UsageError(
             "pattern sends needs a file: sends:FILE", "source destination bytes a line"
         )
-    found = _messages_graph(read_messages(file_bytes(text), text), f"sends:{text}")
-    if not len(found.indices):
+    pattern = _messages_graph(read_messages(file_bytes(text), text), f"sends:{text}")
+    if not len(pattern.indices):
         raise empty(text)
-    return found
+    return pattern

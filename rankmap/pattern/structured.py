@@ -300,8 +300,8 @@ def stencil(text: str) -> Pattern:
     dims = (1,) * _dimensions(options) if auto else parse_extents(grid, "stencil")
     weights = _weights(options["weights"], len(dims)) if "weights" in options else ()
     reach = _reach(options["points"], len(dims)) if "points" in options else 1
-    found = Stencil(dims, "periodic" in options, weights, reach, "staged" in options)
-    return AutoStencil(found) if auto else found
+    pattern = Stencil(dims, "periodic" in options, weights, reach, "staged" in options)
+    return AutoStencil(pattern) if auto else pattern
 
 
 def _dimensions(options: dict[str, str]) -> int:
@@ -349,8 +349,10 @@ def _weights(text: str, dimensions: int) -> tuple[float, ...]:
                 f"stencil: weight '{printable(part, 30)}' is not a number of 0 or more"
             )
     if len(values) != dimensions:
-        many = f"{len(values)} weights" if len(values) > 1 else "1 weight"
-        raise UsageError(f"stencil: {many} for {dimensions} dimensions", "give one a dimension")
+        weights_text = f"{len(values)} weights" if len(values) > 1 else "1 weight"
+        raise UsageError(
+            f"stencil: {weights_text} for {dimensions} dimensions", "give one a dimension"
+        )
     return tuple(values)
 
 

@@ -103,11 +103,11 @@ def waves(dims: Shape, messages: int) -> tuple[Ints, Ints, Ints]:
     """
     rank = np.arange(math.prod(dims)).reshape(dims)
     free = np.zeros(dims, dtype=np.int64)
-    found: list[tuple[Ints, Ints, Ints]] = []
+    parts: list[tuple[Ints, Ints, Ints]] = []
     for corner in itertools.product((1, -1), repeat=2):
         turned = tuple(slice(None, None, step) for step in corner)
-        found += _from_corner(rank[turned], free[turned], messages)
-    wave, source, target = (np.concatenate(column) for column in zip(*found, strict=True))
+        parts += _from_corner(rank[turned], free[turned], messages)
+    wave, source, target = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(wave, kind="stable")
     return wave[order], source[order], target[order]
 
@@ -145,7 +145,7 @@ def sweep(text: str) -> Pattern:
     key, _, value = word.partition("=")
     if comma and (key != "pieces" or not (value.isascii() and value.isdigit())):
         raise UsageError(f"sweep: no option '{printable(word, 40)}'", "there is pieces=10")
-    found = Sweep(dims, int(value[:18]) if comma else 1)
-    if not found.pieces or 8 * found.messages * math.prod(dims) > _MOST_MESSAGES:
+    pattern = Sweep(dims, int(value[:18]) if comma else 1)
+    if not pattern.pieces or 8 * pattern.messages * math.prod(dims) > _MOST_MESSAGES:
         raise UsageError(f"sweep: '{printable(text, 60)}' has no messages, or too many to follow")
-    return found
+    return pattern

@@ -185,8 +185,8 @@ class Training(Pattern):
         """
         groups = [self.groups(axis) for axis in axes]
         first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])
-        every = np.concatenate([g.ravel() for g in groups])
-        return np.asarray(components(self.known_ranks(), first, every))
+        members = np.concatenate([g.ravel() for g in groups])
+        return np.asarray(components(self.known_ranks(), first, members))
 
     def sent(self) -> dict[str, float]:
         """Return the bytes that a rank sends along each axis in one iteration.
@@ -286,24 +286,24 @@ def _share(n: int) -> float:
 @pattern("training")
 def training(text: str) -> Pattern:
     """Build ``training:tp=8,cp=1,dp=16,pp=4[,ep=8][,order=…][,hidden=4096 …]``."""
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for word in filter(None, text.split(",")):
         key, equals, value = word.partition("=")
         if not equals or not value:
             raise UsageError(f"training: '{printable(word, 40)}' is not key=value")
-        if key in given:
+        if key in options:
             raise UsageError(f"training: {printable(key, 30)} is given twice")
-        given[key] = value
-    if not given:
+        options[key] = value
+    if not options:
         raise UsageError("training: nothing is given", "write training:tp=8,dp=16,pp=4")
-    axes = {key: _whole(key, given.pop(key)) for key in DEFAULT_ORDER if key in given}
+    axes = {key: _whole(key, options.pop(key)) for key in DEFAULT_ORDER if key in options}
     dp = axes.pop("dp", None)
-    etp = _whole("etp", given.pop("etp")) if "etp" in given else axes.get("tp", 1)
-    order = _order(given.pop("order", "-".join(DEFAULT_ORDER)))
-    sizes = ModelSizes(**{key: _size(key, value) for key, value in given.items()})
-    stated = tuple(sorted(given.items()))
-    found = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
-    return found if found.dp is None else _check_job(found)
+    etp = _whole("etp", options.pop("etp")) if "etp" in options else axes.get("tp", 1)
+    order = _order(options.pop("order", "-".join(DEFAULT_ORDER)))
+    sizes = ModelSizes(**{key: _size(key, value) for key, value in options.items()})
+    stated = tuple(sorted(options.items()))
+    pattern = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
+    return pattern if pattern.dp is None else _check_job(pattern)
 
 
 def _whole(key: str, text: str) -> int:

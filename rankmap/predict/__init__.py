@@ -46,8 +46,8 @@ class Predictor(Model):
 
     def ranged(self, placement: Placement, strategy: str = "") -> Prediction:
         """Return the prediction with its range over what is not known of the machine."""
-        found = self.predict(placement, strategy)
-        return replace(found, between=time_range(self, placement))
+        prediction = self.predict(placement, strategy)
+        return replace(prediction, between=time_range(self, placement))
 
     def predict(self, placement: Placement, strategy: str = "") -> Prediction:
         """Return the whole prediction for a placement; see `time`.
@@ -59,13 +59,13 @@ class Predictor(Model):
             What ordered its ranks, for whoever reads the answer; '' where nothing says.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # refused below, in a sentence
-            found = report(self, placement, strategy)
-        if not math.isfinite(found.time_s):
+            prediction = report(self, placement, strategy)
+        if not math.isfinite(prediction.time_s):
             raise UsageError(
                 f"the bytes of {self.pattern.spec} add up to more than can be counted",
                 "are its weights right?",
             )
-        return found
+        return prediction
 
 
 def predict(
@@ -109,7 +109,7 @@ def predict(
     """
     job = job or Job()
     slots = slots_of(machine, nodes, job.ppn)
-    asked = Predictor(machine, job.on(slots.counts.tolist()))
+    predictor = Predictor(machine, job.on(slots.counts.tolist()))
     if isinstance(order, Order):
-        return asked.ranged(Placement.on_slots(slots, order.slots), order.strategy)
-    return asked.ranged(Placement.on_slots(slots, order))
+        return predictor.ranged(Placement.on_slots(slots, order.slots), order.strategy)
+    return predictor.ranged(Placement.on_slots(slots, order))

@@ -134,13 +134,13 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     )
 
 
-def _require_known(wanted: str, known: tuple[str, ...], what: str) -> str:
+def _require_known(name: str, names: tuple[str, ...], what: str) -> str:
     """Return a name that is among those known."""
-    if wanted not in known:
+    if name not in names:
         raise UsageError(
-            f"no algorithm '{printable(wanted, 40)}' {what}", f"there are {', '.join(known)}"
+            f"no algorithm '{printable(name, 40)}' {what}", f"there are {', '.join(names)}"
         )
-    return wanted
+    return name
 
 
 def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[str]:

@@ -61,16 +61,16 @@ class Other:
 
         Computed once for a machine and a routing: one job is asked about again and again.
         """
-        known = self._kept.get(routing)
-        if known is None or known[0] is not machine:
+        kept = self._kept.get(routing)
+        if kept is None or kept[0] is not machine:
             ones = np.ones(len(self.rows), dtype=np.int64)
             demand = Demand.of(
                 machine, Traffic.everyone(self.rows, ones, 1.0 / (len(self.rows) - 1))
             )
-            found = loads(machine, demand, routing).load
-            where = np.flatnonzero(found)
-            known = self._kept[routing] = (machine, where, found[where])
-        return known[1], known[2]
+            load = loads(machine, demand, routing).load
+            where = np.flatnonzero(load)
+            kept = self._kept[routing] = (machine, where, load[where])
+        return kept[1], kept[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +114,8 @@ def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> 
         check_load(other.load)
         if len(other.rows) < 2 or not other.load:
             continue
-        where, each = other.sent(machine, routing)
-        rate[where] += each * other.load
+        where, share = other.sent(machine, routing)
+        rate[where] += share * other.load
         jobs[where] += 1
     return SharedLoads(rate, jobs)
 
@@ -150,10 +150,10 @@ def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD
     >>> [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\\n4,5 load=2 # b\\n", "jobs")]
     [([0, 1], 1.0), ([4, 5], 2.0)]
     """
-    found = list(_jobs(machine, text, source, check_load(load)))
-    if not found:
+    jobs = list(_jobs(machine, text, source, check_load(load)))
+    if not jobs:
         raise ParseError(source, 0, "names no job", "write one node list a line")
-    return found
+    return jobs
 
 
 def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Other]:
@@ -161,19 +161,19 @@ def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Oth
         words = re.split(r"#(?!\d)", line)[0]
         if not words.strip():
             continue
-        nodes, mark, wanted = words.partition("load=")
+        nodes, mark, load_text = words.partition("load=")
         try:
             rows = rows_of(machine, nodes.strip(), source)
         except ParseError as error:
             raise ParseError(source, number, error.text, error.hint) from None
         try:
-            each = check_load(float(wanted)) if mark else load
+            job_load = check_load(float(load_text)) if mark else load
         except (ValueError, UsageError):
-            shown = printable(wanted.strip(), 30)
+            shown = printable(load_text.strip(), 30)
             raise ParseError(
                 source, number, f"load={shown} is not a number of GB/s, 0 or above"
             ) from None
-        yield Other(rows, each, f"line {number}")
+        yield Other(rows, job_load, f"line {number}")
 
 
 def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other], list[str]]:
@@ -189,16 +189,16 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     check_load(load)
     order = np.argsort(machine.names)
     names = machine.names[order]
-    found, lost = [], 0
+    jobs, lost = [], 0
     for job in running_jobs():
-        wanted = np.array(list(dict.fromkeys(job.nodes)))
-        at = find(names, wanted)
-        known = at >= 0
-        lost += int((~known).sum())
-        if known.any():
-            found.append(Other(order[at[known]].astype(np.int64), load, f"job {job.id}"))
+        job_nodes = np.array(list(dict.fromkeys(job.nodes)))
+        at = find(names, job_nodes)
+        in_machine = at >= 0
+        lost += int((~in_machine).sum())
+        if in_machine.any():
+            jobs.append(Other(order[at[in_machine]].astype(np.int64), load, f"job {job.id}"))
     notes = [f"{lost} nodes of running jobs are not in {machine.name}"] if lost else []
-    return found, notes
+    return jobs, notes
 
 
 def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
@@ -209,8 +209,8 @@ def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
     >>> beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
     [1, 3]
     """
-    kept = [~np.isin(other.rows, rows) for other in others]
+    kept_rows_of = [~np.isin(other.rows, rows) for other in others]
     return [
-        other if mine.all() else Other(other.rows[mine], other.load, other.name)
-        for other, mine in zip(others, kept, strict=True)
+        other if kept_rows.all() else Other(other.rows[kept_rows], other.load, other.name)
+        for other, kept_rows in zip(others, kept_rows_of, strict=True)
     ]

@@ -43,14 +43,14 @@ def phases(
 
 
 class _StepSums:
-    """What the steps of a part come to on a job's nodes."""
+    """The traffic, bytes and messages of the steps of a collective's part on a job's nodes."""
 
     def __init__(self, part: Part, placement: Placement, most: int | None) -> None:
         self.part, self.placement = part, placement
         self.sent: Floats = np.zeros(len(placement.node))
         self.posted = 0.0
         self.steps: list[tuple[Traffic, float]] = []
-        for k, times in _looks(part, most):
+        for k, times in _sampled_steps(part, most):
             self._add(part.step(k), times)
 
     def _add(self, step: BlockStep, times: float) -> None:
@@ -82,11 +82,11 @@ class _StepSums:
     def _sends(self) -> Sends:
         """Return the messages of all steps."""
         part = self.part
-        every = ((k, part.step(k)) for k in range(part.steps))
-        return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in every)
+        steps = ((k, part.step(k)) for k in range(part.steps))
+        return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in steps)
 
 
-def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:
+def _sampled_steps(part: Part, most: int | None) -> list[tuple[int, float]]:
     """Return the steps that are looked at, and how many each stands for."""
     if part.alike:
         return [(k, float(times)) for k, times in part.alike]

@@ -117,23 +117,27 @@ def constants(machine: Machine) -> Constants:
     stated = machine.topology.parameters
     inside, memory_source = _memory(machine)
     process, memory = (None if gbs == math.inf else gbs for gbs in (stated.get("process"), inside))
-    own: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "payload": stated.get("payload", 1.0),
         "burst": stated.get("burst"), "eager": stated.get("eager"),
     }  # fmt: skip
     latency = stated.get("latency")
     if latency == 0:
-        return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **own)
+        return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **figures)
     fabric = fabric_of(machine.topology)
     mpi = float(stated.get("mpi_us", fabric.mpi_us)) if latency is None else latency
     source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {fabric.title}"
     source = stated.get("latency_source", source)
     posting = {name: float(stated[name]) for name in ("message_us", "nic_us") if name in stated}
-    own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": frozenset(posting)}
+    figures |= {
+        **posting,
+        "gap_us": float(stated.get("gap_us", 0.0)),
+        "measured": frozenset(posting),
+    }
     if latency is not None:
         source = f"latency as given, hops: {source}"
-    return Constants(mpi, float(stated.get("hop_ns", fabric.hop_ns)), source=source, **own)
+    return Constants(mpi, float(stated.get("hop_ns", fabric.hop_ns)), source=source, **figures)
 
 
 def _memory(machine: Machine) -> tuple[float, str]:

@@ -171,7 +171,7 @@ class Gain(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """A value for each unknown.
+    """One assumption for each figure that is not known of the machine or the library.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class _Values(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SentAtOnce:
-    """What is sent at the same time.
+    """Bytes that cross the network at the same time, on channels and on nodes' own links.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class _SentAtOnce:
         The channels that it uses.
     load : float64 (k,)
         Bytes on them.
-    own : float
+    node_link_s : float
         Seconds of the busiest node's own link.
     message : float
         Bytes of the busiest rank.
@@ -222,15 +222,15 @@ class _SentAtOnce:
     times: float
     channels: Ints
     load: Floats
-    own: float
+    node_link_s: float
     message: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PhaseTimes:
-    """A phase: all of it, its steps one after the other, and what does not grow with bytes."""
+    """The bytes of a phase, together and step by step, and its seconds that bytes do not change."""
 
-    whole: _SentAtOnce
+    together: _SentAtOnce
     steps: tuple[_SentAtOnce, ...]
     inside: float
     fixed: float
@@ -266,17 +266,17 @@ class Gains:
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
-        if _alike(plan, self._base.placement):
+        if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
-        return _range(self.asked, [_Times(self.asked, plan), self._base])
+        return _range_of_unknowns(self.asked, [_Times(self.asked, plan), self._base])
 
 
-def _alike(one: Placement, other: Placement) -> bool:
+def _same_placement(plan: Placement, base: Placement) -> bool:
     """Return whether the same ranks are on the same nodes, as the caller lists them."""
-    if one.slots is None and other.slots is None:
-        return np.array_equal(one.rows, other.rows)
-    same = np.array_equal(one.slot_of_rank, other.slot_of_rank)
-    return same and np.array_equal(one.rows, other.rows)
+    if plan.slots is None and base.slots is None:
+        return np.array_equal(plan.rows, base.rows)
+    same = np.array_equal(plan.slot_of_rank, base.slot_of_rank)
+    return same and np.array_equal(plan.rows, base.rows)
 
 
 def time_range(asked: Model, plan: Placement) -> Gain:
@@ -287,106 +287,108 @@ def time_range(asked: Model, plan: Placement) -> Gain:
     Gain
         Its figures are seconds.
     """
-    return _range(asked, [_Times(asked, plan)])
+    return _range_of_unknowns(asked, [_Times(asked, plan)])
 
 
-def _range(asked: Model, times: list[_Times]) -> Gain:
-    """Return a time, or a second one over it, under the likely values, and what moves that."""
+def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
+    """Return one placement's time, or its gain over a second placement, as a range."""
 
     def under(values: _Values) -> float:
         step()
-        plan, *base = (one.seconds(values, place) for place, one in enumerate(times))
+        plan, *base = (timed.seconds(values, place) for place, timed in enumerate(times))
         if not base:
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    first = _likely(asked)
+    first = _likely(model)
     likely = under(first)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
-    found, lowest, highest = [], first, first
-    for name, question, changes in _unknowns(asked, first, times):
-        each = sorted(((under(first._replace(**new)), new) for new in changes), key=itemgetter(0))
-        if not 0 < each[0][0] <= each[-1][0] < math.inf:
+    unknowns, lowest, highest = [], first, first
+    for name, question, changes in _unknowns(model, first, times):
+        outcomes = sorted(
+            ((under(first._replace(**new)), new) for new in changes), key=itemgetter(0)
+        )
+        if not 0 < outcomes[0][0] <= outcomes[-1][0] < math.inf:
             continue
-        (low, down), (high, up) = each[0], each[-1]
+        (low, down), (high, up) = outcomes[0], outcomes[-1]
         lowest = lowest._replace(**(down if low < likely else {}))
         highest = highest._replace(**(up if high > likely else {}))
         if max(high, likely) > min(low, likely) * (1 + SAME):
             at = _value_words(down) if low < likely else ""
-            found.append(Unknown(name, question, min(low, likely), max(high, likely), at))
-    found.sort(key=lambda one: -one.high / one.low)
-    low = likely / math.exp(math.hypot(*(math.log(likely / one.low) for one in found)))
-    high = likely * math.exp(math.hypot(*(math.log(one.high / likely) for one in found)))
-    together = [under(lowest), under(highest), *(one.low for one in found), likely]
-    together += [one.high for one in found]
-    return Gain(max(low, min(together)), likely, min(high, max(together)), tuple(found))
+            unknowns.append(Unknown(name, question, min(low, likely), max(high, likely), at))
+    unknowns.sort(key=lambda unknown: -unknown.high / unknown.low)
+    low = likely / math.exp(math.hypot(*(math.log(likely / unknown.low) for unknown in unknowns)))
+    high = likely * math.exp(math.hypot(*(math.log(unknown.high / likely) for unknown in unknowns)))
+    together = [under(lowest), under(highest), *(unknown.low for unknown in unknowns), likely]
+    together += [unknown.high for unknown in unknowns]
+    return Gain(max(low, min(together)), likely, min(high, max(together)), tuple(unknowns))
 
 
-def _likely(asked: Model) -> _Values:
+def _likely(model: Model) -> _Values:
     """Return the likely value of every unknown: what is stated where something is."""
-    known = asked.constants
+    figures = model.constants
     return _Values(
         bias=None,
-        algorithm=asked.algorithm,
-        process=known.process_gbs,
-        payload=known.payload,
-        memory=known.memory_gbs,
-        eager=known.eager or 0.0,
+        algorithm=model.algorithm,
+        process=figures.process_gbs,
+        payload=figures.payload,
+        memory=figures.memory_gbs,
+        eager=figures.eager or 0.0,
     )
 
 
-def _biases(asked: Model) -> list[dict[str, Any]]:
-    """Return the other values of what the routers are ready to do; none where that is known."""
-    topology = asked.machine.topology
-    if asked.routing == "adaptive":
-        return [{"bias": 1.0}, {"bias": largest_bias(asked.machine)}]
+def _biases(model: Model) -> list[dict[str, Any]]:
+    """Return other biases of routers towards detours; none where the routing is known."""
+    topology = model.machine.topology
+    if model.routing == "adaptive":
+        return [{"bias": 1.0}, {"bias": largest_bias(model.machine)}]
     several = topology.parameters.get("routings", ())
-    applies = "adaptive" in (several or routings(asked.machine))
-    unsaid = not asked.routing_stated and (several or topology.fabric == "infiniband")
+    applies = "adaptive" in (several or routings(model.machine))
+    unsaid = not model.routing_stated and (several or topology.fabric == "infiniband")
     return [{"bias": 1.0}] if applies and unsaid else []
 
 
 def _unknowns(
-    asked: Model, first: _Values, times: list[_Times]
+    model: Model, first: _Values, times: list[_Times]
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
-    if ends := _biases(asked):
-        yield "routing", "how well routers divert packets around full links", ends
-    yield from _libraries(asked, first)
-    if not asked.process_stated:
-        slow = first.process or _slow_rank(asked)
+    if biases := _biases(model):
+        yield "routing", "how well routers divert packets around full links", biases
+    yield from _libraries(model, first)
+    if not model.process_stated:
+        slow = first.process or _slow_rank(model)
         question = f"bandwidth of one rank, {slow:g} GB/s or more"
         yield "process", question, [{"process": None if first.process else slow}]
-    if not asked.payload_stated:
+    if not model.payload_stated:
         question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
-        yield "payload", question, [_less_payload(asked)]
-    if not asked.background and all(one.others is not None for one in times):
+        yield "payload", question, [_less_payload(model)]
+    if not model.background and all(timed.others is not None for timed in times):
         question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
         yield "others", question, [{"others": True}]
-    if all(one.staging for one in times):
+    if all(timed.staging for timed in times):
         question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
         yield "staging", question, [{"staged": True}]
-    if any(one.stepwise for one in times):
+    if any(timed.stepwise for timed in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
-        ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
-        yield "overlap", "how far ranks run ahead of others from step to step", ahead
-    if asked.constants.eager is None and any(one.eager for one in times):
+        overlaps: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
+        yield "overlap", "how far ranks run ahead of others from step to step", overlaps
+    if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
         yield "eager", question, [{"eager": EAGER}]
-    gbs, known = asked.constants.memory_gbs, asked.constants.memory_source != "assumed"
-    if gbs is not None and not known and any(one.inside for one in times):
+    gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
+    if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
         # What is assumed of a kind of node says more than what is assumed of any.
         span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)
         yield "memory", question, [{"memory": copies} for copies in span]
 
 
-def _slow_rank(asked: Model) -> float:
+def _slow_rank(model: Model) -> float:
     """Return GB/s of one rank that is slow, where nothing states any."""
-    figures = asked.machine.topology.bandwidth
+    figures = model.machine.topology.bandwidth
     interface = figures.get("injection", figures.get("up0", math.inf))
-    newer = asked.machine.topology.fabric in NEWER and interface < math.inf
+    newer = model.machine.topology.fabric in NEWER and interface < math.inf
     return max(SLOW_RANK, SLOW_SHARE * interface) if newer else SLOW_RANK
 
 
@@ -415,21 +417,21 @@ def _value_words(changes: Mapping[str, Any]) -> str:
     return words.get(name) or f"the ranks of a node copy {value:g} GB/s together"
 
 
-def _less_payload(asked: Model) -> dict[str, Any]:
-    """Return a smaller payload, and routers so willing that what was measured stays what it is."""
-    bias = max(1.0, usual_bias(asked.machine) * ARIES_PAYLOAD)
-    return {"payload": ARIES_PAYLOAD} | ({"bias": bias} if asked.routing == "adaptive" else {})
+def _less_payload(model: Model) -> dict[str, Any]:
+    """Return a smaller payload of links, and a bias to detours that keeps what was measured."""
+    bias = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
+    return {"payload": ARIES_PAYLOAD} | ({"bias": bias} if model.routing == "adaptive" else {})
 
 
-def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    """Yield the algorithm as an unknown, where a library chooses it."""
+def _libraries(model: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield the algorithm of an all-to-all or a collective, unknown where a library chooses it."""
     if first.algorithm != "library":
         return
-    if not isinstance(asked.pattern, Collective):
-        other = {"algorithm": ALGORITHMS[0] if asked.mpi else "pairwise"}
+    if not isinstance(model.pattern, Collective):
+        other = {"algorithm": ALGORITHMS[0] if model.mpi else "pairwise"}
         yield "algorithm", "algorithm of the all-to-all, posted at once or in steps", [other]
-    elif not asked.mpi:
-        names = dict.fromkeys(USUAL[asked.pattern.name][:2])
+    elif not model.mpi:
+        names = dict.fromkeys(USUAL[model.pattern.name][:2])
         question = f"algorithm of the collective, {' or '.join(names)}"
         yield "algorithm", question, [{"algorithm": name} for name in names]
 
@@ -451,33 +453,35 @@ class _Times:
         Whether ranks that are followed have messages that may be sent eagerly.
     """
 
-    def __init__(self, asked: Model, placement: Placement) -> None:
-        self.asked, self.placement = asked, placement
-        self.pattern = fit_pattern(asked.pattern, placement.on)
-        self.histogram = asked.histogram(placement)
+    def __init__(self, model: Model, placement: Placement) -> None:
+        self.model, self.placement = model, placement
+        self.pattern = fit_pattern(model.pattern, placement.on)
+        self.histogram = model.histogram(placement)
         self._phases: dict[tuple[str, bool, float | None], list[_PhaseTimes]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
-        left = asked.left(placement)
-        usable = (asked.channels if left is None else left).bandwidth
-        self.wire = usable / asked.constants.payload
+        left = model.left(placement)
+        usable = (model.channels if left is None else left).bandwidth
+        self.wire = usable / model.constants.payload
         self.others = self._beside_others()
         least = self.wire if self.others is None else self.others
-        self.least = replace(asked.channels, bandwidth=np.minimum(usable, least))
-        every = self.phases(asked.algorithm)
-        self.inside = any(one.inside for one in every)
-        self.stepwise = any(one.steps and not one.dependent for one in every)
-        self.eager = any(one.course is not None and one.course.smallest <= EAGER for one in every)
+        self.least_channels = replace(model.channels, bandwidth=np.minimum(usable, least))
+        phases = self.phases(model.algorithm)
+        self.inside = any(phase.inside for phase in phases)
+        self.stepwise = any(phase.steps and not phase.dependent for phase in phases)
+        self.eager = any(
+            phase.course is not None and phase.course.smallest <= EAGER for phase in phases
+        )
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
-        machine = self.asked.machine
+        machine = self.model.machine
         busy = machine.compute & ~machine.free
         busy[self.placement.rows] = False
         if busy.sum() < 2:
             return None
         job = Other(np.flatnonzero(busy))
         return shared_channels(
-            machine, beside([job], self.placement.rows), self.asked.routing
+            machine, beside([job], self.placement.rows), self.model.routing
         ).left(self.wire)
 
     def phases(
@@ -486,33 +490,33 @@ class _Times:
         """Return what is sent under an algorithm, and the links that it takes."""
         key = algorithm, staged, bias
         if key not in self._phases:
-            asked = copy(self.asked)
-            asked.algorithm = algorithm
+            model = copy(self.model)
+            model.algorithm = algorithm
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
-            found = asked.phases(self.placement, pattern)
-            self._phases[key] = [self._phase(asked, phase, bias) for phase in found]
+            phases = model.phases(self.placement, pattern)
+            self._phases[key] = [self._phase(model, phase, bias) for phase in phases]
         return self._phases[key]
 
-    def _phase(self, asked: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
-        whole = asked.loads(phase.total, self.least, bias)
-        _, *fixed = asked.beyond(phase, whole, math.inf)
-        steps = [] if phase.steps is None else asked.step_loads(phase, self.least, bias)
+    def _phase(self, model: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
+        loads = model.loads(phase.total, self.least_channels, bias)
+        _, *fixed = model.beyond(phase, loads, math.inf)
+        steps = [] if phase.steps is None else model.step_loads(phase, self.least_channels, bias)
         return _PhaseTimes(
-            self._sent(whole, 1.0, phase.sent),
+            self._sent(loads, 1.0, phase.sent),
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
             phase.inside,
             sum(fixed),
             phase.dependent,
-            asked.course(phase),
+            model.course(phase),
         )
 
     def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)
-        own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
-        own_s = float(own.max(initial=0.0))
-        return _SentAtOnce(times, used, loads.load[used], own_s, message)
+        node_links = np.maximum(loads.injection, loads.ejection) / (self.model.injection * GB)
+        node_link_s = float(node_links.max(initial=0.0))
+        return _SentAtOnce(times, used, loads.load[used], node_link_s, message)
 
     def seconds(self, values: _Values, place: int) -> float:
         """Return the seconds under some values of the unknowns, as the `place`-th placement."""
@@ -528,42 +532,42 @@ class _Times:
 
     def _moved(self, phase: _PhaseTimes, values: _Values, wire: Floats, overlap: float) -> float:
         """Return the seconds in which the network moves a phase's bytes."""
-        each = [self._longest(one, values, wire) for one in phase.steps]
-        steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
-        whole = least = self._longest(phase.whole, values, wire)
+        step_s = [self._longest(sent, values, wire) for sent in phase.steps]
+        steps = sum(sent.times * seconds for sent, seconds in zip(phase.steps, step_s, strict=True))
+        together_s = least = self._longest(phase.together, values, wire)
         if phase.course is not None:
             followed = self._followed(phase.course, values, wire)
             if phase.steps:
                 steps = followed
             else:
-                whole = followed
+                together_s = followed
             if phase.course.head:  # ranks that are ahead have done a part of it by then
-                least = phase.whole.message / (values.process * GB) if values.process else 0.0
+                least = phase.together.message / (values.process * GB) if values.process else 0.0
         if not phase.steps:
-            return max(whole, least)
+            return max(together_s, least)
         if phase.dependent:
             return max(steps, least)
-        won = AHEAD * max(0.0, steps - whole)
-        return max(steps - overlap * (won if overlap > 0 else max(won, *each)), least)
+        won = AHEAD * max(0.0, steps - together_s)
+        return max(steps - overlap * (won if overlap > 0 else max(won, *step_s)), least)
 
     def _followed(self, course: Course, values: _Values, wire: Floats) -> float:
-        """Return the seconds of ranks that are followed."""
+        """Return the seconds that ranks take through a phase, followed message by message."""
         key = id(course), id(wire), values.payload, values.eager
         if key not in self._kept:
-            links = self.asked.every_link(wire * values.payload)
+            links = self.model.every_link(wire * values.payload)
             self._kept[key] = course.seconds(links, values.eager)
         return self._kept[key]
 
-    def _busiest(self, one: _SentAtOnce, values: _Values, wire: Floats) -> float:
+    def _busiest(self, sent: _SentAtOnce, values: _Values, wire: Floats) -> float:
         """Return the seconds of the busiest link."""
-        key = id(one), id(wire), values.payload
+        key = id(sent), id(wire), values.payload
         if key not in self._kept:
-            bandwidth = wire[one.channels] * (values.payload * GB)
-            self._kept[key] = float((one.load / bandwidth).max(initial=0.0))
+            bandwidth = wire[sent.channels] * (values.payload * GB)
+            self._kept[key] = float((sent.load / bandwidth).max(initial=0.0))
         return self._kept[key]
 
-    def _longest(self, one: _SentAtOnce, values: _Values, wire: Floats) -> float:
+    def _longest(self, sent: _SentAtOnce, values: _Values, wire: Floats) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
-        links = self._busiest(one, values, wire)
-        rank = one.message / (values.process * GB) if values.process else 0.0
-        return max(links, one.own, rank)
+        links = self._busiest(sent, values, wire)
+        rank = sent.message / (values.process * GB) if values.process else 0.0
+        return max(links, sent.node_link_s, rank)

@@ -73,8 +73,8 @@ class Job:
     @property
     def assumed(self) -> str:
         """What is assumed where no pattern is given; '' where one is."""
-        each = "1 rank" if self.ppn in (None, 1) else f"{self.ppn} ranks"
-        return "" if self.pattern else ASSUMED.format(each)
+        ranks_text = "1 rank" if self.ppn in (None, 1) else f"{self.ppn} ranks"
+        return "" if self.pattern else ASSUMED.format(ranks_text)
 
     def on(self, ppn: int | str | Sequence[int] | None) -> Job:
         """Return the job with other ranks a node, its pattern not read again."""
@@ -107,15 +107,15 @@ def _other_jobs(machine: Machine, background: str | Sequence[Other]) -> tuple[Ot
     """
     if not isinstance(background, str):
         return tuple(background)
-    each = machine.topology.parameters.get("background_load", USUAL_LOAD)
+    load = machine.topology.parameters.get("background_load", USUAL_LOAD)
     if background == "slurm":
         from placement.commands.common import say
 
-        jobs, notes = from_slurm(machine, each)
+        jobs, notes = from_slurm(machine, load)
         for note in notes:
             say(f"nidmap: {note}")
         return tuple(jobs)
     from rankmap.order_file import read_text
 
     text, name = read_text(background)
-    return tuple(from_file(machine, text, name, each))
+    return tuple(from_file(machine, text, name, load))

@@ -43,17 +43,17 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
         return wanted
     kind, _, path = wanted.strip().partition(":")
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
-        made = parse_pattern(wanted)
-    if kind not in ("matrix", "measured") or not isinstance(made, Graph):
-        return made
-    notes = tuple(note for note in made.notes if not note.startswith("not symmetric"))
-    made = replace(made, notes=notes)  # each direction counts for itself here
+        pattern = parse_pattern(wanted)
+    if kind not in ("matrix", "measured") or not isinstance(pattern, Graph):
+        return pattern
+    notes = tuple(note for note in pattern.notes if not note.startswith("not symmetric"))
+    pattern = replace(pattern, notes=notes)  # each direction counts for itself here
     if kind == "measured":
         from rankmap.recording.file import load_recording
 
-        made = replace(made, known=dict(made.known))
-        remember_steps(made, load_recording(path))
-    return made
+        pattern = replace(pattern, known=dict(pattern.known))
+        remember_steps(pattern, load_recording(path))
+    return pattern
 
 
 def fit_pattern(wanted: Pattern, slots: Slots) -> Pattern:

@@ -81,10 +81,9 @@ class _LineTable:
         self.placement = placement
         self.part = part
         self.extent = dims[axis]
-        self.whole = len(placement.node) == self.extent
         ranks = np.arange(len(placement.node)).reshape(dims)
-        self.every = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
-        self.nodes = placement.node[self.every]
+        self.ranks = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
+        self.nodes = placement.node[self.ranks]
         if len(placement.node) == self.extent:
             self.lines = Traffic.everyone(np.arange(len(placement.rows)), placement.counts, part)
         else:
@@ -108,13 +107,13 @@ class _LineTable:
         """Return the exchange as steps: (partner of each place in a line, blocks, times)."""
         exact = all(times == 1 for _, _, times in steps)
         doubled = any(blocks != 1 for _, blocks, _ in steps)
-        made: Steps = lambda: self._walk(steps)  # noqa: E731 - a name for the type checker
+        walk: Steps = lambda: self._walk(steps)  # noqa: E731 - a name for the type checker
         moved = sum(blocks * times for _, blocks, times in steps)
         return Phase(
             name,
             self.placement,
-            join_traffic(step * times for step, times in made()) if doubled else self.lines,
-            made,
+            join_traffic(step * times for step, times in walk()) if doubled else self.lines,
+            walk,
             in_turn=float(sum(times for _, _, times in steps)),
             sent=moved * self.part,
             shown=0 if exact else len(steps),
@@ -130,11 +129,11 @@ class _LineTable:
 
     def _sends(self, steps: list[Step], together: bool = False) -> Sends:
         """Return what each rank sends in each step, or in one."""
-        every = [
-            (0 if together else k, self.every, self.every[:, partner], blocks * self.part)
+        messages = [
+            (0 if together else k, self.ranks, self.ranks[:, partner], blocks * self.part)
             for k, (partner, blocks, _) in enumerate(steps)
         ]
-        return Sends.of(every)
+        return Sends.of(messages)
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

@@ -174,11 +174,11 @@ class Model:
         least = [self._floor(phase) for phase in phases]
         total = self.histogram(placement)
         for done, phase in enumerate(phases):
-            rest = total + math.fsum(least[done:])
-            if rest >= below:
+            at_least = total + math.fsum(least[done:])
+            if at_least >= below:
                 return math.inf
             loads = self.loads(phase.total, left)
-            total += sum(self.parts(phase, loads, left, below - rest + least[done]))
+            total += sum(self.parts(phase, loads, left, below - at_least + least[done]))
         return total if total < below else math.inf
 
     def _floor(self, phase: Phase) -> float:
@@ -239,17 +239,17 @@ class Model:
         return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
     def left(self, placement: Placement) -> Channels | None:
-        """Return the channels with what is left of them; None where all of the wire is."""
+        """Return the channels with the bandwidth left to this job; None where all of it is."""
         if not self.background:
             return None if self.constants.payload == 1 else self.channels
         rows = placement.rows
         if self._busy[rows].any():
-            found = shared_channels(self.machine, beside(self.background, rows), self.routing)
+            shared = shared_channels(self.machine, beside(self.background, rows), self.routing)
         else:
             if self._all is None:
                 self._all = shared_channels(self.machine, self.background, self.routing)
-            found = self._all
-        return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
+            shared = self._all
+        return replace(self.channels, bandwidth=shared.left(self.channels.bandwidth))
 
     @property
     def routing_stated(self) -> bool:
@@ -291,7 +291,7 @@ class Model:
     def step_loads(
         self, phase: Phase, left: Channels | None, bias: float | None = None
     ) -> Iterator[StepLoads]:
-        """Yield what a phase sends one after the other, and its loads.
+        """Yield the steps of a phase, one after the other, with the loads of the links in each.
 
         Parameters
         ----------
@@ -303,27 +303,27 @@ class Model:
         assert phase.steps is not None
         divided = bias is not None or self.routing == "adaptive"
         steps = phase.steps()
-        while some := list(islice(steps, DIVIDED if divided else 1)):
-            demands = [phase.placement.demand(flows) for flows, _ in some]
-            every = self._loads_of(demands, left, bias)
-            for (flows, times), loads in zip(some, every, strict=True):
+        while batch := list(islice(steps, DIVIDED if divided else 1)):
+            demands = [phase.placement.demand(flows) for flows, _ in batch]
+            step_loads = self._loads_of(demands, left, bias)
+            for (flows, times), loads in zip(batch, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _loads_of(
         self, demands: list[Demand], left: Channels | None, bias: float | None
     ) -> list[Loads]:
-        """Return the loads of some demands, which are kept together."""
+        """Return the loads of several steps' demands; the latest are kept to be asked for again."""
         routing = self.routing if bias is None else "adaptive"
         key = routing, tuple(demand.key() for demand in demands), bias
-        every = self._known.pop(key, None)
-        if every is None:
-            every = list(loads_of_each(self.machine, demands, routing, bias))
-        self._known[key] = every
+        step_loads = self._known.pop(key, None)
+        if step_loads is None:
+            step_loads = list(loads_of_each(self.machine, demands, routing, bias))
+        self._known[key] = step_loads
         while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
             del self._known[next(iter(self._known))]
         if left is None:
-            return every
-        return [replace(loads, channels=left, _kept={}) for loads in every]
+            return step_loads
+        return [replace(loads, channels=left, _kept={}) for loads in step_loads]
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
@@ -331,8 +331,8 @@ class Model:
 
     def _longest(self, loads: Loads) -> float:
         """Return the seconds of the busiest channel or node link."""
-        own = self._own_s(loads.injection, loads.ejection)
-        return float(max(own, loads.seconds().max(initial=0.0)))
+        node_link_s = self._own_s(loads.injection, loads.ejection)
+        return float(max(node_link_s, loads.seconds().max(initial=0.0)))
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
@@ -353,7 +353,7 @@ class Model:
         return (bandwidth, *self.beyond(phase, loads, bandwidth))
 
     def beyond(self, phase: Phase, loads: Loads, bandwidth: float) -> tuple[float, float, float]:
-        """Return the seconds of memory beyond bandwidth, latency and messages."""
+        """Return seconds beyond `bandwidth`: of memory, of latency and of posting messages."""
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         hops = hops_by_class(loads, phase.total.total)
@@ -366,7 +366,7 @@ class Model:
     def limits(
         self, phase: Phase, loads: Loads, left: Channels | None, below: float = math.inf
     ) -> dict[str, float]:
-        """Return the seconds that each limit of bandwidth asks for: the longest counts.
+        """Return the seconds of a phase by each limit of bandwidth; the longest counts.
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
@@ -374,18 +374,18 @@ class Model:
         take no less together than all of their bytes at once, so they are not looked at where
         these take `below` seconds.
         """
-        found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
+        limits = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         followed = self.course(phase)
         if followed is not None:
             if followed.head:  # ranks that are ahead have done a part of it by then
-                del found["link"]
+                del limits["link"]
             name = "link" if phase.steps is None else "steps"
             wire = self.every_link(loads.channels.bandwidth)
-            took = followed.seconds(wire, self.constants.eager or 0.0)
-            found[name] = max(found.get(name, 0.0), took)
-        elif phase.steps is not None and max(found.values()) < below:
-            found["steps"] = self._in_steps(phase, left, below)
-        return found
+            step_s = followed.seconds(wire, self.constants.eager or 0.0)
+            limits[name] = max(limits.get(name, 0.0), step_s)
+        elif phase.steps is not None and max(limits.values()) < below:
+            limits["steps"] = self._in_steps(phase, left, below)
+        return limits
 
     @property
     def following(self) -> bool:
@@ -394,7 +394,7 @@ class Model:
         return self.follows and stated and "ranks followed" in SERVICES
 
     def every_link(self, bandwidth: Floats) -> Floats:
-        """Return the GB/s of channels that have so many left, of injection and of ejection."""
+        """Return the GB/s of all links: channels as given, then injection and ejection."""
         return np.concatenate([bandwidth, self.injection, self.injection])
 
     def course(self, phase: Phase) -> Course | None:
@@ -402,8 +402,10 @@ class Model:
         if not self.following or phase.sends is None:
             return None
         follow = load(SERVICES["ranks followed"])
-        found: Course | None = follow(phase, self.routing, len(self.channels), self.constants.burst)
-        return found
+        course: Course | None = follow(
+            phase, self.routing, len(self.channels), self.constants.burst
+        )
+        return course
 
     def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
         """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
@@ -421,8 +423,8 @@ class Model:
 
     def process_s(self, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
-        known = self.constants.process_gbs
-        return size / (known * GB) if known else 0.0
+        process_gbs = self.constants.process_gbs
+        return size / (process_gbs * GB) if process_gbs else 0.0
 
     def histogram(self, placement: Placement) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""

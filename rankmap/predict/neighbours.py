@@ -78,11 +78,11 @@ def phase(
         most = float(on)
         sent = on * size
     else:
-        both = list(_both_ways(pattern, placement.node, size, nodes))
-        traffic, most = join_traffic(both), _partners(pattern)
+        directions = list(_both_ways(pattern, placement.node, size, nodes))
+        traffic, most = join_traffic(directions), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
-            steps = partial(iter, [(part, 1.0) for part in both])
-            in_turn = float(len(both))
+            steps = partial(iter, [(part, 1.0) for part in directions])
+            in_turn = float(len(directions))
             sends = partial(_sends, pattern, len(placement.node), size)
         sent = size * _partners(pattern, weighted=True)
     return Phase(
@@ -183,8 +183,8 @@ def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
 
     edges = [(np.asarray(a), np.asarray(b), weight * size)
              for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
-    both = [way for a, b, each in reversed(edges) for way in ((a, b, each), (b, a, each))]
-    return Sends.of((k, *way) for k, way in enumerate(both))
+    directed = [flow for a, b, sent in reversed(edges) for flow in ((a, b, sent), (b, a, sent))]
+    return Sends.of((k, *flow) for k, flow in enumerate(directed))
 
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Traffic]:
@@ -192,9 +192,9 @@ def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterato
     from rankmap.score.traffic import pairs_of_nodes
 
     for a, b, weight in pairs_of_nodes(pattern, node):
-        there = Traffic.of(a, b, weight * size).by_pair(nodes)
-        yield there
-        yield there.reversed()
+        forward = Traffic.of(a, b, weight * size).by_pair(nodes)
+        yield forward
+        yield forward.reversed()
 
 
 def _partners(pattern: Pattern, weighted: bool = False) -> float:
@@ -247,10 +247,10 @@ def _graph_traffic(
     size *= _share_of_edge(pattern)
     a, b, weight = pattern.upper()  # each edge once: as much goes both ways
     ends = placement.node[a], placement.node[b]
-    there = Traffic.undirected(*ends, weight * size).by_pair(len(placement.rows))
+    forward = Traffic.undirected(*ends, weight * size).by_pair(len(placement.rows))
     most = float(np.diff(pattern.indptr).max(initial=0))
     sent = float(np.bincount(pattern.row, pattern.weights).max(initial=0.0)) * size
-    return there + there.reversed(), most, sent
+    return forward + forward.reversed(), most, sent
 
 
 def directed_messages(pattern: Graph) -> tuple[Ints, Ints, Floats]:
@@ -269,8 +269,8 @@ def directed_messages(pattern: Graph) -> tuple[Ints, Ints, Floats]:
     """
     kept = pattern.known.get(DIRECTED)
     if kept is not None:
-        found: tuple[Ints, Ints, Floats] = kept
-        return found
+        messages: tuple[Ints, Ints, Floats] = kept
+        return messages
     return pattern.row, pattern.indices, pattern.weights * _share_of_edge(pattern)
 
 
@@ -289,7 +289,7 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
     if not recording.window:
         pattern.known[SECONDS] = recording.seconds
     steps = steps_in(recording)
-    if len(steps) > 1 or any(one.place is not None for one in steps):
+    if len(steps) > 1 or any(step.place is not None for step in steps):
         pattern.known[STEPS] = [step._replace(sent=step.sent.away()) for step in steps]
     elif steps:
         pattern.known[PASSES] = float(max(1, steps[0].times))

@@ -36,7 +36,7 @@ class Sends(NamedTuple):
 
     @classmethod
     def of(cls, every: Iterable[tuple[Ints | int, Ints, Ints, Any]]) -> Sends:
-        """Return (step, sources, targets, bytes) one after the other; none is to oneself.
+        """Join columns (step, sources, targets, bytes) into messages, without those to oneself.
 
         Examples
         --------
@@ -44,7 +44,7 @@ class Sends(NamedTuple):
         >>> [x.tolist() for x in Sends.of([(0, np.arange(3), ring, 8.0)])]
         [[0, 0, 0], [0, 1, 2], [1, 2, 0], [8.0, 8.0, 8.0]]
         """
-        parts = [np.broadcast_arrays(*one) for one in every]
+        parts = [np.broadcast_arrays(*columns) for columns in every]
         step, a, b, size = (np.concatenate([part[k].ravel() for part in parts]) for k in range(4))
         off = a != b
         return cls(step[off], a[off], b[off], size[off].astype(np.float64))
@@ -52,8 +52,8 @@ class Sends(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[Sends]) -> Sends:
         """Return what is sent one after the other: a part's first step follows the last before."""
-        after = np.cumsum([0] + [one.step.max(initial=-1) + 1 for one in parts])
-        moved = [one._replace(step=one.step + k) for one, k in zip(parts, after, strict=False)]
+        after = np.cumsum([0] + [part.step.max(initial=-1) + 1 for part in parts])
+        moved = [part._replace(step=part.step + k) for part, k in zip(parts, after, strict=False)]
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
 

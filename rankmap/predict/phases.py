@@ -51,17 +51,17 @@ def phases(
     """
     mpi = placement.machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
-        (how,) = algorithms(pattern, algorithm, size, mpi)
-        found = collectives.phases(pattern, placement, size, how, steps)
+        (algorithm_used,) = algorithms(pattern, algorithm, size, mpi)
+        in_order = collectives.phases(pattern, placement, size, algorithm_used, steps)
     elif isinstance(pattern, Lines):
-        each = algorithms(pattern, algorithm, size, mpi)
-        found = lines.phases(pattern, placement, size, each, steps)
+        by_line = algorithms(pattern, algorithm, size, mpi)
+        in_order = lines.phases(pattern, placement, size, by_line, steps)
     elif isinstance(pattern, Training):
-        found = _training_phases(pattern, placement, size)
+        in_order = _training_phases(pattern, placement, size)
     else:
-        found = iter([neighbours.phase(pattern, placement, size, steps)])
+        in_order = iter([neighbours.phase(pattern, placement, size, steps)])
     before: tuple[Phase, ...] = ()
-    for phase in found:
+    for phase in in_order:
         phase.before = before
         yield phase
         before = (*before, phase)
@@ -91,13 +91,13 @@ def _axis_traffic(axis: str, node: Ints, sent: float, turns: float, nodes: int) 
     if axis == "ep":
         members = node.shape[1]
         shifts = (np.roll(node, -d, axis=1).ravel() for d in range(1, members))
-        each = sent / (members - 1)
+        share = sent / (members - 1)
         return join_traffic(
-            Traffic.of(node.ravel(), there, each, turns).by_pair(nodes) for there in shifts
+            Traffic.of(node.ravel(), there, share, turns).by_pair(nodes) for there in shifts
         )
     if axis == "pp":
-        ahead = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
-        return ahead + ahead.reversed()
+        forward = Traffic.of(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, turns).by_pair(nodes)
+        return forward + forward.reversed()
     return Traffic.of(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, turns).by_pair(nodes)
 
 

@@ -163,12 +163,12 @@ class Prediction:
     @property
     def spent(self) -> dict[str, float]:
         """Seconds by what they are spent on, as `PhaseTime.transfer` and the terms name it."""
-        found: dict[str, float] = {}
+        spent: dict[str, float] = {}
         for phase in self.phases:
             seconds = phase.bandwidth_s + phase.memory_s
-            found[phase.transfer] = found.get(phase.transfer, 0.0) + seconds
+            spent[phase.transfer] = spent.get(phase.transfer, 0.0) + seconds
         beside = ("latency", "messages", "histogram")
-        return found | {term.name: term.seconds for term in self.terms if term.name in beside}
+        return spent | {term.name: term.seconds for term in self.terms if term.name in beside}
 
     @property
     def binds(self) -> str:
@@ -178,7 +178,7 @@ class Prediction:
     @property
     def binding(self) -> str:
         """What binds, in words, with its time."""
-        return _binding(self)
+        return _binding_words(self)
 
     @property
     def hop_bytes(self) -> float:
@@ -188,14 +188,14 @@ class Prediction:
     @property
     def sentence(self) -> str:
         """The prediction in one sentence, for a person."""
-        asked = self.asked
-        sized = asked["bytes"] != 1 and asked["pattern"] != "barrier"
-        size = f" of {size_text(asked['bytes'])}" if sized else ""
+        question = self.asked
+        sized = question["bytes"] != 1 and question["pattern"] != "barrier"
+        size = f" of {size_text(question['bytes'])}" if sized else ""
         head = (
-            f"{time_text(self.time_s)} for {asked['pattern']}{size}"
-            f" on {asked['words']}{asked['how']}"
+            f"{time_text(self.time_s)} for {question['pattern']}{size}"
+            f" on {question['words']}{question['how']}"
         )
-        return f"{head}: {self.binding}; {_limit(self)}"
+        return f"{head}: {self.binding}; {_limit_words(self)}"
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON takes it."""
@@ -239,38 +239,38 @@ def longest(seconds: dict[str, float]) -> str:
     return most if seconds[most] > 0 else ""
 
 
-def _binding(found: Prediction) -> str:
-    """Say what binds."""
-    what, worst = found.binds, found.bottleneck
-    if not what:
+def _binding_words(prediction: Prediction) -> str:
+    """Say what most of the time is spent on."""
+    transfer, worst = prediction.binds, prediction.bottleneck
+    if not transfer:
         return "nothing takes any time"
-    if what == "link":
-        return _busiest(worst)
-    own = [phase for phase in found.phases if phase.transfer == what]
-    took = time_text(found.spent[what])
-    if what == "process":
-        sent = size_text(sum(phase.sent for phase in own))
-        return f"what one rank can send binds ({sent} from the busiest in {took})"
-    if what == "steps":
-        steps = sum(phase.in_turn for phase in own)
-        return f"its {steps:.0f} steps bind, one after the other ({took} of it)"
-    return f"{what} binds ({took} of it)"
+    if transfer == "link":
+        return _link_words(worst)
+    binding = [phase for phase in prediction.phases if phase.transfer == transfer]
+    spent = time_text(prediction.spent[transfer])
+    if transfer == "process":
+        sent = size_text(sum(phase.sent for phase in binding))
+        return f"what one rank can send binds ({sent} from the busiest in {spent})"
+    if transfer == "steps":
+        steps = sum(phase.in_turn for phase in binding)
+        return f"its {steps:.0f} steps bind, one after the other ({spent} of it)"
+    return f"{transfer} binds ({spent} of it)"
 
 
-def _busiest(worst: Worst) -> str:
+def _link_words(worst: Worst) -> str:
     """Say which link binds."""
     if worst.kind in ("injection", "ejection"):
-        which = f"the {worst.kind} of {worst.name} binds"
+        link_words = f"the {worst.kind} of {worst.name} binds"
     else:
         article = "an" if worst.kind[0] in "aeioux" else "a"
-        which = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
-    return f"{which} ({size_text(worst.load)} at {worst.bandwidth:.4g} GB/s)"
+        link_words = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
+    return f"{link_words} ({size_text(worst.load)} at {worst.bandwidth:.4g} GB/s)"
 
 
-def _limit(found: Prediction) -> str:
-    """Say how near the limit it is."""
-    if not found.bound_s:
+def _limit_words(prediction: Prediction) -> str:
+    """Say how near a prediction is to the least time on any nodes."""
+    if not prediction.bound_s:
         return "no lower bound known"
-    percent = math.floor(1000 * found.share) / 10
-    nodes = found.asked["nodes"]
-    return f"{percent:.3g} % of the limit for any {nodes} nodes ({time_text(found.bound_s)})"
+    percent = math.floor(1000 * prediction.share) / 10
+    nodes = prediction.asked["nodes"]
+    return f"{percent:.3g} % of the limit for any {nodes} nodes ({time_text(prediction.bound_s)})"

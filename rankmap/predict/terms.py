@@ -47,9 +47,9 @@ def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
     """
     if not phase.a_node:
         return 0.0
-    one = known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9
-    longer = max(0.0, known.gap_us * 1e-6 - one)
-    return phase.in_turn * one + max(0.0, phase.in_turn - 1) * longer
+    message_s = known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9
+    longer = max(0.0, known.gap_us * 1e-6 - message_s)
+    return phase.in_turn * message_s + max(0.0, phase.in_turn - 1) * longer
 
 
 def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:

@@ -108,20 +108,20 @@ def find_compiler(
         Where none is there, none works, none is of the program's interface, or
         which of several the program needs is not known; one line says what is needed.
     """
-    asked = named or env.get("NIDMAP_MPICC", "")
+    wanted = named or env.get("NIDMAP_MPICC", "")
     tried, working = [], []
-    for name in [asked] if asked else _candidates(command, env):
+    for name in [wanted] if wanted else _candidates(command, env):
         path = find_program(name, env)
-        found = _probe_compiler(path, env) if path else None
-        if found and (asked or abi) and abi in ("", found.abi):
-            return found
-        if found:
-            working.append(found)
-            tried.append(f"{name} is of {ABI[found.abi]}")
-        elif asked:
-            tried.append(f"{printable(asked, 80)} is not an MPI compiler that works here")
+        compiler = _probe_compiler(path, env) if path else None
+        if compiler and (wanted or abi) and abi in ("", compiler.abi):
+            return compiler
+        if compiler:
+            working.append(compiler)
+            tried.append(f"{name} is of {ABI[compiler.abi]}")
+        elif wanted:
+            tried.append(f"{printable(wanted, 80)} is not an MPI compiler that works here")
     # A compiler of the standard interface comes beside MPICH's own.
-    if not abi and len({found.abi for found in working} - {"standard"}) < 2 and working:
+    if not abi and len({compiler.abi for compiler in working} - {"standard"}) < 2 and working:
         return working[0]
     if not abi and working:
         raise LaunchError(
@@ -130,9 +130,9 @@ def find_compiler(
             NAME_IT,
         )
     need = f"an mpicc of {ABI[abi]} interface" if abi else "an MPI compiler (mpicc, or Cray's cc)"
-    said = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
+    tried_text = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
     raise LaunchError(
-        f"the library before the program needs {need} once{said}",
+        f"the library before the program needs {need} once{tried_text}",
         f"load the MPI's module, or {NAME_IT}",
     )
 
@@ -153,8 +153,8 @@ def _probe_compiler(path: str, env: Mapping[str, str]) -> Compiler | None:
         answer = run_child([path, "-E", "-x", "c", "-"], env, Deadline(60), script=_PROBE)
     except LaunchError:
         return None
-    said = re.search(r"^nidmap_abi (\w+) (.*)$", answer.output, re.MULTILINE)
-    return Compiler(path, said[1], ".".join(said[2].split())) if said else None
+    match = re.search(r"^nidmap_abi (\w+) (.*)$", answer.output, re.MULTILINE)
+    return Compiler(path, match[1], ".".join(match[2].split())) if match else None
 
 
 def build(compiler: Compiler, env: Mapping[str, str]) -> str:
@@ -176,37 +176,37 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as work:
-            made = Path(work) / LIBRARY
-            _compile(compiler, env, work, str(made))
-            made.replace(path)
+            library = Path(work) / LIBRARY
+            _compile(compiler, env, work, str(library))
+            library.replace(path)
     except OSError as error:
         text = f"cannot write {error.filename or folder}: {error.strerror}"
         raise OutputError(text) from None
     return str(path)
 
 
-def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -> None:
+def _compile(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
     """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
-    thing = os.path.join(work, "nidmap_mpi.o")
+    object_file = os.path.join(work, "nidmap_mpi.o")
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
-    _call([compiler.path, *flags, "-c", str(SOURCE), "-o", thing], env)
+    _call([compiler.path, *flags, "-c", str(SOURCE), "-o", object_file], env)
     linker = [find_program(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
     try:
         for name, path in empty.items():
             _call([*linker, path, f"-Wl,-soname,{name}", *bare], env)
-        _call([*linker, made, "-nostdlib", thing, keep, *empty.values(), "-lgcc"], env)
-        _call(["true"], {**env, "LD_PRELOAD": made, "LD_BIND_NOW": "1"})  # nothing is missing
+        _call([*linker, library, "-nostdlib", object_file, keep, *empty.values(), "-lgcc"], env)
+        _call(["true"], {**env, "LD_PRELOAD": library, "LD_BIND_NOW": "1"})  # nothing is missing
     except LaunchError:
-        _call([*linker, made, thing, "-ldl", "-lpthread"], env)
+        _call([*linker, library, object_file, "-ldl", "-lpthread"], env)
 
 
 def _call(words: Sequence[str], env: Mapping[str, str]) -> None:
     answer = run_child(words, env, Deadline(300))
     if answer.code:
-        said = answer.complaint or "no reason"
-        raise LaunchError(f"{printable(words[0], 60)} cannot build the recorder: {said}")
+        complaint = answer.complaint or "no reason"
+        raise LaunchError(f"{printable(words[0], 60)} cannot build the recorder: {complaint}")
 
 
 def _key(compiler: Compiler, env: Mapping[str, str]) -> str:

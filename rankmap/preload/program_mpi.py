@@ -99,8 +99,8 @@ def launcher_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
             names = {OPENMPI: "openmpi", MPICH: "mpich", INTEL: "mpich", "cray-mpich": "mpich"}
             return names[mpi_library(command[0], env).name]
         return ""
-    asked = [word.removeprefix("--mpi=") for word in command if word.startswith("--mpi=")]
-    means = [*asked, env.get("SLURM_MPI_TYPE", "")][0]
+    plugins = [word.removeprefix("--mpi=") for word in command if word.startswith("--mpi=")]
+    means = [*plugins, env.get("SLURM_MPI_TYPE", "")][0]
     return "mpich" if means in ("pmi2", "cray_shasta") else ""
 
 
@@ -126,9 +126,9 @@ def _pythons(command: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
             first = file.readline(256)
         if first.startswith(b"#!"):
             for word in first[2:].decode("utf-8", "replace").split():
-                found = find_program(word, env)
-                if found and _PYTHON.fullmatch(os.path.basename(found)):
-                    yield found
+                program = find_program(word, env)
+                if program and _PYTHON.fullmatch(os.path.basename(program)):
+                    yield program
 
 
 def _mpi4py_abi(python: str, env: Mapping[str, str]) -> str:

@@ -45,8 +45,8 @@ def read(path: str) -> Entries:
         raise ParseError(path, 0, "the file is empty")
     _refuse_unread(raw, path)
     module = import_module(f"rankmap.readers.{recognise(raw[:65536], path)}")
-    found: Entries = module.read(raw, path)
-    return found
+    entries: Entries = module.read(raw, path)
+    return entries
 
 
 def recognise(head: bytes, path: str = "") -> str:

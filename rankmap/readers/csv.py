@@ -51,14 +51,14 @@ def read(raw: bytes, source: str) -> Entries:
     width, hint = int(counts[0]), "is the file cut short?"
     odd = np.flatnonzero(counts != width)
     if len(odd):
-        said = f"{counts[odd[0]]} numbers where the lines above have {width}"
-        raise ParseError(source, int(at[odd[0]]), said, hint)
+        fault = f"{counts[odd[0]]} numbers where the lines above have {width}"
+        raise ParseError(source, int(at[odd[0]]), fault, hint)
     rows = values.reshape(-1, width)
     if len(rows) == width and not (header and width in (2, 3)):
         return _matrix(rows, at, source)
     if width not in (2, 3):
-        said = f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges"
-        raise ParseError(source, int(at[-1]), said, hint)
+        fault = f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges"
+        raise ParseError(source, int(at[-1]), fault, hint)
     return _edges(rows, at, raw, source)
 
 
@@ -86,8 +86,8 @@ def read_messages(raw: bytes, source: str) -> Entries:
     at, counts = np.unique(line, return_counts=True)
     odd = np.flatnonzero(counts != 3)
     if len(odd):
-        said = f"{counts[odd[0]]} numbers, not 3: source, destination and bytes"
-        raise ParseError(source, int(at[odd[0]]), said)
+        fault = f"{counts[odd[0]]} numbers, not 3: source, destination and bytes"
+        raise ParseError(source, int(at[odd[0]]), fault)
     return _edges(values.reshape(-1, 3), at, raw, source)
 
 
@@ -97,8 +97,8 @@ def _edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
     weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
     stated = _RANKS.search(raw)
     n = int(stated[1]) if stated else int(ends.max()) + 1
-    found = Entries(n, Traffic.of(ends[:, 0], ends[:, 1], weight), stated=stated is not None)
-    return check_entries(found, source, at)
+    entries = Entries(n, Traffic.of(ends[:, 0], ends[:, 1], weight), stated=stated is not None)
+    return check_entries(entries, source, at)
 
 
 def _header_lines(raw: bytes) -> int:

@@ -152,13 +152,13 @@ def gather(raw: bytes, source: str, skip: int = 0) -> Numbers:
     for _ in range(skip):
         low = raw.find(b"\n", low) + 1 or len(raw)
     none = np.empty(0, dtype=np.int64)
-    found, first = [Numbers(np.empty(0), none, none)], skip + 1
+    parts, first = [Numbers(np.empty(0), none, none)], skip + 1
     while low < len(raw):
         high = raw.find(b"\n", min(low + SIZE, len(raw))) + 1 or len(raw)
-        found.append(_numbers(raw[low:high], first, source))
+        parts.append(_numbers(raw[low:high], first, source))
         first += raw.count(b"\n", low, high)
         low = high
-    return Numbers(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    return Numbers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _numbers(raw: bytes, first: int, source: str) -> Numbers:

@@ -45,8 +45,8 @@ def read(raw: bytes, source: str) -> Entries:
     if int(vertex.max(initial=0)) > n:
         raise ParseError(source, int(lines[n + 1]), f"line of vertex {n + 1}, the header has {n}")
     if len(lines) - 1 < n:
-        said = f"{len(lines) - 1} lines for {n} vertices"
-        raise ParseError(source, int(lines[-1]), said, "is the file cut short?")
+        fault = f"{len(lines) - 1} lines for {n} vertices"
+        raise ParseError(source, int(lines[-1]), fault, "is the file cut short?")
     a, b, weight, at = _edges(values[head:], vertex - 1, line[head:], extra, weighted, source)
     entries = check_entries(Entries(n, Traffic.of(a, b, weight)), source, at)
     joined = a != b

@@ -45,16 +45,16 @@ def read(raw: bytes, source: str) -> Entries:
     >>> read(b"# POINT TO POINT\nE\t0\t1\t108 bytes\t27 msgs sent\t0,27\n", "-").sent.bytes.tolist()
     [108.0]
     """
-    found = [match.groups() for match in _LINE.finditer(raw)]
+    lines = [match.groups() for match in _LINE.finditer(raw)]
     begun = list(_BEGUN.finditer(raw))
-    for match in begun if len(begun) > len(found) else ():
+    for match in begun if len(begun) > len(lines) else ():
         if not _LINE.match(match[0]):
             line = raw.count(b"\n", 0, match.start()) + 1
             shown = printable(match[0].decode("utf-8", "replace"), 60)
             raise ParseError(source, line, f"'{shown}' is cut short")
-    if not found:
+    if not lines:
         raise ParseError(source, 0, "no line of Open MPI's monitoring")
-    kept = [tuple(map(int, numbers)) for kind, *numbers in found if kind in _COUNTED]
+    kept = [tuple(map(int, numbers)) for kind, *numbers in lines if kind in _COUNTED]
     last = max((max(a, b) for a, b, _ in kept), default=0)
     if last >= MOST_SLOTS:  # before they are numbers of numpy's, which end at 2^63
         raise ParseError(source, 0, f"rank {last}: at most {MOST_SLOTS} ranks are supported")

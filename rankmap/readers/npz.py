@@ -71,8 +71,8 @@ def _archive(archive: zipfile.ZipFile, source: str) -> Entries:
         form = str(load("format")) if "format" in members else "csr"
         n, steps = _square(shape, source), np.diff(indptr)
         if "csr" not in form and "csc" not in form:
-            said = f"sparse format {printable(form, 20)} is not csr, csc or coo"
-            raise ParseError(source, 0, said)
+            fault = f"sparse format {printable(form, 20)} is not csr, csc or coo"
+            raise ParseError(source, 0, fault)
         if len(indptr) != n + 1 or (steps < 0).any() or int(steps.sum()) != len(column):
             raise ParseError(source, 0, "indptr does not fit indices", "is the file damaged?")
         row = np.repeat(np.arange(n), steps)
@@ -117,10 +117,10 @@ def _array(head: IO[bytes], stream: IO[bytes], source: str) -> Array:
     if dtype.hasobject:
         raise ParseError(source, 0, "pickled objects are not read")
     if math.prod(map(int, shape)) * dtype.itemsize > MOST_BYTES:
-        said = f"an array of {'x'.join(map(str, shape))} is too large"
-        raise ParseError(source, 0, said, "save the matrix as scipy.sparse does")
-    found: Array = formats.read_array(stream, allow_pickle=False)
-    return found
+        fault = f"an array of {'x'.join(map(str, shape))} is too large"
+        raise ParseError(source, 0, fault, "save the matrix as scipy.sparse does")
+    array: Array = formats.read_array(stream, allow_pickle=False)
+    return array
 
 
 def _square(shape: list[Any], source: str) -> int:

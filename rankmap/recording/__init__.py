@@ -64,8 +64,10 @@ class RecordedCollective:
 
         The members' numbers are one in memory, however many they are.
         """
-        one, same = np.array([calls, size], dtype=np.int64), members.shape
-        return cls(members, root, np.broadcast_to(one[0], same), np.broadcast_to(one[1], same))
+        figures, same = np.array([calls, size], dtype=np.int64), members.shape
+        return cls(
+            members, root, np.broadcast_to(figures[0], same), np.broadcast_to(figures[1], same)
+        )
 
     def messages(self, kind: str) -> Traffic:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""

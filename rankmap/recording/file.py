@@ -59,13 +59,13 @@ def save_recording(recording: Recording, path: str) -> None:
     """
     if os.path.splitext(path)[1].lower() == ".csv":
         rows = zip(*(column.tolist() for column in recording.total().columns[:3]), strict=True)
-        lines = "".join(f"{a},{b},{many}\n" for a, b, many in rows)
+        lines = "".join(f"{a},{b},{size}\n" for a, b, size in rows)
         write_output(f"# ranks={recording.ranks}\nsource,target,bytes\n{lines}", path)
         return
     sent = [phase.sent for phase in recording.phases]
     phases = enumerate(recording.phases)
     called = [(number, c) for number, phase in phases for c in phase.collectives]
-    numbers = np.repeat(np.arange(len(sent)), [len(one.source) for one in sent])
+    numbers = np.repeat(np.arange(len(sent)), [len(part.source) for part in sent])
     groups: dict[bytes, tuple[int, Ints]] = {}
     alike: list[tuple[int, ...]] = []
     listed = [np.empty((2, 0), dtype=np.int64)]
@@ -124,8 +124,8 @@ def load_recording(path: str) -> Recording:
                 raise ParseError(path, 0, "not a recording of nidmap record", OTHERS)
             header = json.loads(str(_column(archive, "recording", path)))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-                said = f"no recording of the version that is read here ({SCHEMA})"
-                raise ParseError(path, 0, said)
+                fault = f"no recording of the version that is read here ({SCHEMA})"
+                raise ParseError(path, 0, fault)
             names = (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)
             columns = {name: _column(archive, name, path) for name in names}
             listed = np.full(len(columns["called_phase"]), _LISTED)
@@ -163,11 +163,11 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     for number, word in enumerate(header["phases"]):
         if word["kind"] not in KINDS:
             raise ValueError(f"kind {word['kind']}")
-        mine = columns["sent_phase"] == number
-        own = np.flatnonzero(columns["called_phase"] == number).tolist()
-        sent = Traffic(*(columns[name][mine] for name in _SENT[1:]))
+        in_phase = columns["sent_phase"] == number
+        indices = np.flatnonzero(columns["called_phase"] == number).tolist()
+        sent = Traffic(*(columns[name][in_phase] for name in _SENT[1:]))
         words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
-        phases.append(RecordedPhase(*words, sent, tuple(called[i] for i in own)))
+        phases.append(RecordedPhase(*words, sent, tuple(called[i] for i in indices)))
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
     notes = tuple(str(note) for note in header["notes"])
     return Recording(ranks, float(seconds), tuple(phases), program, window, notes)
@@ -175,18 +175,18 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
 
 def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
     """Return the collectives of all phases; those on one communicator share its list of ranks."""
-    start, at, made = columns["called_start"], 0, []
+    start, at, collectives = columns["called_start"], 0, []
     ranks = [columns["member_rank"][low:high] for low, high in itertools.pairwise(start)]
     for root, group, calls, size in zip(*(columns[n].tolist() for n in _CALLED[1:]), strict=True):
         members = ranks[group]
         if calls == _LISTED:
             here = slice(at, at + len(members))
             at += len(members)
-            each = (columns[name][here] for name in _MEMBERS)
-            made.append(RecordedCollective(members, root, *each))
+            figures = (columns[name][here] for name in _MEMBERS)
+            collectives.append(RecordedCollective(members, root, *figures))
         else:
-            made.append(RecordedCollective.alike(members, root, calls, size))
-    return made
+            collectives.append(RecordedCollective.alike(members, root, calls, size))
+    return collectives
 
 
 def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:

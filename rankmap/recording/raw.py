@@ -87,14 +87,14 @@ class _Stream:
     def __init__(self, file: BinaryIO, source: str) -> None:
         self.file, self.source = file, source
 
-    def take(self, many: int) -> bytes:
-        raw = self.file.read(many)
-        if len(raw) < many:
+    def take(self, count: int) -> bytes:
+        raw = self.file.read(count)
+        if len(raw) < count:
             raise ParseError(self.source, 0, "the counts are cut short")
         return raw
 
-    def numbers(self, many: int) -> list[int]:
-        return list(struct.unpack(f"={many}q", self.take(8 * many)))
+    def numbers(self, count: int) -> list[int]:
+        return list(struct.unpack(f"={count}q", self.take(8 * count)))
 
     def text(self) -> str:
         return self.take(self.numbers(1)[0]).decode("utf-8", "replace")
@@ -168,8 +168,8 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
                     key = part.kind, part.sites
                     phases.setdefault(key, _PhaseCounts()).add(header.rank, part)
     in_order = sorted(phases.items(), key=lambda item: item[1].first)
-    made = tuple(phase.finished(*key, comms) for key, phase in in_order)
-    return Recording(size, run, made, program, notes=_notes(ranks, size))
+    recorded = tuple(phase.finished(*key, comms) for key, phase in in_order)
+    return Recording(size, run, recorded, program, notes=_notes(ranks, size))
 
 
 def _headers(path: str) -> list[_RecordHeader]:
@@ -303,7 +303,7 @@ def _by_root(cells: Ints) -> Ints:
 
 def _messages(rank: int, cells: Ints) -> Traffic:
     """Return a rank's cells as messages: what it got one-sidedly was sent by the other."""
-    other, many, times = cells.T
+    other, size, times = cells.T
     came = other < 0
     source = np.where(came, -1 - other, rank)
-    return Traffic(source, np.where(came, rank, other), many, times)
+    return Traffic(source, np.where(came, rank, other), size, times)

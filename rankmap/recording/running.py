@@ -105,8 +105,8 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
         return _run(argv, env)
     code = _run(argv, env)
     if not _counts_at(raw):
-        said = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
-        say(f"nidmap: {said} MPI_Init, is not an MPI program of this library, or was killed")
+        fault = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
+        say(f"nidmap: {fault} MPI_Init, is not an MPI program of this library, or was killed")
         return code
     try:
         merge_counts(raw, output, shlex.join(command), window)
@@ -175,17 +175,17 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
     env = job_environment(os.environ)
     library = library_for(command, env, mpicc)
     with tempfile.TemporaryDirectory(prefix=".nidmap-", dir=os.curdir) as folder:
-        said = Path(folder).absolute() / "said"
-        argv, more = preload(command, library, {"NIDMAP_CHECK_REORDER": str(said)}, env)
+        report = Path(folder).absolute() / "said"
+        argv, more = preload(command, library, {"NIDMAP_CHECK_REORDER": str(report)}, env)
         code = _run(argv, {**env, **more})
-        lines = said.read_text("utf-8", "replace").splitlines() if said.exists() else []
+        lines = report.read_text("utf-8", "replace").splitlines() if report.exists() else []
     mixed = [line.removeprefix("mixed ") for line in lines if line.startswith("mixed ")]
     for line in mixed[:1]:
         say(f"nidmap: {line}: the program mixes ranks of two communicators")
     if mixed:
         return 1
-    made = counted(sum(line.startswith("made ") for line in lines), "communicator")
-    say(f"nidmap: reordered {made}; the program mixed no ranks of two communicators")
+    communicators = counted(sum(line.startswith("made ") for line in lines), "communicator")
+    say(f"nidmap: reordered {communicators}; the program mixed no ranks of two communicators")
     if code:
         say(f"nidmap: the program ended with code {code}; check that without nidmap it does not")
     return code

@@ -106,32 +106,32 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
         for part in _one_after_another(phase)
     ]
     sent = [phase.messages().by_pair(ranks) for phase in phases]
-    least = LEAST_SHARE * sum(int(one.bytes.sum()) for one in sent)
-    found: list[RecordedStep | _Together] = []
+    least = LEAST_SHARE * sum(int(traffic.bytes.sum()) for traffic in sent)
+    entries: list[RecordedStep | _Together] = []
     rest: list[Traffic] = []
-    for phase, one in zip(phases, sent, strict=True):
-        partners = np.bincount(one.source, minlength=ranks)
-        groups = (other for other in found if isinstance(other, _Together))
-        if one.bytes.sum() <= least:
-            rest.append(one)
+    for phase, traffic in zip(phases, sent, strict=True):
+        partners = np.bincount(traffic.source, minlength=ranks)
+        groups = (other for other in entries if isinstance(other, _Together))
+        if traffic.bytes.sum() <= least:
+            rest.append(traffic)
         elif phase.kind == "alltoall" and not len(phase.sent.source):
-            found.append(RecordedStep.of(one, _places(phase, ranks)))
+            entries.append(RecordedStep.of(traffic, _places(phase, ranks)))
         elif phase.together <= 1 and not phase.collectives and partners.max() > 1:
-            found += map(RecordedStep.of, _one_by_one(one, ranks))
-        elif not any(other.joined_by(phase.calls, one) for other in groups):
-            found.append(_Together(phase.calls, partners, [one]))
+            entries += map(RecordedStep.of, _one_by_one(traffic, ranks))
+        elif not any(other.joined_by(phase.calls, traffic) for other in groups):
+            entries.append(_Together(phase.calls, partners, [traffic]))
     steps = [
-        RecordedStep(join_traffic(one.parts).by_pair(ranks), one.calls)
-        if isinstance(one, _Together)
-        else one
-        for one in found
+        RecordedStep(join_traffic(step.parts).by_pair(ranks), step.calls)
+        if isinstance(step, _Together)
+        else step
+        for step in entries
     ]
-    size = [-int(one.sent.bytes.sum()) for one in steps]
+    size = [-int(step.sent.bytes.sum()) for step in steps]
     kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
-    rest += [one.sent for k, one in enumerate(steps) if k not in kept]
+    rest += [step.sent for k, step in enumerate(steps) if k not in kept]
     last = RecordedStep.of(join_traffic(rest).by_pair(ranks))
-    every = (*in_waves, *(one for k, one in enumerate(steps) if k in kept), last)
-    return [one for one in every if one.sent.bytes.sum()]
+    all_steps = (*in_waves, *(step for k, step in enumerate(steps) if k in kept), last)
+    return [step for step in all_steps if step.sent.bytes.sum()]
 
 
 def _waves(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
@@ -148,20 +148,20 @@ def _waves(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
 def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:
     """Yield a phase, in parts where its collectives share ranks: those that do not go together."""
     groups: list[tuple[set[int], list[RecordedCollective]]] = []
-    for one in phase.collectives:
-        members = set(one.members.tolist())
+    for collective in phase.collectives:
+        members = set(collective.members.tolist())
         group = next((group for group in groups if group[0].isdisjoint(members)), None)
         if group is None:
-            groups.append((members, [one]))
+            groups.append((members, [collective]))
         else:
             group[0].update(members)
-            group[1].append(one)
+            group[1].append(collective)
     if len(groups) < 2:
         yield phase
         return
     none = NO_TRAFFIC
     for k, (_, together) in enumerate(groups):
-        calls = max(int(one.calls.max(initial=0)) for one in together)
+        calls = max(int(collective.calls.max(initial=0)) for collective in together)
         yield replace(
             phase, calls=calls, sent=none if k else phase.sent, collectives=tuple(together)
         )
@@ -170,8 +170,8 @@ def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:
 def _places(phase: RecordedPhase, ranks: int) -> Ints:
     """Return each rank's place in its communicator, -1 where it is in none."""
     place = np.full(ranks, -1)
-    for one in phase.collectives:
-        place[one.members] = np.arange(len(one.members))
+    for collective in phase.collectives:
+        place[collective.members] = np.arange(len(collective.members))
     return place
 
 
@@ -206,11 +206,11 @@ def _one_by_one(sent: Traffic, ranks: int) -> Iterator[Traffic]:
     dims = (ranks,) if grid is None else grid.dims
     here = np.array(np.unravel_index(sent.source, dims))
     there = np.array(np.unravel_index(sent.target, dims))
-    way = np.ravel_multi_index(tuple((there - here) % np.array(dims)[:, None]), dims)
-    ways = np.unique(way)
-    if len(ways) > MOST_STEPS:  # no grid: to each rank's first partner, then to its second
+    offset = np.ravel_multi_index(tuple((there - here) % np.array(dims)[:, None]), dims)
+    offsets = np.unique(offset)
+    if len(offsets) > MOST_STEPS:  # no grid: to each rank's first partner, then to its second
         first = np.searchsorted(sent.source, sent.source)
-        way = np.arange(len(way)) - first
-        ways = np.unique(way)
-    for one in ways:
-        yield sent.some(way == one)
+        offset = np.arange(len(offset)) - first
+        offsets = np.unique(offset)
+    for direction in offsets:
+        yield sent.some(offset == direction)

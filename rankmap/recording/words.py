@@ -50,22 +50,22 @@ def stencil_in(messages: Traffic, ranks: int, factor: float = 1.0) -> Stencil | 
     """
     pairs = messages.by_pair(ranks)
     there = (pairs.source != pairs.target) & (pairs.bytes > 0)
-    a, b, many = pairs.source[there], pairs.target[there], pairs.bytes[there]
+    a, b, size = pairs.source[there], pairs.target[there], pairs.bytes[there]
     back = np.lexsort((a, b))
     if not all(np.array_equal(x, y[back]) for x, y in ((a, b), (b, a))):
         return None
-    once, exact = a < b, np.array_equal(many, many[back])
+    once, exact = a < b, np.array_equal(size, size[back])
     if factor == 1:
-        return stencil_of(from_edges(ranks, a[once], b[once], many[once] * 1.0)) if exact else None
-    found = stencil_of(from_edges(ranks, a[once], b[once], np.ones(once.sum())))
-    if found is None:
+        return stencil_of(from_edges(ranks, a[once], b[once], size[once] * 1.0)) if exact else None
+    stencil = stencil_of(from_edges(ranks, a[once], b[once], np.ones(once.sum())))
+    if stencil is None:
         return None
-    steps = np.unravel_index(a, found.dims) != np.array(np.unravel_index(b, found.dims))
+    steps = np.unravel_index(a, stencil.dims) != np.array(np.unravel_index(b, stencil.dims))
     for step in np.unique(steps, axis=1).T:
-        sizes = many[(steps == step[:, None]).all(axis=0)]
+        sizes = size[(steps == step[:, None]).all(axis=0)]
         if sizes.max() > factor * sizes.min():
             return None
-    return found
+    return stencil
 
 
 def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
@@ -85,16 +85,16 @@ def sweep_in(phase: RecordedPhase, ranks: int) -> Sweep | None:
     >>> sweep_in(RecordedPhase("point-to-point", "", 4, 16, sent), 4) is None
     True
     """
-    found = stencil_in(phase.sent, ranks)
+    stencil = stencil_in(phase.sent, ranks)
     messages = phase.sent.by_pair(ranks).messages
-    if found is None or len(found.dims) != 2 or found.wrap or found.reach > 1:
+    if stencil is None or len(stencil.dims) != 2 or stencil.wrap or stencil.reach > 1:
         return None
     from_corner = int(messages[0]) // 2
     alike = (messages == 2 * from_corner).all()
     last = {4 * from_corner * (ranks - 1), 4 * from_corner * ranks if ranks > 4 else 0}
     if not alike or phase.collectives or phase.calls > 4 * from_corner or phase.steps not in last:
         return None
-    return Sweep(found.dims)
+    return Sweep(stencil.dims)
 
 
 def lines_in(sent: Traffic, ranks: int) -> str:
@@ -115,9 +115,9 @@ def lines_in(sent: Traffic, ranks: int) -> str:
             ("rows", a // columns == b // columns, rows, columns),
             ("columns", a % columns == b % columns, columns, rows),
         )
-        whole = [line for line in lines if line[1].sum() == ranks * (line[3] - 1)]
-        if rows * columns == ranks and whole and sum(line[1].sum() for line in whole) == len(a):
-            words = " and ".join(f"the {count} {what}" for what, _, count, _ in whole)
+        full = [line for line in lines if line[1].sum() == ranks * (line[3] - 1)]
+        if rows * columns == ranks and full and sum(line[1].sum() for line in full) == len(a):
+            words = " and ".join(f"the {count} {what}" for what, _, count, _ in full)
             return f"{words} of a {rows}x{columns} grid"
     return ""
 
@@ -136,18 +136,18 @@ def grid_lines(collectives: Sequence[RecordedCollective], ranks: int) -> str:
     lines = {tuple(c.members.tolist()) for c in collectives}
     sizes = {len(c.members) for c in collectives}
     by_size = [[c for c in collectives if len(c.members) == n] for n in sizes]
-    parts = [grid_lines(some, ranks) for some in by_size] if len(sizes) == 2 else []
+    parts = [grid_lines(same_size, ranks) for same_size in by_size] if len(sizes) == 2 else []
     if len(parts) == 2 and all(parts):
         across, down = sorted(parts, key=lambda part: "columns" in part)
         if across.split()[-2:] == down.split()[-2:]:
             return f"{across.partition(' of ')[0]} and {down.removeprefix('the ')}"
-    many, size = len(lines), len(min(lines, default=()))
-    if many < 2 or many * size != ranks:
+    count, size = len(lines), len(min(lines, default=()))
+    if count < 2 or count * size != ranks:
         return ""
-    if lines == {tuple(range(size * i, size * i + size)) for i in range(many)}:
-        return f"the {many} rows of a {many}x{size} grid"
-    columns = {tuple(range(i, ranks, many)) for i in range(many)}
-    return f"the {many} columns of a {size}x{many} grid" if lines == columns else ""
+    if lines == {tuple(range(size * i, size * i + size)) for i in range(count)}:
+        return f"the {count} rows of a {count}x{size} grid"
+    columns = {tuple(range(i, ranks, count)) for i in range(count)}
+    return f"the {count} columns of a {size}x{count} grid" if lines == columns else ""
 
 
 def describe(recording: Recording) -> str:
@@ -165,18 +165,18 @@ def describe(recording: Recording) -> str:
     """
     sent = [phase.messages().away() for phase in recording.phases]
     total = join_traffic(sent).by_pair(recording.ranks)
-    whole, own = int(total.bytes.sum()), _bytes_to_themselves(recording)
-    many = len(recording.phases)
+    total_bytes, to_themselves = int(total.bytes.sum()), _bytes_to_themselves(recording)
+    count = len(recording.phases)
     lines = [
-        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(whole)} in "
+        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(total_bytes)} in "
         f"{int(total.messages.sum()):,} messages between {len(total.source):,} pairs of ranks, "
-        f"{many} phase{'s' * (many != 1)}"
-        + (f"; {size_text(own)} more from ranks to themselves" if own else "")
+        f"{count} phase{'s' * (count != 1)}"
+        + (f"; {size_text(to_themselves)} more from ranks to themselves" if to_themselves else "")
     ]
-    sizes = [int(own.bytes.sum()) for own in sent]
+    sizes = [int(traffic.bytes.sum()) for traffic in sent]
     for phase, size in zip(recording.phases, sizes, strict=True):
-        if size >= _LISTED * whole:
-            share = f"{100 * size / whole:.3g} %" if whole else ""
+        if size >= _LISTED * total_bytes:
+            share = f"{100 * size / total_bytes:.3g} %" if total_bytes else ""
             words = phase_words(phase, recording.ranks)
             lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
     lines += [
@@ -185,7 +185,7 @@ def describe(recording: Recording) -> str:
     named = named_pattern(recording)
     if named:
         lines.append(f"  by name: {named}")
-    small = sum(size < _LISTED * whole for size in sizes)
+    small = sum(size < _LISTED * total_bytes for size in sizes)
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
     return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
@@ -194,7 +194,7 @@ def describe(recording: Recording) -> str:
 def _bytes_to_themselves(recording: Recording) -> int:
     """Return the bytes that ranks send to themselves: they cost no network anything."""
     sent = (phase.messages() for phase in recording.phases)
-    return sum(int(one.bytes[one.source == one.target].sum()) for one in sent)
+    return sum(int(traffic.bytes[traffic.source == traffic.target].sum()) for traffic in sent)
 
 
 def phase_words(phase: RecordedPhase, ranks: int) -> str:
@@ -210,30 +210,34 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
         grid = "x".join(map(str, waves.dims))
         return f"sweep over a {grid} grid, from each corner in turn, {_steps(phase.calls)}"
     exact = stencil_in(phase.sent, ranks)
-    found = exact or stencil_in(phase.sent, ranks, NEARLY_EQUAL)
+    stencil = exact or stencil_in(phase.sent, ranks, NEARLY_EQUAL)
     how = "in flight together" if phase.together > 1 else "one after the other"
-    if found:
+    if stencil:
         sizes = "" if exact else ", not quite equal in size"
-        return f"{_stencil_words(found)}{sizes}, {how}, {_steps(phase.calls)}"
+        return f"{_stencil_words(stencil)}{sizes}, {how}, {_steps(phase.calls)}"
     partners = np.bincount(phase.sent.by_pair(ranks).source, minlength=1)
-    few, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
-    to = f"{most} partner{'s' * (most != 1)}" if few in (0, most) else f"{few} to {most} partners"
+    least, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
+    to = (
+        f"{most} partner{'s' * (most != 1)}"
+        if least in (0, most)
+        else f"{least} to {most} partners"
+    )
     what = "one-sided accesses" if phase.kind == "one-sided" else "messages"
     return f"{what} to {to} a rank, {how}, {_steps(phase.calls)}"
 
 
 def _collective_words(phase: RecordedPhase, ranks: int) -> str:
     calls = max(int(c.calls.max()) for c in phase.collectives)
-    given = max(int((c.bytes // np.maximum(c.calls, 1)).max()) for c in phase.collectives)
+    size = max(int((c.bytes // np.maximum(c.calls, 1)).max()) for c in phase.collectives)
     sizes = sorted({len(c.members) for c in phase.collectives})
     where = grid_lines(phase.collectives, ranks)
     if not where and sizes == [ranks]:
         where = f"all {ranks} ranks"
     if not where:
-        few = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        sizes_text = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         groups = len({c.members.tobytes() for c in phase.collectives})
-        where = f"{groups} communicator{'s' * (groups != 1)} of {few} ranks"
-    return f"{phase.kind} of {size_text(given)} on {where}, {_times(calls)}"
+        where = f"{groups} communicator{'s' * (groups != 1)} of {sizes_text} ranks"
+    return f"{phase.kind} of {size_text(size)} on {where}, {_times(calls)}"
 
 
 def _staged_stencils(recording: Recording) -> str:
@@ -247,15 +251,15 @@ def _staged_stencils(recording: Recording) -> str:
         one_by_one = phase.kind == "point-to-point" and phase.together <= 1
         if one_by_one and not stencil_in(phase.sent, ranks):
             single.setdefault(phase.calls, []).append(phase)
-    found = []
+    sentences = []
     for calls, phases in single.items():
         stencil = (
             stencil_in(join_traffic(p.sent for p in phases), ranks) if len(phases) > 1 else None
         )
         if stencil:
             what = f"{_stencil_words(stencil)}, staged by direction"
-            found.append(f"{len(phases)} of these, with {_steps(calls)} each, are a {what}")
-    return "; ".join(found)
+            sentences.append(f"{len(phases)} of these, with {_steps(calls)} each, are a {what}")
+    return "; ".join(sentences)
 
 
 def _shared_stencil(recording: Recording) -> str:
@@ -266,11 +270,11 @@ def _shared_stencil(recording: Recording) -> str:
         for phase in recording.phases
         if phase.kind == "point-to-point" and len(np.unique(phase.sent.source)) < ranks
     ]
-    found = stencil_in(join_traffic(part.sent for part in parts), ranks, math.inf)
-    if found is None or len(parts) < 2:
+    stencil = stencil_in(join_traffic(part.sent for part in parts), ranks, math.inf)
+    if stencil is None or len(parts) < 2:
         return ""
-    near = points(len(found.dims), found.reach) - 1
-    what = f"{_stencil_words(found)}, up to {near} neighbours a rank"
+    near = points(len(stencil.dims), stencil.reach) - 1
+    what = f"{_stencil_words(stencil)}, up to {near} neighbours a rank"
     return f"{len(parts)} of these, each of some ranks, are together a {what}"
 
 
@@ -281,10 +285,10 @@ def named_pattern(recording: Recording) -> str:
 
 def _named_sweep(recording: Recording) -> str:
     """Return the sweep that most bytes are, of the size of its messages."""
-    whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    total_bytes = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     for phase in recording.phases:
         waves = sweep_in(phase, recording.ranks)
-        if waves is not None and phase.sent.bytes.sum() >= _MOST * whole:
+        if waves is not None and phase.sent.bytes.sum() >= _MOST * total_bytes:
             size = phase.sent.bytes.sum() / phase.sent.messages.sum()
             return f"--pattern {waves.spec} --bytes {size:.3g}"
     return ""
@@ -293,14 +297,14 @@ def _named_sweep(recording: Recording) -> str:
 def _named_transposes(recording: Recording) -> str:
     """Return the all-to-alls on the rows and columns of one process grid."""
     phases = [phase for phase in recording.phases if phase.kind == "alltoall"]
-    called = [one for phase in phases for one in phase.collectives]
+    called = [collective for phase in phases for collective in phase.collectives]
     lines = grid_lines(called, recording.ranks)
-    whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
-    own = sum(int(phase.messages().bytes.sum()) for phase in phases)
-    if " and " not in lines or own < _MOST * whole:
+    total_bytes = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    alltoall_bytes = sum(int(phase.messages().bytes.sum()) for phase in phases)
+    if " and " not in lines or alltoall_bytes < _MOST * total_bytes:
         return ""
-    block = sum(int(one.bytes.sum()) for one in called) / sum(
-        int(one.calls.sum()) for one in called
+    block = sum(int(collective.bytes.sum()) for collective in called) / sum(
+        int(collective.calls.sum()) for collective in called
     )
     return f"--pattern fft:{lines.split()[-2]} --bytes {block:.3g}"
 
@@ -310,32 +314,32 @@ def _named_stencil(recording: Recording) -> str:
     alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
     phases = [p for p in alone if stencil_in(p.sent, ranks, NEARLY_EQUAL)] or alone
     sent = join_traffic(p.sent for p in phases).by_pair(ranks)
-    whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
-    found = stencil_in(sent, ranks, NEARLY_EQUAL)
-    if not found or found.reach > 1 or sent.bytes.sum() < _MOST * whole:
+    total_bytes = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    stencil = stencil_in(sent, ranks, NEARLY_EQUAL)
+    if not stencil or stencil.reach > 1 or sent.bytes.sum() < _MOST * total_bytes:
         return ""
-    ends = np.unravel_index(sent.source, found.dims), np.unravel_index(sent.target, found.dims)
+    ends = np.unravel_index(sent.source, stencil.dims), np.unravel_index(sent.target, stencil.dims)
     along = np.not_equal(*map(np.array, ends))
     size = [sent.bytes[row].sum() / sent.messages[row].sum() for row in along]
-    weights = tuple(float(f"{one / min(size):.3g}") for one in size)
+    weights = tuple(float(f"{mean / min(size):.3g}") for mean in size)
     together = sum(int(p.sent.messages.sum()) for p in phases) / sum(p.steps for p in phases)
     equal = set(weights) == {1.0}
-    named = replace(found, weights=() if equal else weights, staged=together <= 1)
+    named = replace(stencil, weights=() if equal else weights, staged=together <= 1)
     return f"--pattern {named.spec} --bytes {min(size):.3g}"
 
 
-def _stencil_words(found: Stencil) -> str:
-    grid = "x".join(str(extent) for extent in found.dims)
-    many = points(len(found.dims), found.reach)
-    return f"{many}-point stencil {grid}{', periodic' if found.wrap else ''}"
+def _stencil_words(stencil: Stencil) -> str:
+    grid = "x".join(str(extent) for extent in stencil.dims)
+    count = points(len(stencil.dims), stencil.reach)
+    return f"{count}-point stencil {grid}{', periodic' if stencil.wrap else ''}"
 
 
-def _steps(many: int) -> str:
-    return f"{many:,} step{'s' * (many != 1)}"
+def _steps(count: int) -> str:
+    return f"{count:,} step{'s' * (count != 1)}"
 
 
-def _times(many: int) -> str:
-    return "once" if many == 1 else f"{many:,} times"
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def document(recording: Recording) -> dict[str, Any]:
@@ -357,14 +361,14 @@ def document(recording: Recording) -> dict[str, Any]:
                 "kind": phase.kind,
                 "site": phase.site,
                 "calls": phase.calls,
-                "bytes": int(own.bytes.sum()),
-                "messages": int(own.messages.sum()),
-                "pairs": len(own.by_pair(recording.ranks).source),
+                "bytes": int(traffic.bytes.sum()),
+                "messages": int(traffic.messages.sum()),
+                "pairs": len(traffic.by_pair(recording.ranks).source),
                 "together": round(phase.together, 3),
                 "communicators": len({c.members.tobytes() for c in phase.collectives}),
                 "words": phase_words(phase, recording.ranks),
             }
-            for phase, own in zip(recording.phases, sent, strict=True)
+            for phase, traffic in zip(recording.phases, sent, strict=True)
         ],
         "notes": list(recording.notes),
     }

@@ -149,10 +149,10 @@ def label_clusters(of: Ints, label: Bytes, count: int) -> Bytes:
 @kernel
 def coarsen(g: Csr, label: Bytes, keep: int, state: State) -> Any:
     """Return ever coarser graphs, this one first, and each one's clusters in the next."""
-    whole = sum_sizes(g.size)
+    total = sum_sizes(g.size)
     graphs, ofs = [g], [np.empty(0, dtype=np.int32)]
     while len(g.size) > keep:
-        most = max(2, min(3 * (whole // len(g.size) + 1), whole // 12))
+        most = max(2, min(3 * (total // len(g.size) + 1), total // 12))
         of, count = cluster_vertices(g, label, most, state)
         tick(state, 4 * len(g.adj) + 8 * len(g.size))
         if count > 0.92 * len(g.size):
@@ -199,13 +199,13 @@ def grow_half(g: Csr, target: int, state: State) -> Bytes:
 @kernel
 def swap_half_names(g: Csr, target: int, half: Bytes) -> None:
     """Call the halves by each other's names where that is better and their sizes allow it."""
-    lean, ones, whole, largest = 0.0, 0, 0, 0
+    lean, ones, total, largest = 0.0, 0, 0, 0
     for u in range(len(half)):
         largest = max(largest, g.size[u])
         lean += g.bias[u] if half[u] == 1 else -g.bias[u]
         ones += g.size[u] * half[u]
-        whole += g.size[u]
-    if lean > 0 and abs(ones - target) <= 2 * max(largest, abs(whole - ones - target)):
+        total += g.size[u]
+    if lean > 0 and abs(ones - target) <= 2 * max(largest, abs(total - ones - target)):
         for u in range(len(half)):
             half[u] = 1 - half[u]
 
@@ -213,11 +213,11 @@ def swap_half_names(g: Csr, target: int, half: Bytes) -> None:
 @kernel
 def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state: State) -> Bytes:
     """Take halves of the coarsest graph to the finest one, refining them on the way."""
-    whole, top = sum_sizes(graphs[0].size), len(graphs) - 1
+    total, top = sum_sizes(graphs[0].size), len(graphs) - 1
     for level in range(top - 1, -1, -1):
         half = half[ofs[level + 1]]
-        unit = level == 0 and len(half) == whole
-        slack = give if unit else max(give, 1, whole // (200 + 100 * (top - level)))
+        unit = level == 0 and len(half) == total
+        slack = give if unit else max(give, 1, total // (200 + 100 * (top - level)))
         refine_halves(graphs[level], half, target, slack, 60 + len(half) // 40, 3, state)
     return half
 
@@ -226,8 +226,8 @@ def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state:
 def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
     """Return halves of a graph from nothing, about `target` in half 0."""
     graphs, ofs = coarsen(g, np.zeros(len(g.size), dtype=np.int8), COARSE, state)
-    top, whole = graphs[-1], sum_sizes(g.size)
-    slack = give if len(top.size) == whole else max(give, 1, whole // 200)
+    top, total = graphs[-1], sum_sizes(g.size)
+    slack = give if len(top.size) == total else max(give, 1, total // 200)
     half, best, best_off = np.zeros(len(top.size), dtype=np.int8), 1e300, 1 << 62
     for _ in range(TRIES):
         tried = grow_half(top, target, state)
@@ -305,24 +305,24 @@ def bisect(
     """
     pool = np.empty((starts, len(g.size)), dtype=np.int8)
     cost = np.empty(starts)
-    begun, made = float(state[1]), 0
-    while made < starts and (made == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
-        pool[made] = bisect_from_nothing(g, target, give, tries, state)
-        cost[made] = cost_of_halves(g, pool[made])
-        made += 1
-    best, worst = extremes(cost[:made])
+    begun, halvings = float(state[1]), 0
+    while halvings < starts and (halvings == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
+        pool[halvings] = bisect_from_nothing(g, target, give, tries, state)
+        cost[halvings] = cost_of_halves(g, pool[halvings])
+        halvings += 1
+    best, worst = extremes(cost[:halvings])
     label = np.empty(len(g.size), dtype=np.int8)
-    cycles = CYCLES * made if made > 1 and cost[best] != 0 else 0
+    cycles = CYCLES * halvings if halvings > 1 and cost[best] != 0 else 0
     while cycles > 0 and float(state[1]) - begun < allowed:
         cycles -= 1
-        other = (best + 1 + draw(state) % (made - 1)) % made
+        other = (best + 1 + draw(state) % (halvings - 1)) % halvings
         for u in range(len(label)):
             label[u] = 2 * pool[best, u] + pool[other, u]
         child = refine_again(g, target, give, label, pool[best], state)
-        found = cost_of_halves(g, child)
-        if found < cost[best]:
+        child_cost = cost_of_halves(g, child)
+        if child_cost < cost[best]:
             pool[worst] = child
-            cost[worst] = found
-            best, worst = extremes(cost[:made])
+            cost[worst] = child_cost
+            best, worst = extremes(cost[:halvings])
     half: Bytes = pool[best].copy()
     return half

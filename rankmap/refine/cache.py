@@ -77,25 +77,25 @@ def _is_safe(path: Path) -> bool:
     """Make a folder if it is not there, and return whether it is this user's alone."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    alone = stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return alone and found.st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK)
+    alone = stat.S_ISDIR(status.st_mode) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return alone and status.st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK)
 
 
 def _fingerprint() -> str:
     """Return a hash of the kernels' sources, of Python and of the kind of processor."""
-    found = hashlib.sha256(sys.version.encode())
+    digest = hashlib.sha256(sys.version.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         source = path.read_bytes()
         if b"refine.jit import" in source or path.name in ("budget.py", "jit.py"):
-            found.update(source)
+            digest.update(source)
     try:
         lines = Path("/proc/cpuinfo").read_bytes().split(b"\n\n")[0].split(b"\n")
     except OSError:
         lines = []
     for line in lines:
         if line.startswith((b"model name", b"flags", b"Features", b"cpu\t")):
-            found.update(line)
-    return found.hexdigest()[:16]
+            digest.update(line)
+    return digest.hexdigest()[:16]

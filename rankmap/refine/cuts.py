@@ -87,14 +87,14 @@ def _torus_cuts(distance: Distance, counts: Ints) -> Cuts:
     order = np.arange(len(place))
 
     def choose(low: int, high: int) -> int:
-        mine = order[low:high]
-        axis = int(np.argmax(np.ptp(place[mine], axis=0)))
-        keys = [*np.delete(place[mine], axis, axis=1).T, place[mine, axis]]
-        order[low:high] = mine = mine[np.lexsort(keys)]
-        held, value = np.cumsum(counts[mine])[:-1], place[mine, axis]
+        part = order[low:high]
+        axis = int(np.argmax(np.ptp(place[part], axis=0)))
+        keys = [*np.delete(place[part], axis, axis=1).T, place[part, axis]]
+        order[low:high] = part = part[np.lexsort(keys)]
+        held, value = np.cumsum(counts[part])[:-1], place[part, axis]
         clean = np.flatnonzero(value[1:] != value[:-1])
-        choices = clean if len(clean) else np.arange(len(mine) - 1)
-        off = np.abs(held[choices] - counts[mine].sum() / 2)
+        choices = clean if len(clean) else np.arange(len(part) - 1)
+        off = np.abs(held[choices] - counts[part].sum() / 2)
         return low + 1 + int(choices[np.argmin(off)])
 
     cuts = _cut_again(len(order), choose)

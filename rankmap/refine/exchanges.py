@@ -62,10 +62,10 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
             if r != p and r != q:
                 sub.bias[i] += w[e] * (far[q, r] - far[p, r])
     tick(state, 3 * len(sub.adj) + 8 * len(mine))
-    given = np.ones(len(mine), dtype=np.int8)
-    given[:target] = 0
-    before = cost_of_halves(sub, given)
-    half = refine_again(sub, target, 0, given, given, state)
+    present = np.ones(len(mine), dtype=np.int8)
+    present[:target] = 0
+    before = cost_of_halves(sub, present)
+    half = refine_again(sub, target, 0, present, present, state)
     if before - cost_of_halves(sub, half) <= 1e-9 * abs(before):
         return False
     deal_halves(mine, half, member, first[p], first[q])

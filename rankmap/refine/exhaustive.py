@@ -84,12 +84,12 @@ def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> In
     order = _placing_order(weight)
     weight, far = weight[np.ix_(order, order)], distance.matrix()
     known = cost_of(graph, node, distance)
-    found = _branch(weight, far, counts, _twins(far, counts), known)
-    if found is None or not len(found):
-        return None if found is None else node
+    placed = _branch(weight, far, counts, _twins(far, counts), known)
+    if placed is None or not len(placed):
+        return None if placed is None else node
     best = np.full(graph.size, -1, dtype=np.int64)
-    best[ranks[order]] = found
-    left = counts - np.bincount(found, minlength=len(counts))
+    best[ranks[order]] = placed
+    left = counts - np.bincount(placed, minlength=len(counts))
     best[best < 0] = np.repeat(np.arange(len(counts)), left)
     return best
 
@@ -122,26 +122,26 @@ def _branch(weight: Floats, far: Floats, counts: Ints, twin: Ints, known: float)
     n, nodes = len(weight), len(far)
     below = known - ROUNDING * abs(known)
     none, left = np.empty((1, 0), dtype=np.int64), ENTRIES
-    some = _Partial(none, counts[None, :].copy(), np.zeros(1), np.zeros((1, n, nodes)))
+    partial = _Partial(none, counts[None, :].copy(), np.zeros(1), np.zeros((1, n, nodes)))
     for k in range(n):
         rest = _rest(weight[k + 1 :, k + 1 :], far, counts)
-        parent, node = np.nonzero((some.room > 0) & _first_of_twins(some.room, counts, twin))
-        cost = some.cost[parent] + some.table[parent, 0, node]
+        parent, node = np.nonzero((partial.room > 0) & _first_of_twins(partial.room, counts, twin))
+        cost = partial.cost[parent] + partial.table[parent, 0, node]
         kept = cost < below
         parent, node, cost = parent[kept], node[kept], cost[kept]
         left -= len(parent) * max(1, n - k - 1) * nodes
         if left < 0:
             return None
-        room = some.room[parent]
+        room = partial.room[parent]
         room[np.arange(len(node)), node] -= 1
-        table = some.table[parent, 1:] + weight[k, k + 1 :][:, None] * far[node][:, None, :]
+        table = partial.table[parent, 1:] + weight[k, k + 1 :][:, None] * far[node][:, None, :]
         least = np.where(room[:, None, :] > 0, table + rest, np.inf).min(axis=2).sum(axis=1)
         kept = cost + least < below
-        placed = np.concatenate([some.node[parent], node[:, None]], axis=1)
-        some = _Partial(placed[kept], room[kept], cost[kept], table[kept])
-        if not len(some.cost):
+        placed = np.concatenate([partial.node[parent], node[:, None]], axis=1)
+        partial = _Partial(placed[kept], room[kept], cost[kept], table[kept])
+        if not len(partial.cost):
             return np.empty(0, dtype=np.int64)
-    return np.asarray(some.node[int(np.argmin(some.cost))])
+    return np.asarray(partial.node[int(np.argmin(partial.cost))])
 
 
 def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:

@@ -148,8 +148,8 @@ def _improve(
     node = node.copy()
     by_node = np.argsort(node, kind="stable")
     first = np.append(0, np.cumsum(counts))
-    whole = effort * budget.total_work(graph.size)
-    left = max(budget.ALWAYS * whole, whole - float(state[1])) / len(node)
+    total_work = effort * budget.total_work(graph.size)
+    left = max(budget.ALWAYS * total_work, total_work - float(state[1])) / len(node)
     parts = pieces(known, counts)
     for number, (low, high) in enumerate(parts, start=1):
         if time.thread_time() > end:
@@ -178,8 +178,10 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
         far = np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
     slots = (held[cuts[:, 2]] - held[cuts[:, 0]]).astype(np.float64)
     if distance.coords is not None or not len(cuts):
-        few, every = np.full(len(cuts), 16), np.arange(len(cuts))
-        return CutPlan(held, far, cuts.copy(), every, few, np.ones_like(few), slots, 0 * slots)
+        tries, families = np.full(len(cuts), 16), np.arange(len(cuts))
+        return CutPlan(
+            held, far, cuts.copy(), families, tries, np.ones_like(tries), slots, 0 * slots
+        )
     ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
     level = distance.level(*ends)
     block = distance.blocks[ends[0], level - 1]
@@ -188,16 +190,18 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     share = _shares(distance)
     depth = np.arange(len(share)) / max(1, len(share) - 1)
     outermost = (share > 0.5) & (depth > 0) & distance.exact
-    some = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
-    starts, repeats = np.ceil(3 * some).astype(np.int64), np.where(outermost, budget.REPEATS, 1)
+    effort = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
+    starts, repeats = np.ceil(3 * effort).astype(np.int64), np.where(outermost, budget.REPEATS, 1)
     again = np.where(outermost, 1.0, budget.ANEW_IN_BLOCK * share)
     family = np.asarray(level * (len(distance) + 1) + block[grouped])
-    _, begin, which = np.unique(family, return_index=True, return_inverse=True)
-    whole = np.zeros(len(cuts))  # the slots of each block, at its first cut
-    np.maximum.at(whole, begin[which], slots)
+    _, begin, family_of_cut = np.unique(family, return_index=True, return_inverse=True)
+    block_slots = np.zeros(len(cuts))  # the slots of each block, at its first cut
+    np.maximum.at(block_slots, begin[family_of_cut], slots)
     often = starts[level], repeats[level]
     cuts = np.ascontiguousarray(cuts[grouped])
-    return CutPlan(held, far, cuts, family, *often, some[level] * slots, again[level] * whole)
+    return CutPlan(
+        held, far, cuts, family, *often, effort[level] * slots, again[level] * block_slots
+    )
 
 
 def _shares(distance: Distance) -> Floats:
@@ -254,9 +258,9 @@ class Piece:
     ) -> None:
         local = np.full(len(node), -1, dtype=np.int32)
         local[ranks] = np.arange(len(ranks))
-        many = graph.indptr[ranks + 1] - graph.indptr[ranks]
-        row = np.repeat(np.arange(len(ranks)), many)
-        before = np.repeat(graph.indptr[ranks] - np.append(0, np.cumsum(many)[:-1]), many)
+        degree = graph.indptr[ranks + 1] - graph.indptr[ranks]
+        row = np.repeat(np.arange(len(ranks)), degree)
+        before = np.repeat(graph.indptr[ranks] - np.append(0, np.cumsum(degree)[:-1]), degree)
         entry = np.arange(len(row)) + before
         other, weight = graph.indices[entry], graph.weights[entry] / graph.weights.mean()
         inside = local[other] >= 0
@@ -279,24 +283,26 @@ class Piece:
         self, node: Longs, counts: Longs, priority: Longs, hot: float, allowed: float, state: State
     ) -> None:
         """Place ranks anew and anneal, in place, where that is better."""
-        mine, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
-        shared, end = self._shared(mine), float(state[1]) + allowed
+        piece_node, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
+        shared, end = self._shared(piece_node), float(state[1]) + allowed
         if shared:
             progress.step()
-            n = len(mine)
-            g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(mine))
+            n = len(piece_node)
+            g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(piece_node))
             first, none = np.append(0, np.cumsum(slots)), np.full(n, -1, dtype=np.int32)
-            x = PlacedRanks(g, mine, first, self.far, self.outer, np.empty_like(mine), none)
+            x = PlacedRanks(
+                g, piece_node, first, self.far, self.outer, np.empty_like(piece_node), none
+            )
             replace_ranks(x, priority, budget.MOST_ANEW, budget.ANEW * shared * allowed, state)
         progress.step()
         left = max(0.2 * allowed, end - float(state[1]))
-        work = min(budget.MOST_ANNEALING * len(mine), left)
+        work = min(budget.MOST_ANNEALING * len(piece_node), left)
         anneal(
-            self.ptr, self.adj, self.weight.astype(np.float32), mine, slots,
+            self.ptr, self.adj, self.weight.astype(np.float32), piece_node, slots,
             self.far.astype(np.float32), self.outer.astype(np.float32),
             hot, budget.MOVES * work, budget.SWAPS * work, state,
         )  # fmt: skip
-        node[self.ranks] = self.nodes[mine]
+        node[self.ranks] = self.nodes[piece_node]
 
     def improve_plainly(self, node: Longs, counts: Longs, seconds: float) -> None:
         """Swap ranks without compiled code, in place; about so many seconds for all ranks."""
@@ -306,8 +312,8 @@ class Piece:
         share = seconds * len(self.ranks) / len(node)
         rounds = share * budget.ENTRIES_A_SECOND / (len(self.nodes) * len(self.ranks))
         most = int(np.clip(rounds, budget.FEWEST_ROUNDS, budget.MOST_ROUNDS))
-        mine = swap_ranks(edges, self._local(node, len(counts)), self.far, self.outer, most)
-        node[self.ranks] = self.nodes[mine]
+        piece_node = swap_ranks(edges, self._local(node, len(counts)), self.far, self.outer, most)
+        node[self.ranks] = self.nodes[piece_node]
 
     def _local(self, node: Longs, nodes: int) -> Longs:
         """Return the node of each of the piece's ranks as an index of its nodes."""
@@ -315,11 +321,11 @@ class Piece:
         place[self.nodes] = np.arange(len(self.nodes))
         return np.asarray(place[node[self.ranks]])
 
-    def _shared(self, mine: Ints) -> float:
+    def _shared(self, piece_node: Ints) -> float:
         """Return 1 where the nodes that talk share many edges, 0 where few, or what is between."""
-        here, there = mine[self.row].astype(np.int64), mine[self.adj]
+        here, there = piece_node[self.row].astype(np.int64), piece_node[self.adj]
         off = here < there
         pairs = distinct(here[off] * len(self.nodes) + there[off])
         edges = float(off.sum()) / max(1, pairs)
-        few, many = budget.FEW_SHARED, budget.MANY_SHARED
-        return float(np.clip((edges - few) / (many - few), 0, 1))
+        low, high = budget.FEW_SHARED, budget.MANY_SHARED
+        return float(np.clip((edges - low) / (high - low), 0, 1))

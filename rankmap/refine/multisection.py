@@ -105,9 +105,9 @@ def multisect(
         while end < len(cuts) and family[end] == family[begin]:
             end += 1
         low, high = first[cuts[begin, 0]], first[cuts[begin, 2]]
-        given, best, least = ranks[low:high].copy(), ranks[low:high].copy(), 1e300
+        original, best, least = ranks[low:high].copy(), ranks[low:high].copy(), 1e300
         for k in range(repeats[begin]):
-            ranks[low:high] = given
+            ranks[low:high] = original
             for c in range(begin, end):
                 part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
                 left -= shares[c]
@@ -161,9 +161,9 @@ def bisect_at_cut(
     """
     first, far, cut = plan.first, plan.far, plan.cuts[c]
     low, middle, high = first[cut[0]], first[cut[1]], first[cut[2]]
-    every = ranks[low:high].copy()
-    talkers = talkers_first(g.ptr, every) if sparse else len(every)
-    mine, idle = every[:talkers], every[talkers:]
+    both_sides = ranks[low:high].copy()
+    talkers = talkers_first(g.ptr, both_sides) if sparse else len(both_sides)
+    mine, idle = both_sides[:talkers], both_sides[talkers:]
     least, most = max(0, talkers - (high - middle)), min(talkers, middle - low)
     target = talkers * (middle - low) // (high - low)
     give = min(target - least, most - target)

@@ -82,12 +82,12 @@ def bisect_down(edges: Edges, held: Ints, known: Cuts, seed: int, rounds: int) -
 def _by_depth(cuts: Ints) -> list[Ints]:
     """Return cuts by how many others lie around each, outermost first."""
     depth: dict[tuple[int, int], int] = {}
-    found: dict[int, list[tuple[int, int, int]]] = {}
+    by_depth: dict[int, list[tuple[int, int, int]]] = {}
     for low, cut, high in sorted(cuts.tolist(), key=lambda c: c[0] - c[2]):
         here = depth.get((low, high), 0)
         depth[low, cut] = depth[cut, high] = here + 1
-        found.setdefault(here, []).append((low, cut, high))
-    return [np.array(found[here], dtype=np.int64) for here in sorted(found)]
+        by_depth.setdefault(here, []).append((low, cut, high))
+    return [np.array(by_depth[here], dtype=np.int64) for here in sorted(by_depth)]
 
 
 def _swap_sides(edges: Edges, block: Ints, side: Ints, rounds: int) -> Ints:
@@ -113,10 +113,10 @@ def _best_pairs(gain: Floats, block: Ints, side: Ints) -> tuple[Ints, Ints]:
     first = block[order[start]]
     second = np.flatnonzero(first[1:] == first[:-1]) + 1  # groups that are a block's other side
     size = np.diff(np.append(start, len(order)))
-    many = np.minimum(size[second - 1], size[second])
-    within = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
-    u = order[np.repeat(start[second - 1], many) + within]
-    v = order[np.repeat(start[second], many) + within]
+    count = np.minimum(size[second - 1], size[second])
+    within = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    u = order[np.repeat(start[second - 1], count) + within]
+    v = order[np.repeat(start[second], count) + within]
     better = gain[u] + gain[v] > 1e-9 * np.abs(gain).max(initial=0.0)
     return u[better], v[better]
 
@@ -133,10 +133,10 @@ def _independent(
     pair[u] = pair[v] = np.arange(len(u))
     joined = edges.among((pair[edges.row] >= 0) & (pair[edges.col] >= 0))
     a, b = pair[joined.row], pair[joined.col]
-    own = a == b
-    gain = gain - shared * np.bincount(a[own], joined.weight[own] / 2, len(u))
+    same_pair = a == b
+    gain = gain - shared * np.bincount(a[same_pair], joined.weight[same_pair] / 2, len(u))
     rank = inverse(np.argsort(gain, kind="stable"))
-    beaten = np.bincount(a[~own], rank[b[~own]] > rank[a[~own]], len(u)) > 0
+    beaten = np.bincount(a[~same_pair], rank[b[~same_pair]] > rank[a[~same_pair]], len(u)) > 0
     kept = ~beaten & (gain > 1e-12 * np.abs(gain).max(initial=0.0))
     return u[kept], v[kept]
 
@@ -154,12 +154,12 @@ def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Ints:
     size, levels = np.ones(n), []
     while len(edges.row):
         of = _match(edges, size, rng)
-        many = int(of.max()) + 1
-        if many > (1 - LEAST_MATCHED) * len(size):
+        clusters = int(of.max()) + 1
+        if clusters > (1 - LEAST_MATCHED) * len(size):
             break
         levels.append(of)
         size = np.bincount(of, size).astype(np.float64)
-        edges = _contract(edges, of, many)
+        edges = _contract(edges, of, clusters)
     row = np.argsort(-size, kind="stable")
     for of in reversed(levels):
         row = np.argsort(inverse(row)[of], kind="stable")
@@ -195,12 +195,12 @@ def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Ints:
     return np.asarray(np.unique(label, return_inverse=True)[1].reshape(-1))
 
 
-def _contract(edges: Edges, of: Ints, many: int) -> Edges:
+def _contract(edges: Edges, of: Ints, clusters: int) -> Edges:
     """Return the edges between clusters, those of one pair added up."""
     a, b = of[edges.row], of[edges.col]
     kept = a != b
-    key, weight = sum_by_key(a[kept] * many + b[kept], edges.weight[kept])
-    return Edges(*np.divmod(key, many), weight)
+    key, weight = sum_by_key(a[kept] * clusters + b[kept], edges.weight[kept])
+    return Edges(*np.divmod(key, clusters), weight)
 
 
 def swap_ranks(edges: Edges, node: Ints, far: Floats, outer: Floats, rounds: int) -> Ints:
@@ -239,10 +239,10 @@ def _add_costs(table: Floats, edges: Edges, far: Floats, node: Ints) -> None:
     """Add to a table (ranks, nodes) what edges cost with their first rank on each node."""
     order = np.argsort(edges.row, kind="stable")
     for low in range(0, len(order), EDGES_AT_ONCE):
-        some = order[low : low + EDGES_AT_ONCE]
-        row = edges.row[some]
+        batch = order[low : low + EDGES_AT_ONCE]
+        row = edges.row[batch]
         start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-        cost = edges.weight[some, None] * far[node[edges.col[some]]]
+        cost = edges.weight[batch, None] * far[node[edges.col[batch]]]
         table[row[start]] += np.add.reduceat(cost, start)
 
 

@@ -149,10 +149,10 @@ def cart_create(
     wraps: list[bool] = []
 
     def request() -> _RankRequest:
-        each = [periods] * len(dims) if isinstance(periods, bool | int) else periods
-        if len(each) != len(dims):
-            raise UsageError(f"{len(each)} periods for {len(dims)} dimensions")
-        wraps[:] = map(bool, each)
+        wrap_of_dim = [periods] * len(dims) if isinstance(periods, bool | int) else periods
+        if len(wrap_of_dim) != len(dims):
+            raise UsageError(f"{len(wrap_of_dim)} periods for {len(dims)} dimensions")
+        wraps[:] = map(bool, wrap_of_dim)
         spec = _stencil(dims, all(wraps))
         return _RankRequest(spec, math.prod(map(int, dims)), strategy or "")
 
@@ -183,11 +183,11 @@ def _reorder(
     UsageError, LaunchError
         On every rank alike.
     """
-    said = comm.gather(_offer(comm, request), root=0)
+    offers = comm.gather(_offer(comm, request), root=0)
     outcome: tuple[array[int], str, Refusal | None] | None = None
     if comm.Get_rank() == 0:
         try:
-            outcome = (*_answer(said or [], comm.Get_size(), machine), None)
+            outcome = (*_answer(offers or [], comm.Get_size(), machine), None)
         except BaseException as error:
             outcome = array("q"), "", _refusal(error)
             if not isinstance(error, Exception):  # what ends rank 0 ends the others too
@@ -222,28 +222,28 @@ def _offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | 
 
 
 def _answer(
-    said: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
+    offers: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
 ) -> tuple[array[int], str]:
     """Return the old rank of each new one, and what rank 0 should warn about; on rank 0."""
     brought: list[Offer] = []
-    for rank, one in enumerate(said):
-        if len(one) == 2:
-            usage, wrong = one
+    for rank, offer in enumerate(offers):
+        if len(offer) == 2:
+            usage, wrong = offer
             raise UsageError(wrong) if usage else LaunchError(f"rank {rank}: {wrong}")
-        brought.append(one)
+        brought.append(offer)
     wanted = brought[0][2]
     for rank, (_, _, other) in enumerate(brought):
         if other != wanted:
-            asked = f"rank {rank} asks for {other.pattern}, rank 0 for {wanted.pattern}"
-            raise UsageError(f"all ranks must ask for the same: {asked}")
+            difference = f"rank {rank} asks for {other.pattern}, rank 0 for {wanted.pattern}"
+            raise UsageError(f"all ranks must ask for the same: {difference}")
     if wanted.ranks > size:
         raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator has {size}")
     from rankmap.predict import Job
     from rankmap.runtime.rerank import rerank
 
     hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
-    found = rerank(hosts, Job(wanted.pattern), machine, wanted.strategy, _SECONDS)
-    return array("q", found.ranks.tolist()), found.warning
+    reranked = rerank(hosts, Job(wanted.pattern), machine, wanted.strategy, _SECONDS)
+    return array("q", reranked.ranks.tolist()), reranked.warning
 
 
 def _refusal(error: BaseException) -> Refusal:

@@ -77,11 +77,11 @@ def main() -> None:
     try:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
         how = Answerer(**json.loads(sys.argv[1]))
-        found = answer(question, how)
-        text = "\n".join(map(str, found.ranks.tolist()))
-        if found.remark and not how.quiet:
-            said = "; ".join(filter(None, [found.warning, found.remark]))
-            print(f"nidmap: order of {len(found.ranks)} ranks {said}", file=sys.stderr)
+        reranked = answer(question, how)
+        text = "\n".join(map(str, reranked.ranks.tolist()))
+        if reranked.remark and not how.quiet:
+            remark = "; ".join(filter(None, [reranked.warning, reranked.remark]))
+            print(f"nidmap: order of {len(reranked.ranks)} ranks {remark}", file=sys.stderr)
     except Exception as error:
         text = f"no: {error_text(error)}"
     print(text, flush=True)

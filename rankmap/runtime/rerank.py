@@ -118,8 +118,8 @@ def _wins(best: Order, before: Order, job: Job) -> bool:
     by_time = best.optimised is not None and best.optimised["by"] == "time"
     if not by_time or slots.machine is None:
         return cost(best, job.pattern) < cost(before, job.pattern)
-    asked = Predictor(slots.machine, job.on(slots.counts.tolist()))
-    return asked.time(best.placement) < asked.time(before.placement)
+    predictor = Predictor(slots.machine, job.on(slots.counts.tolist()))
+    return predictor.time(best.placement) < predictor.time(before.placement)
 
 
 def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Slots, str]:

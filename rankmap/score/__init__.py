@@ -80,18 +80,18 @@ class Score:
     def document(self) -> dict[str, Any]:
         """Return all figures as JSON takes them."""
         names = (*self.__slots__[:-1], "lower_bound", "optimal")
-        found = {name: getattr(self, name) for name in names}
-        found |= {"bound": self.bound.why, "gap": self.gap, "optimal": found.pop("optimal")}
-        for name, value in found.items():
+        figures = {name: getattr(self, name) for name in names}
+        figures |= {"bound": self.bound.why, "gap": self.gap, "optimal": figures.pop("optimal")}
+        for name, value in figures.items():
             if isinstance(value, tuple):
-                found[name] = [plain(v) if isinstance(v, float) else v for v in value]
+                figures[name] = [plain(v) if isinstance(v, float) else v for v in value]
             elif isinstance(value, float) and name != "gap":
-                found[name] = plain(value)
-        return found
+                figures[name] = plain(value)
+        return figures
 
 
 def score(order: Order, pattern: Pattern | str | None = None) -> Score:
-    """Return an order's figures.
+    """Return J, hop-bytes, cuts and the lower bound of an order.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def score(order: Order, pattern: Pattern | str | None = None) -> Score:
     """
     fitted = _fit_pattern(order, pattern)
     distance = job_distance(order.on)
-    found = traffic(fitted, order.node, distance)
+    weights = traffic(fitted, order.node, distance)
     return Score(
-        cost=found.cost,
-        by_level=tuple(found.by_level.tolist()),
+        cost=weights.cost,
+        by_level=tuple(weights.by_level.tolist()),
         levels=("node", *distance.names),
         level_distance=tuple(distance.level_distance.tolist()),
-        hop_bytes=found.hops,
-        off_node=float(found.by_level[1:].sum()),
-        max_node_traffic=float(found.by_node.max()),
+        hop_bytes=weights.hops,
+        off_node=float(weights.by_level[1:].sum()),
+        max_node_traffic=float(weights.by_node.max()),
         max_ranks_a_node=int(order.on.counts.max()),
         min_ranks_a_node=int(order.on.counts.min()),
         bound=lower_bound(fitted, order.on, distance),
@@ -180,5 +180,5 @@ def plain(value: float) -> float | int:
 
 def _fit_pattern(order: Order, pattern: Pattern | str | None) -> Pattern:
     wanted = order.pattern if pattern is None else pattern
-    found = parse_pattern(wanted) if isinstance(wanted, str) else wanted
-    return found.on(order.on)
+    fitted = parse_pattern(wanted) if isinstance(wanted, str) else wanted
+    return fitted.on(order.on)

@@ -94,8 +94,8 @@ def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> CostBo
     CostBound(value=6.0, why='counting')
     """
     if isinstance(pattern, Lines):
-        few = len(slots.counts) <= MOST_NODES
-        return CostBound(_nearest(pattern, slots, distance), "counting") if few else None
+        small = len(slots.counts) <= MOST_NODES
+        return CostBound(_nearest(pattern, slots, distance), "counting") if small else None
     if not isinstance(pattern, Graph):
         if (pattern.ranks or 0) > MOST_EXPANDED:
             return None

@@ -144,8 +144,8 @@ class Distance(ABC):
 
     def rows(self) -> Iterator[Floats]:
         """Yield the distances of each node from all, float64 (n,)."""
-        every = np.arange(len(self))
-        return (self.between(np.full(len(self), node), every) for node in every)
+        nodes = np.arange(len(self))
+        return (self.between(np.full(len(self), node), nodes) for node in nodes)
 
     def matrix(self) -> Floats:
         """Return all distances, float64 (n, n)."""
@@ -266,12 +266,12 @@ class Routers(Distance):
         if tabled is not None:
             place, table = tabled
             return np.where(a == b, 0, table[place[a], place[b]]).astype(np.int64)
-        found = self.paths.pairs(self.router[a], self.router[b])
-        lost = (found == UNREACHED) | (self.router[a] < 0) | (self.router[b] < 0)
-        return np.where(a == b, 0, np.where(lost, LOST, found))
+        links = self.paths.pairs(self.router[a], self.router[b])
+        lost = (links == UNREACHED) | (self.router[a] < 0) | (self.router[b] < 0)
+        return np.where(a == b, 0, np.where(lost, LOST, links))
 
     def _tabled(self) -> tuple[Ints, Array] | None:
-        """Return each node's place in a table of lengths, and that; None where it is too large."""
+        """Return each node's place in a table of path lengths, and the table; None if too large."""
         if self._table is None:
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:
@@ -324,10 +324,10 @@ class Paths:
         pair = self._group[self._ends[0]] * groups + self._group[self._ends[1]]
         order = np.argsort(pair, kind="stable")
         self._links: dict[int, dict[int, Ints]] = {g: {} for g in range(groups)}
-        for some in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
-            if len(some):
-                g, h = divmod(int(pair[some[0]]), groups)
-                self._links[g][h] = some
+        for links in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+            if len(links):
+                g, h = divmod(int(pair[links[0]]), groups)
+                self._links[g][h] = links
         self._within: list[Sums] | None = None
 
     def lengths(self, sources: Ints) -> Lengths:
@@ -359,8 +359,8 @@ class Paths:
         lost = np.flatnonzero((out == UNREACHED).any(axis=1) & (home >= 0))
         step = max(8, _BLOCK // (8 * max(1, self.routers)) * 8)
         for low in range(0, len(lost), step):
-            some = lost[low : low + step]
-            out[some] = self._by_any_path(out[some], sources[some])
+            block = lost[low : low + step]
+            out[block] = self._by_any_path(out[block], sources[block])
         return out
 
     def pairs(self, a: Ints, b: Ints) -> Ints:
@@ -379,7 +379,7 @@ class Paths:
     def _inside_groups(self) -> list[Sums]:
         """Return the links between the routers of each group, groups alike being searched once."""
         known: dict[tuple[int, bytes], Sums] = {}
-        found = []
+        groups = []
         for g, members in enumerate(self._members):
             step = np.eye(len(members), dtype=np.float32)
             links = self._links[g].get(g, np.empty(0, dtype=np.int64))
@@ -387,15 +387,15 @@ class Paths:
             key = len(members), step.tobytes()
             if key not in known:
                 known[key] = _search(step)
-            found.append(known[key])
-        return found
+            groups.append(known[key])
+        return groups
 
     def _by_any_path(self, length: Lengths, sources: Ints) -> Lengths:
-        """Return lengths with what is still unreached filled in, a bit for each source."""
-        many = np.arange(len(sources))
+        """Return path lengths, those still unknown filled in breadth first from all sources."""
+        number = np.arange(len(sources))
         reached = np.zeros((self.routers, -(-len(sources) // 8)), dtype=np.uint8)
-        bit = np.uint8(128) >> (many % 8).astype(np.uint8)
-        np.bitwise_or.at(reached, (sources, many // 8), bit)
+        bit = np.uint8(128) >> (number % 8).astype(np.uint8)
+        np.bitwise_or.at(reached, (sources, number // 8), bit)
         by_target = np.argsort(self._ends[1], kind="stable")
         targets, starts = np.unique(self._ends[1][by_target], return_index=True)
         for links in range(1, UNREACHED):
@@ -492,11 +492,11 @@ def _by_coords(machine: Machine) -> Distance:
         from placement.topologies import links, router_coords
 
         try:
-            found = links(machine)
+            link_table = links(machine)
         except NidmapError:  # links that no rule can make: the levels are all there is
             return Levels(blocks, names, far)
         group = router_coords(machine)[:, 0].astype(np.int64)
-        paths = Paths(group, found.a.astype(np.int64), found.b.astype(np.int64))
+        paths = Paths(group, link_table.a.astype(np.int64), link_table.b.astype(np.int64))
         return Routers(blocks, names, machine.router[:, 0].astype(np.int64), paths)
     stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]
     far[1 : len(stated) + 1] = stated

@@ -47,7 +47,7 @@ class OrderWeights(NamedTuple):
 
 
 def traffic(pattern: Pattern, node: Ints, distance: Distance) -> OrderWeights:
-    """Return what the pattern's edges come to.
+    """Return the weight of a pattern's edges by level and by node, J and hop-bytes.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
 
 
 class _LevelSums:
-    """Adds up pairs of nodes."""
+    """Sums of weight by level and by node, to which pairs of nodes are added."""
 
     def __init__(self, distance: Distance) -> None:
         self.distance = distance
@@ -114,18 +114,20 @@ class _LevelSums:
     def add(self, a: Ints, b: Ints, weight: Any) -> None:
         """Add pairs, all of one weight or each of its own."""
         off = a != b
-        every = float(np.sum(weight)) if np.ndim(weight) else float(weight) * len(a)
+        total = float(np.sum(weight)) if np.ndim(weight) else float(weight) * len(a)
         a, b = a[off], b[off]
-        one, scale = (weight[off], 1.0) if np.ndim(weight) else (None, float(weight))
+        pair_weights, scale = (weight[off], 1.0) if np.ndim(weight) else (None, float(weight))
         level = self.distance.level(a, b)
-        by_level = scale * np.bincount(level, one, minlength=len(self.by_level))
-        by_level[0] = every - float(by_level[1:].sum())
+        by_level = scale * np.bincount(level, pair_weights, minlength=len(self.by_level))
+        by_level[0] = total - float(by_level[1:].sum())
         self.by_level += by_level
         for end in (a, b):
-            self.by_node += scale * np.bincount(end, one, minlength=len(self.by_node))
+            self.by_node += scale * np.bincount(end, pair_weights, minlength=len(self.by_node))
         if not self.distance.exact:
             hops = self.distance.hops(a, b)
-            self.hops += scale * float(hops.sum() if one is None else (hops * one).sum())
+            self.hops += scale * float(
+                hops.sum() if pair_weights is None else (hops * pair_weights).sum()
+            )
 
     def add_lines(self, lines: Ints, weight: float) -> None:
         """Add the pairs within each row of a table of nodes, all of one weight."""
@@ -174,14 +176,16 @@ def _hops_within(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> flo
     held = np.bincount(place, ranks)
     line, router = np.divmod(key, len(first))
     marks = np.random.default_rng(0).integers(1, 1 << 40, len(first)).astype(np.float64)
-    _, which, alike = np.unique(
+    _, distinct_lines, alike = np.unique(
         np.bincount(line, held * marks[router]), return_index=True, return_counts=True
     )
     starts = np.searchsorted(line, np.arange(int(line[-1]) + 2))
     total = 0.0
-    for k, times in zip(which.tolist(), alike.tolist(), strict=True):
-        some = slice(starts[k], starts[k + 1])
-        total += times * _hops_of(first[router[some]], held[some].astype(np.float64), distance)
+    for k, times in zip(distinct_lines.tolist(), alike.tolist(), strict=True):
+        line_nodes = slice(starts[k], starts[k + 1])
+        total += times * _hops_of(
+            first[router[line_nodes]], held[line_nodes].astype(np.float64), distance
+        )
     return total
 
 
@@ -192,9 +196,11 @@ def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> floa
     assert distance.coords is not None
     for column, extent in zip(distance.coords.T, distance.extents, strict=True):
         held = np.bincount(line * extent + column[node], ranks, minlength=lines * extent)
-        whole = held.reshape(lines, extent).astype(np.int64)  # whole numbers: no threads are woken
+        held_ranks = held.reshape(lines, extent).astype(
+            np.int64
+        )  # whole numbers: no threads are woken
         apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
-        total += float((whole @ np.minimum(apart, extent - apart) * whole).sum()) / 2
+        total += float((held_ranks @ np.minimum(apart, extent - apart) * held_ranks).sum()) / 2
     return total
 
 
@@ -208,7 +214,7 @@ def _hops_of(node: Ints, ranks: Floats, distance: Distance) -> float:
     rows = max(1, _BLOCK // len(node))
     total = 0.0
     for low in range(0, len(node), rows):
-        some = slice(low, low + rows)
-        far = distance.hops(node[some, None], node[None, :])
-        total += float((ranks[some] * (far * ranks).sum(axis=1)).sum()) / 2
+        block = slice(low, low + rows)
+        far = distance.hops(node[block, None], node[None, :])
+        total += float((ranks[block] * (far * ranks).sum(axis=1)).sum()) / 2
     return total

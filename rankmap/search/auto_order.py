@@ -99,15 +99,15 @@ def auto_order(slots: Slots, job: Job, seconds: float = math.inf) -> Order:
 
 def _too_large(pattern: str | Pattern) -> str:
     """Return why a graph is too large to predict the time of one order after the other."""
-    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
-    edges = len(wanted.indices) // 2 if isinstance(wanted, Graph) else 0
+    parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    edges = len(parsed.indices) // 2 if isinstance(parsed, Graph) else 0
     return f"{edges:,} edges are too many to predict times" if edges > MOST_TIMED else ""
 
 
 def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:
-    wanted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
-    choice = choose(wanted, slots, seconds)
-    made = describe_choice(choice)
+    fitted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
+    choice = choose(fitted, slots, seconds)
+    order = describe_choice(choice)
     optimised = {
         "by": "J",
         "why": why,
@@ -115,9 +115,9 @@ def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Ord
         "default_cost": plain(choice.default_cost),
         "finished": choice.close or not math.isfinite(seconds),
     }
-    notes = getattr(wanted, "notes", ())
-    remark = "; ".join([*notes, f"chosen by J ({why}): {made.remark}"])
-    return Order(made.slots, slots, made.strategy, wanted.spec, remark, optimised)
+    notes = getattr(fitted, "notes", ())
+    remark = "; ".join([*notes, f"chosen by J ({why}): {order.remark}"])
+    return Order(order.slots, slots, order.strategy, fitted.spec, remark, optimised)
 
 
 def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:
@@ -135,7 +135,7 @@ def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: fl
     ranking = rank_orders(model, slots, budget, others, mapping)
     gain = _gain(model, slots, ranking)
     best = ranking.best if gain is not None else _default(ranking)
-    wanted = fit_pattern(model.pattern, slots)
+    fitted = fit_pattern(model.pattern, slots)
     optimised = {
         "by": "time",
         "time_s": best.cost,
@@ -149,10 +149,10 @@ def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: fl
         "finished": ranking.every or (mapping and not budget.ended),
     }
     remark = f"chosen by predicted time: {_words(ranking, gain)}"
-    notes = getattr(wanted, "notes", ())
+    notes = getattr(fitted, "notes", ())
     row = best.placement.slot_of_rank
     name = ROW_MAJOR if gain is None else best.order
-    return Order(row, slots, f"auto: {name}", wanted.spec, "; ".join([*notes, remark]), optimised)
+    return Order(row, slots, f"auto: {name}", fitted.spec, "; ".join([*notes, remark]), optimised)
 
 
 def _default(ranking: Ranking) -> Candidate:
@@ -173,8 +173,8 @@ def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str,
 
     Of a graph that is no grid it is the mapped one, which is searched for in any case.
     """
-    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
-    if isinstance(wanted, Graph) and stencil_of(wanted) is None:
+    parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    if isinstance(parsed, Graph) and stencil_of(parsed) is None:
         return {}
     limited = f":seconds={BY_J * seconds:g}" if math.isfinite(seconds) else ""
     try:
@@ -185,7 +185,7 @@ def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str,
 
 
 def _words(ranking: Ranking, gain: Gain | None) -> str:
-    """Say what was found, in one clause."""
+    """Say in one clause what the search compared and what the order wins."""
     default = time_text(_default(ranking).cost)
     if ranking.alike:
         return f"no order makes a difference here ({default}), the default is kept"
@@ -327,9 +327,9 @@ def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Rankin
             a, b = rng.integers(len(counts), size=2).tolist()
             if a == b or counts[a] != counts[b]:
                 continue
-            here, there = node == a, node == b
-            row[here] += first[b] - first[a]
-            row[there] += first[a] - first[b]
+            on_a, on_b = node == a, node == b
+            row[on_a] += first[b] - first[a]
+            row[on_b] += first[a] - first[b]
         budget.spend("exchanges")
         placement = replace(best.placement, slots=row)
         seconds = cost.of(placement, best.cost)

@@ -123,8 +123,8 @@ class Limits:
         adaptive : bool
             Whether routers adapt.
         """
-        whole = self.judgements // (self.divided if adaptive else 1)
-        return max(self.least, whole * self.nodes // max(self.nodes, nodes))
+        judgements = self.judgements // (self.divided if adaptive else 1)
+        return max(self.least, judgements * self.nodes // max(self.nodes, nodes))
 
 
 LIMITS = Limits()

@@ -67,8 +67,8 @@ def without_time(slots: Slots) -> str:
         bandwidth = channels(slots.machine).bandwidth
     except UsageError as error:
         return error.message
-    known = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
-    return "" if np.isfinite(known).any() else f"{slots.machine.name} states no bandwidths"
+    bandwidths = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
+    return "" if np.isfinite(bandwidths).any() else f"{slots.machine.name} states no bandwidths"
 
 
 class HopCost:
@@ -86,7 +86,7 @@ class HopCost:
         self.model = model
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
-        """Return J, whatever it is."""
+        """Return J, always worked out to the end."""
         slots = placement.on
         return cost_of(fit_pattern(self.model.pattern, slots), placement.node, job_distance(slots))
 
@@ -107,7 +107,7 @@ def cost_by(model: Predictor, timeless: str) -> TimeCost | HopCost:
 
 
 class Exchange(NamedTuple):
-    """What is sent at the same time, a phase or one step of it, and what links carry of it.
+    """A phase, or one step of it, whose messages are sent at the same time, with the links' loads.
 
     Attributes
     ----------

@@ -54,14 +54,16 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
     >>> [name for name, _ in node_choices(m, Request(count=4, free=m.free))][:3]
     ['blades', 'blades --per-blade 3', 'blades --per-blade 2']
     """
-    every = [(name, name, request) for name in planners.names() if name not in planners.PREDICTING]
-    every[1:1] = [
+    wanted_planners = [
+        (name, name, request) for name in planners.names() if name not in planners.PREDICTING
+    ]
+    wanted_planners[1:1] = [
         (f"blades --per-blade {most}", "blades", replace(request, per_blade=most))
         for most in range(request.per_blade - 1, 0, -1)
     ]
-    for title, name, wanted in every:
+    for title, name, planner_request in wanted_planners:
         try:
-            yield title, planners.find(name)(machine, wanted)
+            yield title, planners.find(name)(machine, planner_request)
         except (PlanError, UsageError):
             continue  # does not apply to this machine, or has too few nodes of its kind
     yield from (
@@ -118,7 +120,7 @@ def _spread(machine: Machine, request: Request, rows: Ints) -> Ints:
 
 
 class _Way(NamedTuple):
-    """One way to lay the grid: steps between neighbours, bricks, what a router holds, axes."""
+    """One way to lay a process grid on a torus: its cost, bricks, and bricks on each router."""
 
     cost: float
     sides: Shape
@@ -195,7 +197,7 @@ def _steps(grid: Shape, brick: Shape, axes: Shape) -> float:
 
 
 class _Free:
-    """Where boxes of a torus are free as a whole."""
+    """The free nodes of a torus, router by router, and where all of a box is free."""
 
     def __init__(self, machine: Machine, request: Request) -> None:
         count = machine.topology.router_levels
@@ -203,22 +205,22 @@ class _Free:
         rows = np.flatnonzero(request.free)
         router = np.ravel_multi_index(tuple(machine.coords[rows, :count].T), self.extents)
         size = math.prod(self.extents)
-        every = np.bincount(machine.router[machine.router[:, 0] >= 0, 0])
-        self.nodes = int(every.max(initial=1))
+        router_nodes = np.bincount(machine.router[machine.router[:, 0] >= 0, 0])
+        self.nodes = int(router_nodes.max(initial=1))
         order = np.argsort(router, kind="stable")
         held = np.bincount(router, minlength=size)
         first = np.cumsum(held) - held
-        self.table = np.full((size, self.nodes), -1)
-        self.table[router[order], np.arange(len(rows)) - first[router[order]]] = rows[order]
-        self.whole = (held == self.nodes).astype(np.int64).reshape(self.extents)
+        self.node_table = np.full((size, self.nodes), -1)
+        self.node_table[router[order], np.arange(len(rows)) - first[router[order]]] = rows[order]
+        self.full_routers = (held == self.nodes).astype(np.int64).reshape(self.extents)
 
     def corner(self, sides: Shape) -> Ints | None:
         """Return the first corner of a box that is all free; None where there is none."""
-        found = free_at_corners(self.whole, sides)
-        best = int(np.argmax(found))
-        if found.flat[best] < math.prod(sides):
+        free_routers = free_at_corners(self.full_routers, sides)
+        best = int(np.argmax(free_routers))
+        if free_routers.flat[best] < math.prod(sides):
             return None
-        return np.array(np.unravel_index(best, found.shape))
+        return np.array(np.unravel_index(best, free_routers.shape))
 
     def rows(self, way: _Way, dims: Shape, corner: Ints) -> Ints:
         """Return the node of each brick of the grid, row by row."""
@@ -232,7 +234,7 @@ class _Free:
                 at[axis] = at[axis] * routers[k] + part[k]
         at = (at + corner[:, None]) % np.array(self.extents)[:, None]
         node = np.ravel_multi_index(tuple(inside), way.inner)
-        return np.asarray(self.table[np.ravel_multi_index(tuple(at), self.extents), node])
+        return np.asarray(self.node_table[np.ravel_multi_index(tuple(at), self.extents), node])
 
 
 def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
@@ -256,7 +258,7 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     coords = machine.coords[rows, :axes].astype(np.int64)
     grid = np.zeros(extents, dtype=np.int64)
     np.add.at(grid, tuple(coords.T), 1)
-    found = 0
+    shapes_done = 0
     for shape in _shapes(machine, extents, grid, request.count):
         free = free_at_corners(grid, shape)
         corner = np.array(np.unravel_index(int(np.argmax(free)), free.shape))
@@ -268,8 +270,8 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
         must = np.isin(rows[inside], request.include)
         order = np.lexsort((middle, ~must))[: request.count]
         yield f"box {'x'.join(map(str, shape))}", np.sort(rows[inside][order])
-        found += 1
-        if found == LIMITS.shapes:
+        shapes_done += 1
+        if shapes_done == LIMITS.shapes:
             return
 
 
@@ -285,8 +287,8 @@ def _shapes(machine: Machine, extents: Ints, grid: Ints, count: int) -> list[tup
         if math.prod(shape) * a_router > 4 * count + 8:
             continue
         rings = [
-            (side / 8 if side == whole else side / 4) / rate if side > 1 else 0.0
-            for side, whole, rate in zip(shape, extents, gbs, strict=True)
+            (side / 8 if side == extent else side / 4) / rate if side > 1 else 0.0
+            for side, extent, rate in zip(shape, extents, gbs, strict=True)
         ]
         best[shape] = max(rings) * (1 + 0.1 * math.prod(shape) * a_router / count)
     return sorted(best, key=lambda shape: (best[shape], shape))[: 6 * LIMITS.shapes]
@@ -310,8 +312,8 @@ def free_at_corners(grid: Ints, shape: tuple[int, ...]) -> Ints:
     for axis, side in enumerate(shape):
         twice = np.concatenate([grid, grid], axis=axis)
         sums = np.cumsum(twice, axis=axis)
-        whole = np.concatenate([np.zeros_like(sums.take([0], axis)), sums], axis=axis)
+        below = np.concatenate([np.zeros_like(sums.take([0], axis)), sums], axis=axis)
         size = grid.shape[axis]
         low = np.arange(size)
-        grid = whole.take(low + side, axis) - whole.take(low, axis)
+        grid = below.take(low + side, axis) - below.take(low, axis)
     return grid

@@ -113,7 +113,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """From what was judged to what is said of the best.
+    """The placement that a search chose, its prediction and gain, and the words for them.
 
     Attributes
     ----------
@@ -151,12 +151,12 @@ class SearchAnswer:
 
     @cached_property
     def prediction(self) -> Prediction:
-        """Of the plan."""
+        """The prediction of the plan."""
         return self.model.predict(self.placement)
 
     @cached_property
     def default(self) -> Prediction | None:
-        """Of the baseline; None where the scheduler would take nothing."""
+        """The prediction of the baseline; None where the scheduler would take nothing."""
         base = self.ranking.default
         if base is None or self.kept:
             return None if base is None else self.prediction
@@ -234,8 +234,8 @@ class SearchAnswer:
         same = base is not None and np.array_equal(
             np.sort(base.placement.rows), np.sort(self.placement.rows)
         )
-        said = why(self.prediction, self.default, self.gain, same, words)
-        return said if self.kept else f"{said}; {self._search_words()}"
+        sentence = why(self.prediction, self.default, self.gain, same, words)
+        return sentence if self.kept else f"{sentence}; {self._search_words()}"
 
     def _search_words(self) -> str:
         """Say what was compared: how many candidates, and how far below the best plain one."""
@@ -247,12 +247,12 @@ class SearchAnswer:
         return f"{count}, {less:.0%} less time than the best plain strategy ({ranking.plain.nodes})"
 
     def _by_j(self, usual: float, least: float) -> str:
-        """Return the sentence where J was gone by."""
-        words, how = self.request.baseline.words, f"chosen by J ({self.timeless})"
+        """Return the sentence of a plan that was chosen by J."""
+        words, chosen_by = self.request.baseline.words, f"chosen by J ({self.timeless})"
         if least == usual:
-            return f"{words} is kept, {how}: J = {plain(usual):,}"
+            return f"{words} is kept, {chosen_by}: J = {plain(usual):,}"
         change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
-        return f"{how}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
+        return f"{chosen_by}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
 
     def _facts(self) -> dict[str, Any]:
         """Return the figures, the default's beside them."""
@@ -337,7 +337,7 @@ USED = 1e-6
 def why(
     best: Prediction, default: Prediction | None, gain: Gain | None, same: bool, base: str
 ) -> str:
-    """Return the sentence.
+    """Return the sentence that says what a plan wins over the baseline, and why.
 
     Parameters
     ----------
@@ -359,21 +359,21 @@ def why(
     if not default.time_s:
         return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
-    here = " on the same nodes by the order of the ranks" if same else ""
+    same_nodes = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
-    head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
+    head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
     return f"{head}: {reason(best, default)}"
 
 
-def _kept_sentence(found: Prediction, base: str) -> str:
-    if found.share > 0.999:
+def _kept_sentence(prediction: Prediction, base: str) -> str:
+    if prediction.share > 0.999:
         return (
-            f"{base} is already best: {time_text(found.time_s)},"
-            f" {np.floor(1000 * found.share) / 10:.3g} % of the limit for any nodes"
+            f"{base} is already best: {time_text(prediction.time_s)},"
+            f" {np.floor(1000 * prediction.share) / 10:.3g} % of the limit for any nodes"
         )
-    return f"{base} is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
+    return f"{base} is kept: nothing tried is clearly faster ({time_text(prediction.time_s)})"
 
 
 def reason(best: Prediction, default: Prediction) -> str:
@@ -389,7 +389,7 @@ def reason(best: Prediction, default: Prediction) -> str:
     worst = before.loads.worst()
     if worst.kind in ("injection", "ejection"):
         return _own_links(before, after)
-    then, now = (_loads(one, worst.kind) for one in (before, after))
+    then, now = (_loads(phase, worst.kind) for phase in (before, after))
     top = float(then.max())
     uneven = top / then.mean()
     if uneven >= 1.05:
@@ -398,11 +398,11 @@ def reason(best: Prediction, default: Prediction) -> str:
         what = f"{len(then)} {worst.kind} links carry {size_text(top)} each"
     else:
         what = f"one {worst.kind} link carries {size_text(top)}"
-    return f"there {what}; {_becomes(then, now, worst.kind)}"
+    return f"there {what}; {_load_change(then, now, worst.kind)}"
 
 
-def _becomes(before: Floats, after: Floats, kind: str) -> str:
-    """Say what the plan makes of the load of the class that binds in the default.
+def _load_change(before: Floats, after: Floats, kind: str) -> str:
+    """Say what the plan makes of the loads on the links that bind in the default.
 
     The busiest link's load is all bytes over the links that carry them, times
     how much more than the mean it has: what of the three changes most is named.
@@ -433,10 +433,10 @@ def _own_links(before: PhaseTime, after: PhaseTime) -> str:
 
 
 def _latency(best: Prediction, default: Prediction) -> str:
-    """Say which of the other terms is less."""
-    after = {one.name: one.seconds for one in best.terms}
-    saved = {one.name: one.seconds - after.get(one.name, 0.0) for one in default.terms}
-    name = max(saved, key=lambda one: saved[one])
+    """Say which term of the time is less, where no link's load explains the gain."""
+    after = {term.name: term.seconds for term in best.terms}
+    saved = {term.name: term.seconds - after.get(term.name, 0.0) for term in default.terms}
+    name = max(saved, key=lambda term: saved[term])
     words = {
         "latency": "messages pass fewer links",
         "messages": "fewer messages leave a node",
@@ -445,10 +445,10 @@ def _latency(best: Prediction, default: Prediction) -> str:
     return f"{words.get(name, f'less {name}')} (saves {time_text(saved[name])})"
 
 
-def _loads(found: PhaseTime, kind: str) -> Floats:
+def _loads(phase: PhaseTime, kind: str) -> Floats:
     """Return the bytes on the links of a class that carry any."""
-    channels = found.loads.channels
+    channels = phase.loads.channels
     if kind not in channels.kinds:
         return np.zeros(0)
-    own = found.loads.load[channels.kind == channels.kinds.index(kind)]
-    return np.asarray(own[own > USED * own.max(initial=0.0)])
+    class_loads = phase.loads.load[channels.kind == channels.kinds.index(kind)]
+    return np.asarray(class_loads[class_loads > USED * class_loads.max(initial=0.0)])

@@ -40,11 +40,11 @@ ROUNDING = 1e-6
 class _Listed:
     """Bills of an exchange whose messages are listed by pairs of places."""
 
-    def __init__(self, cost: PathCosts, one: Exchange) -> None:
-        sent = one.flows()
+    def __init__(self, cost: PathCosts, exchange: Exchange) -> None:
+        sent = exchange.flows()
         order = np.lexsort((sent.target, sent.source))
         source, target, weight = (
-            x[order] for x in (sent.source, sent.target, sent.bytes * one.times)
+            x[order] for x in (sent.source, sent.target, sent.bytes * exchange.times)
         )
         into = np.argsort(target, kind="stable")
         self.cost, self.flows = cost, len(order)
@@ -58,7 +58,7 @@ class _Listed:
         return np.asarray(sent + np.bincount(target, paid, minlength=len(rows)))
 
     def figures(self, places: int, rows: int) -> float:
-        """Return how many costs the bills of so many places take on one node, about."""
+        """Return about how many path costs are looked up to bill so many places on one node."""
         return 1 + places * 2 * self.flows / rows
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
@@ -66,16 +66,16 @@ class _Listed:
         out = np.zeros((len(places), len(nodes)))
         for leaving, (ends, others, weight) in zip((True, False), self.ways, strict=True):
             low, high = np.searchsorted(ends, places), np.searchsorted(ends, places + 1)
-            many = high - low
-            busy = np.flatnonzero(many)
+            flows = high - low
+            busy = np.flatnonzero(flows)
             if not len(busy):
                 continue
-            first = np.cumsum(many[busy]) - many[busy]
-            _, entry = ragged_ranges(low[busy], many[busy])
-            here, there = nodes[None, :], rows[others[entry]][:, None]
-            each = self.cost(here, there) if leaving else self.cost(there, here)
-            each = each * (weight[entry][:, None] * (here != there))
-            out[busy] += np.add.reduceat(each, first, axis=0)
+            first = np.cumsum(flows[busy]) - flows[busy]
+            _, entry = ragged_ranges(low[busy], flows[busy])
+            own_node, other_node = nodes[None, :], rows[others[entry]][:, None]
+            bill = self.cost(own_node, other_node) if leaving else self.cost(other_node, own_node)
+            bill = bill * (weight[entry][:, None] * (own_node != other_node))
+            out[busy] += np.add.reduceat(bill, first, axis=0)
         return out
 
 
@@ -85,19 +85,19 @@ class _Alike:
     Nodes that are routed alike (those of a router) have the same bill.
     """
 
-    def __init__(self, cost: PathCosts, one: Exchange, alike: Ints) -> None:
-        rows = one.phase.placement.rows
-        _, first, many = np.unique(alike[rows], return_index=True, return_counts=True)
+    def __init__(self, cost: PathCosts, exchange: Exchange, alike: Ints) -> None:
+        rows = exchange.phase.placement.rows
+        _, first, counts = np.unique(alike[rows], return_index=True, return_counts=True)
         self.cost, self.alike = cost, alike
-        self.partners, self.many = rows[first], many.astype(np.float64)
-        self.weight = one.phase.total.total / max(1, len(rows)) ** 2
+        self.partners, self.counts = rows[first], counts.astype(np.float64)
+        self.weight = exchange.phase.total.total / max(1, len(rows)) ** 2
 
     def now(self, rows: Ints) -> Floats:
         """Return the bill of each place, float64 (n,)."""
         return self._bill(rows)
 
     def figures(self, places: int, rows: int) -> float:
-        """Return how many costs the bills take on one node."""
+        """Return how many path costs are looked up to bill one node."""
         return 2.0 * len(self.partners)
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
@@ -107,8 +107,8 @@ class _Alike:
     def _bill(self, nodes: Ints) -> Floats:
         _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
         here, there = nodes[first][:, None], self.partners[None, :]
-        both = self.cost(here, there) + self.cost(there, here)
-        return np.asarray(self.weight * (both * self.many).sum(axis=1)[kind])
+        both_ways = self.cost(here, there) + self.cost(there, here)
+        return np.asarray(self.weight * (both_ways * self.counts).sum(axis=1)[kind])
 
 
 class PricedSteps:
@@ -175,19 +175,19 @@ class PricedSteps:
     def _try_moves(
         self, placement: Placement, judged: Judged, moves: Moves
     ) -> tuple[Placement, Judged, int] | None:
-        """Return what is better after the first many, fewer, one of the moves; None if nothing is.
+        """Return a better placement after the first moves, or fewer of them; None if none is.
 
         A move is (place, row) for a free row, or (place, -1 - other place).
         """
-        for some in _fewer(moves):
-            after = placement.on_nodes(move_nodes(placement.rows, some))
+        for batch in _shrinking_moves(moves):
+            after = placement.on_nodes(move_nodes(placement.rows, batch))
             if not self.allows(after):
                 continue
             if not self.budget.spend():
                 return None
             new = self.cost.judge(after)
             if new.soft < judged.soft * (1 - ROUNDING):
-                return after, new, len(some)
+                return after, new, len(batch)
         return None
 
     def scan(self, start: Candidate) -> Candidate:
@@ -224,12 +224,12 @@ class PricedSteps:
 
     def _single_moves(self, billed: list[Bills], rows: Ints) -> Iterator[tuple[int, int]]:
         """Yield every place with every free node and other place, the largest saving first."""
-        every, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
+        all_places, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
         nodes = self._spare(rows)
         i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
-        now = _sum(one.now(rows) for one in billed)
-        come = _sum(one.bills(rows, places, nodes) for one in billed)
-        gone = _sum(one.bills(rows, every, rows) for one in billed)
+        now = _sum(exchange.now(rows) for exchange in billed)
+        come = _sum(exchange.bills(rows, places, nodes) for exchange in billed)
+        gone = _sum(exchange.bills(rows, all_places, rows) for exchange in billed)
         saving = np.concatenate(
             [(now[places][:, None] - come).ravel(), now[i] + now[j] - gone[i, j] - gone[j, i]]
         )
@@ -265,11 +265,14 @@ class PricedSteps:
         figures = _figures(billed, len(places), len(rows))
         room = min(len(nodes), max(2 * most, int(LIMITS.figures / figures)))
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
-        return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
+        return nodes, _sum(exchange.bills(rows, places, nodes) for exchange in billed)
 
     def _bills(self, judged: Judged) -> Iterator[Bills]:
         """Yield the exchanges that links bind longest, with prices."""
-        bound = [(one.times * _binding(one.loads), one) for one in judged.exchanges]
+        bound = [
+            (exchange.times * _busiest_link_s(exchange.loads), exchange)
+            for exchange in judged.exchanges
+        ]
         bound.sort(key=lambda pair: -pair[0])
         for seconds, exchange in bound[: LIMITS.exchanges]:
             if not seconds:
@@ -284,7 +287,7 @@ class PricedSteps:
 
     def _replaced(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""
-        now = _sum(one.now(rows) for one in billed)
+        now = _sum(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
         while most > 1 and 2 * most * _figures(billed, most, len(rows)) > 8 * LIMITS.figures:
@@ -296,13 +299,17 @@ class PricedSteps:
 
     def _exchanged(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
-        now = _sum(one.now(rows) for one in billed)
-        every = np.arange(len(rows))
+        now = _sum(exchange.now(rows) for exchange in billed)
+        all_places = np.arange(len(rows))
         figures = _figures(billed, len(rows), len(rows))
-        few = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
-        places = np.argsort(-now, kind="stable")[:few]
-        gone = _sum(one.bills(rows, places, rows) for one in billed)  # [place, node of other]
-        come = _sum(one.bills(rows, every, rows[places]) for one in billed)  # [other, node]
+        count = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
+        places = np.argsort(-now, kind="stable")[:count]
+        gone = _sum(
+            exchange.bills(rows, places, rows) for exchange in billed
+        )  # [place, node of other]
+        come = _sum(
+            exchange.bills(rows, all_places, rows[places]) for exchange in billed
+        )  # [other, node]
         saving = now[places][:, None] + now[None, :] - gone - come.T
         saving[np.arange(len(places)), places] = -np.inf
         used: set[int] = set()
@@ -316,8 +323,8 @@ class PricedSteps:
 
 
 def _figures(billed: list[Bills], places: int, rows: int) -> float:
-    """Return how many costs all bills of so many places take on one node, about."""
-    return sum(one.figures(places, rows) for one in billed)
+    """Return about how many path costs all exchanges look up to bill places on one node."""
+    return sum(exchange.figures(places, rows) for exchange in billed)
 
 
 def _sum(parts: Iterator[Floats]) -> Floats:
@@ -352,7 +359,7 @@ def _stepped(nodes: str) -> str:
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
 
-def _binding(loads: Loads) -> float:
+def _busiest_link_s(loads: Loads) -> float:
     """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
     most = float(loads.seconds().max(initial=0.0))
     ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
@@ -363,9 +370,9 @@ def _prices(share: Floats, loads: Loads) -> Floats:
     """Return what a byte more on each channel adds to the norm of the times, in ns."""
     full = np.flatnonzero(share > 0.5)
     steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]
-    whole = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
+    norm = float((share[full] * steep).sum()) ** (1 - 1 / POWER)
     out = np.zeros(len(share))
-    out[full] = np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole
+    out[full] = np.where(np.isfinite(gbs), steep / gbs, 0.0) / norm
     return out
 
 
@@ -384,16 +391,16 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
             yield int(places[i]), int(nodes[j])
 
 
-def _fewer(moves: Moves) -> Iterator[Moves]:
+def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
     """Yield all moves, the first quarter of them and so on, then one at a time.
 
     Examples
     --------
-    >>> list(_fewer([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
+    >>> list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
     [[(0, 8)], [(1, 9)]]
     """
     width = len(moves)
     while width:
         yield moves[:width]
         width //= 4
-    yield from ([one] for one in moves[1 : LIMITS.singles])
+    yield from ([move] for move in moves[1 : LIMITS.singles])

@@ -69,8 +69,8 @@ def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) ->
     >>> ranks_alike(parse_pattern("alltoall")), ranks_alike(parse_pattern("fft:2x2"))
     (True, False)
     """
-    whole = isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
-    return whole and set(algorithms) == {ALGORITHMS[0]}
+    single_line = isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
+    return single_line and set(algorithms) == {ALGORITHMS[0]}
 
 
 def quick_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
@@ -91,14 +91,14 @@ def quick_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
     >>> "hilbert" in quick_orders(parse_pattern("fft:2x2").on(on), on)
     True
     """
-    found: dict[str, Make] = {"row-major": lambda _: None}
-    found |= {name: _by_name(name, pattern) for name in QUICK}
+    makers: dict[str, Make] = {"row-major": lambda _: None}
+    makers |= {name: _by_name(name, pattern) for name in QUICK}
     if pattern.dims is not None and slots.ppn is not None:
-        for name, made in itertools.chain(
+        for name, slot_of_rank in itertools.chain(
             bricks(pattern.dims, slots.ppn), _along_lines(pattern, slots.ppn)
         ):
-            found[name] = lambda _, made=made: made  # type: ignore[misc]  # bound as it is now
-    return found
+            makers[name] = lambda _, slot_of_rank=slot_of_rank: slot_of_rank  # type: ignore[misc]  # bound as it is now
+    return makers
 
 
 def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
@@ -114,9 +114,9 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
     for turned, word in ((False, "rows"), (True, "columns")):
         yield f"stretches of {word}", inverse(stretches(dims, np.full(nodes, ppn), turned))
         cells = np.arange(math.prod(dims)).reshape(dims)
-        made = pieces(cells.T if turned else cells, ppn)
-        if made is not None:
-            yield f"{word} and pieces", inverse(made)
+        ordered = pieces(cells.T if turned else cells, ppn)
+        if ordered is not None:
+            yield f"{word} and pieces", inverse(ordered)
 
 
 def pieces(cells: Ints, ppn: int) -> Ints | None:
@@ -130,13 +130,13 @@ def pieces(cells: Ints, ppn: int) -> Ints | None:
     [[0, 1, 8], [2, 3, 9], [4, 5, 10], [6, 7, 11]]
     """
     length = cells.shape[1]
-    whole, rest = divmod(ppn, length)
+    rows_a_node, rest = divmod(ppn, length)
     nodes = cells.size // ppn
-    if not whole or not rest or length % rest or nodes % (length // rest):
+    if not rows_a_node or not rest or length % rest or nodes % (length // rest):
         return None
-    own = cells[: nodes * whole].reshape(nodes, whole * length)
-    shared = cells[nodes * whole :].reshape(nodes, rest)
-    return np.concatenate([own, shared], axis=1).ravel()
+    full_rows = cells[: nodes * rows_a_node].reshape(nodes, rows_a_node * length)
+    shared = cells[nodes * rows_a_node :].reshape(nodes, rest)
+    return np.concatenate([full_rows, shared], axis=1).ravel()
 
 
 def searched_orders(
@@ -252,11 +252,11 @@ def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
     """
     for shape in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         name = f"bricks {'x'.join(map(str, shape))}"
-        brick, many, place = _cut(dims, shape)
-        row = np.ravel_multi_index(tuple(brick.T), many)
+        brick, counts, place = _cut(dims, shape)
+        row = np.ravel_multi_index(tuple(brick.T), counts)
         yield name, row * ppn + place
-        if 2 <= len(many) <= 4:
-            key = hilbert_key(brick, many)
+        if 2 <= len(counts) <= 4:
+            key = hilbert_key(brick, counts)
             yield f"{name} along a curve", np.asarray(key * ppn + place)
 
 
@@ -268,17 +268,17 @@ def brick_slots(dims: tuple[int, ...], shape: tuple[int, ...]) -> Ints | None:
     >>> brick_slots((2, 4), (2, 2)).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
-    brick, many, place = _cut(dims, shape)
-    row = np.ravel_multi_index(tuple(brick.T), many)
-    found = np.asarray(row * math.prod(shape) + place)
-    return None if np.array_equal(found, np.arange(len(found))) else found
+    brick, counts, place = _cut(dims, shape)
+    row = np.ravel_multi_index(tuple(brick.T), counts)
+    slots = np.asarray(row * math.prod(shape) + place)
+    return None if np.array_equal(slots, np.arange(len(slots))) else slots
 
 
 def _cut(dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Ints, tuple[int, ...], Ints]:
     """Return the brick of each rank, (ranks, d), how many there are, and its place inside."""
     coords = np.indices(dims).reshape(len(dims), -1).T
-    many = tuple(d // s for d, s in zip(dims, shape, strict=True))
-    return coords // shape, many, np.ravel_multi_index(tuple((coords % shape).T), shape)
+    counts = tuple(d // s for d, s in zip(dims, shape, strict=True))
+    return coords // shape, counts, np.ravel_multi_index(tuple((coords % shape).T), shape)
 
 
 def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
@@ -289,14 +289,14 @@ def brick_shapes(dims: tuple[int, ...], ppn: int) -> list[tuple[int, ...]]:
     >>> brick_shapes((4, 6), 4)
     [(2, 2), (4, 1)]
     """
-    found: list[tuple[int, ...]] = [()]
+    shapes: list[tuple[int, ...]] = [()]
     for extent in dims:
         sides = [side for side in range(1, min(extent, ppn) + 1) if extent % side == 0]
-        found = [(*shape, side) for shape in found for side in sides]
-        found = [shape for shape in found if ppn % math.prod(shape) == 0]
+        shapes = [(*shape, side) for shape in shapes for side in sides]
+        shapes = [shape for shape in shapes if ppn % math.prod(shape) == 0]
 
     def surface(shape: tuple[int, ...]) -> float:  # sides with neighbours, in ranks, over its ranks
         return sum(1 / side for side, extent in zip(shape, dims, strict=True) if side < extent)
 
-    whole = [shape for shape in found if math.prod(shape) == ppn]
-    return sorted(whole, key=lambda shape: (surface(shape), shape))
+    filling = [shape for shape in shapes if math.prod(shape) == ppn]
+    return sorted(filling, key=lambda shape: (surface(shape), shape))

@@ -35,7 +35,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Both, for a person."""
+        """What chose the nodes and what ordered the ranks, for a person."""
         return self.nodes if self.order == ROW_MAJOR else f"{self.nodes}, {self.order}"
 
 

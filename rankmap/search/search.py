@@ -39,7 +39,7 @@ __all__ = ["Space", "search"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Space:
-    """What is searched.
+    """The request, the node choices and the segments that a search keeps to.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Enumeration:
 
     def judge_all(self) -> None:
         """Judge every node choice with rank r on slot r, then the orders on them."""
-        every = {self._key(choice.rows): choice for choice in self.choices}
+        by_rows = {self._key(choice.rows): choice for choice in self.choices}
         searching = self.ordered and self.space.mapping
         first = (
             isinstance(self.pattern, Graph) and int(self.request.free.sum()) == self.request.count
@@ -163,8 +163,8 @@ class Enumeration:
             for name, slots in self.space.others.items():
                 self._judge(choice, name, slots)
         for name, rows in self.space.choices:
-            every.setdefault(self._key(rows), _NodeChoice(name, rows))
-        self.choices = list(every.values())
+            by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
+        self.choices = list(by_rows.values())
         if self.guess is None:
             pairs = len(self.orders or (ROW_MAJOR,)) * len(self.choices)
             self.pruned = pairs <= self.budget.left
@@ -225,7 +225,7 @@ class Enumeration:
                 stale = 0
 
     def ranking(self) -> Ranking:
-        """Return what was judged."""
+        """Return all that was judged, the best of it and the default."""
         assert self.best is not None
         best, base = self.best, self.default
         if isinstance(self.cost, TimeCost) and self.cost.whole is not self.cost.model:
@@ -402,8 +402,8 @@ class Enumeration:
     def _kept(self) -> list[Candidate]:
         """Return the best placements so far, each once."""
         once: dict[bytes, Candidate] = {}
-        every = sorted([*self.candidates, *self._stepped], key=lambda candidate: candidate.cost)
-        for candidate in every:
+        ranked = sorted([*self.candidates, *self._stepped], key=lambda candidate: candidate.cost)
+        for candidate in ranked:
             once.setdefault(candidate.placement.key, candidate)
             if len(once) == LIMITS.kept:
                 break

@@ -61,8 +61,9 @@ class Segments:
     @property
     def note(self) -> str:
         """What a person should know of them."""
-        kept = f", {', '.join(self.axes)} inside one" if self.axes else ""
-        return f"segments of {self.size}: none is split over a {unit_name(self.blocks.word)}{kept}"
+        axes_words = f", {', '.join(self.axes)} inside one" if self.axes else ""
+        unit = unit_name(self.blocks.word)
+        return f"segments of {self.size}: none is split over a {unit}{axes_words}"
 
     @property
     def slots(self) -> Ints | None:

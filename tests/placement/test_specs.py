@@ -188,7 +188,7 @@ WRONG = {
     "fattree:down=4x4,up=1x2,parallel=1x9999999": "too many",
     "tree:4x4,dst=1:2": "did you mean dist?",
     "tree:4x4,dist=1": "2 levels",
-    "tree:4x4,dist=2:1": "fall",
+    "tree:4x4,dist=2:1": "decrease",
     "tree:4x4,dist=1:x": "'x'",
     "tree:4x4,dist=1:-2": "'-2'",
     "tree:4x4,bw=1:2:3": "one a level",

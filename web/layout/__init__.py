@@ -53,10 +53,10 @@ def layout(machine: Machine) -> tuple[MachineView, ...]:
     """
     from web.layout import cabinets, slices, switches
 
-    found = [cabinets.view(machine)] if cabinets.applies(machine) else []
+    views = [cabinets.view(machine)] if cabinets.applies(machine) else []
     if machine.topology.kind == "torus":
-        found.extend(slices.views(machine))
-    return tuple(found) or (switches.view(machine),)
+        views.extend(slices.views(machine))
+    return tuple(views) or (switches.view(machine),)
 
 
 def document(machine: Machine) -> dict[str, Any]:
@@ -86,5 +86,5 @@ def parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """
     first, *others = said["views"]
     named = [{"id": view["id"], "title": view["title"]} for view in others]
-    found = {"usual": {"schema": SCHEMA, "views": [first, *named]}}
-    return found | {view["id"]: {"schema": SCHEMA, "views": [view]} for view in said["views"]}
+    documents = {"usual": {"schema": SCHEMA, "views": [first, *named]}}
+    return documents | {view["id"]: {"schema": SCHEMA, "views": [view]} for view in said["views"]}

@@ -172,21 +172,24 @@ def place_boxes(
 ) -> Boxes:  # fmt: skip
     """Return the boxes of one level; one number may stand for all of them."""
     names = tuple(label)
-    each = (np.broadcast_to(v, len(names)).astype(int) for v in (*corner, *size, parent))
-    x, y, w, h, parent = each
+    columns = (np.broadcast_to(v, len(names)).astype(int) for v in (*corner, *size, parent))
+    x, y, w, h, parent = columns
     return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
 
 
 def distinct(rows: Ints) -> tuple[Ints, Ints]:
     """Return the distinct rows of a table, sorted, and which of them each row is."""
-    found, which = np.unique(rows, axis=0, return_inverse=True)
-    return found, which.reshape(-1)
+    table, which = np.unique(rows, axis=0, return_inverse=True)
+    return table, which.reshape(-1)
 
 
 def middles(machine: Machine, x: Ints, y: Ints) -> Ints:
     """Return the middle of each router's nodes, (r, 2); -1 where it has none."""
     count = router_count(machine)
     first = machine.router[:, 0] if machine.router.shape[1] else np.full(len(machine), -1)
-    own, nodes = first >= 0, np.bincount(first[first >= 0], minlength=count)
-    sums = [np.bincount(first[own], weights=v[own] + CELL / 2, minlength=count) for v in (x, y)]
+    attached, nodes = first >= 0, np.bincount(first[first >= 0], minlength=count)
+    sums = [
+        np.bincount(first[attached], weights=v[attached] + CELL / 2, minlength=count)
+        for v in (x, y)
+    ]
     return np.where(nodes > 0, sums / np.maximum(nodes, 1), -1).T.astype(int)

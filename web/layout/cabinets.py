@@ -66,9 +66,9 @@ def view(machine: Machine) -> MachineView:
     >>> [(b.level, len(b)) for b in found.levels]
     [('group', 18), ('cabinet', 36), ('chassis', 108), ('blade', 1728)]
     """
-    every = parse_cnames(machine.cname).astype(np.int64)
-    known = every[:, 4] >= 0
-    places = every[known]
+    cname_parts = parse_cnames(machine.cname).astype(np.int64)
+    known = cname_parts[:, 4] >= 0
+    places = cname_parts[known]
     grouped = _grouped_cabinets(machine.coords[known, 0], places)
     if machine.topology.levels[0] != "group":
         grouped = None
@@ -150,9 +150,9 @@ def _grouped_cabinets(group: NDArray[np.integer], places: Ints) -> Ints | None:
     cells = np.unique(np.column_stack([group, places[:, :2]]), axis=0)
     if len(distinct(cells[:, 1:])[0]) != len(cells):
         return None  # a cabinet with two groups
-    for own in np.split(cells, np.flatnonzero(np.diff(cells[:, 0])) + 1):
-        across, down = own[-1, 1:] - own[0, 1:]
-        if np.ptp(own[:, 2]) or down or across > 3 or across != len(own) - 1:
+    for cabinets in np.split(cells, np.flatnonzero(np.diff(cells[:, 0])) + 1):
+        across, down = cabinets[-1, 1:] - cabinets[0, 1:]
+        if np.ptp(cabinets[:, 2]) or down or across > 3 or across != len(cabinets) - 1:
             return None
     return cells
 
@@ -165,11 +165,11 @@ def _fill_gaps(values: Ints) -> Ints:
     >>> _fill_gaps(np.array([0, 1, 3, 90])).tolist()
     [0, 1, 2, 3, 90]
     """
-    every = np.arange(values[0], values[-1] + 1)
-    next_one = values[np.searchsorted(values, every)]
-    before = values[np.searchsorted(values, every, side="right") - 1]
-    found: Ints = every[(every == before) | (next_one - before <= _EMPTY_COLUMNS + 1)]
-    return found
+    span = np.arange(values[0], values[-1] + 1)
+    next_one = values[np.searchsorted(values, span)]
+    before = values[np.searchsorted(values, span, side="right") - 1]
+    kept: Ints = span[(span == before) | (next_one - before <= _EMPTY_COLUMNS + 1)]
+    return kept
 
 
 def _boxes(floor: _Floor, places: Ints, grouped: Ints | None) -> tuple[tuple[Boxes, ...], Ints]:
@@ -182,10 +182,10 @@ def _boxes(floor: _Floor, places: Ints, grouped: Ints | None) -> tuple[tuple[Box
         levels = [_group_boxes(floor, grouped)]
         in_order = grouped[np.lexsort((grouped[:, 2], grouped[:, 1])), 0]
         group_of = np.unique(in_order, return_inverse=True)[1]
-    every = np.stack(np.meshgrid(floor.columns, floor.rows, indexing="ij"), axis=-1).reshape(-1, 2)
-    if len(every) <= 2 * len(cabinets):  # behind those that there are, the empty places
+    cells = np.stack(np.meshgrid(floor.columns, floor.rows, indexing="ij"), axis=-1).reshape(-1, 2)
+    if len(cells) <= 2 * len(cabinets):  # behind those that there are, the empty places
         taken = set(map(tuple, cabinets.tolist()))
-        empty = [place for place in every.tolist() if tuple(place) not in taken]
+        empty = [place for place in cells.tolist() if tuple(place) not in taken]
         cabinets = np.array([*cabinets.tolist(), *empty])
     vacant = np.arange(len(cabinets)) >= len(group_of)
     parent = np.r_[group_of, np.full(int(vacant.sum()), -1)]
@@ -232,14 +232,14 @@ def _strip_below(
     y[rows] = height + _CABINET.top + _CABINET.side + at // columns * PITCH
     high = _CABINET.top + 2 * _CABINET.side + -(-len(rows) // columns) * PITCH
     wide = max(90, 2 * _CABINET.side + min(columns, len(rows)) * PITCH)
-    found: list[Boxes] = []
+    widened: list[Boxes] = []
     for boxes in levels:
         label = ("without cname",) if boxes.level == "cabinet" else ("",)
-        parent = len(found[-1]) - 1 if found else -1
+        parent = len(widened[-1]) - 1 if widened else -1
         more = place_boxes(boxes.level, label, (MARGIN, height), (wide, high), parent)
         grown: dict[str, Any] = {
             name: np.append(getattr(boxes, name), getattr(more, name))
             for name in ("x", "y", "w", "h", "parent", "vacant")
         }
-        found.append(replace(boxes, label=boxes.label + label, **grown))
-    return tuple(found), height + high + MARGIN
+        widened.append(replace(boxes, label=boxes.label + label, **grown))
+    return tuple(widened), height + high + MARGIN

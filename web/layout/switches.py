@@ -124,7 +124,7 @@ def _hangs(machine: Machine) -> bool:
 
 def _levels(machine: Machine) -> list[_SwitchLevel]:
     """Return the whole, the levels inwards, the nodes last, each with sizes and inner places."""
-    found = [_SwitchLevel("floor", *np.zeros((6, 1), dtype=np.int64))]
+    levels = [_SwitchLevel("floor", *np.zeros((6, 1), dtype=np.int64))]
     owner = np.zeros(len(machine), dtype=np.int64)
     for depth, name in enumerate(machine.topology.levels):
         coords, which = machine.coords[:, depth].astype(np.int64), np.arange(len(machine))
@@ -133,18 +133,18 @@ def _levels(machine: Machine) -> list[_SwitchLevel]:
             rows, which = distinct(machine.coords[:, : depth + 1].astype(np.int64))
             coords, parent = rows[:, depth], np.zeros(len(rows), dtype=np.int64)
             parent[which] = owner
-        found.append(
+        levels.append(
             _SwitchLevel(name, coords, parent, *np.zeros((4, len(coords)), dtype=np.int64))
         )
         owner = which
-    found[-1].w[:] = found[-1].h[:] = CELL
-    for depth in range(len(found) - 1, 0, -1):
-        if depth == 1 < len(found) - 1 and len(found[1].coords) <= _FEW:
-            label = max(map(len, _labels(machine, 0, found[1])), default=0)
-            found[1].w = np.maximum(found[1].w, int(_CHARACTER * label) + 8)
-        deepest = depth == len(found) - 1
-        _arrange(machine, found[depth], found[depth - 1], deepest, outermost=depth == 2)
-    return found
+    levels[-1].w[:] = levels[-1].h[:] = CELL
+    for depth in range(len(levels) - 1, 0, -1):
+        if depth == 1 < len(levels) - 1 and len(levels[1].coords) <= _FEW:
+            label = max(map(len, _labels(machine, 0, levels[1])), default=0)
+            levels[1].w = np.maximum(levels[1].w, int(_CHARACTER * label) + 8)
+        deepest = depth == len(levels) - 1
+        _arrange(machine, levels[depth], levels[depth - 1], deepest, outermost=depth == 2)
+    return levels
 
 
 def _arrange(
@@ -152,7 +152,7 @@ def _arrange(
 ) -> None:
     """Give each inner box its place in its outer one, and the outer ones their sizes."""
     style, count, parent = _style(machine, inner.name), len(outer.coords), inner.parent
-    whole = outer.name == "floor"
+    on_floor = outer.name == "floor"
     if style:  # each coordinate has its place, also where nothing stands
         extent = int(machine.topology.extents[machine.topology.levels.index(inner.name)])
         place, size = inner.coords, np.full(count, extent)
@@ -160,14 +160,14 @@ def _arrange(
     else:
         size = np.bincount(parent, minlength=count)
         place = rank_within(parent)
-        columns = _columns(inner, size, _aspect(machine, count, deepest, outermost, whole))
-        if whole and not deepest and not _hangs(machine):
+        columns = _columns(inner, size, _aspect(machine, count, deepest, outermost, on_floor))
+        if on_floor and not deepest and not _hangs(machine):
             columns[:] = columns_of(int(size[0]), inner.w.max() + MARGIN, inner.h.mean() + MARGIN)
-    gap = MARGIN if whole and inner.name != "node" else _GAPS.get(inner.name, 4)
+    gap = MARGIN if on_floor and inner.name != "node" else _GAPS.get(inner.name, 4)
     width = np.ones(count, dtype=np.int64)
     np.maximum.at(width, parent, inner.w)
     room = int((columns * (width + gap)).max(initial=0))
-    pad = outer.pad = Pad(0, MARGIN) if whole else _pad(outer.name, outermost, room)
+    pad = outer.pad = Pad(0, MARGIN) if on_floor else _pad(outer.name, outermost, room)
     row, column = np.divmod(place, columns[parent])
     if style == "column":  # the first stands at the bottom, as in a cabinet
         row = size[parent] - 1 - row
@@ -196,9 +196,9 @@ def _pad(level: str, outermost: bool, room: int) -> Pad:
     return Pad(10 if room >= _ROOM else 0, 2)
 
 
-def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool, whole: bool) -> float:
+def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool, on_floor: bool) -> float:
     """Return how wide over high the inside of a box should be."""
-    if whole:  # a tree's leaves hang below their switches
+    if on_floor:  # a tree's leaves hang below their switches
         return 2.2 if _hangs(machine) else 1.7
     if not deepest:
         return 1.6
@@ -268,8 +268,8 @@ def _vacant(machine: Machine, nodes: _SwitchLevel, boxes: list[Boxes]) -> Ints:
 def _hang_links(machine: Machine, leaves: Boxes, box: Ints, routers: Ints, low: bool) -> None:
     """Let the links of a leaf begin at its box's edge towards the spines: they hide no node."""
     if machine.router.shape[1]:
-        own = machine.router[:, 0] >= 0
-        router, at = machine.router[own, 0], box[own]
+        attached = machine.router[:, 0] >= 0
+        router, at = machine.router[attached, 0], box[attached]
         edge = leaves.y[at] + leaves.h[at] if low else leaves.y[at]
         routers[router] = np.column_stack([leaves.x[at] + leaves.w[at] // 2, edge])
 
