@@ -34,6 +34,9 @@ class Limits:
         How many times fewer they are where routers adapt.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
+    most_pilots, small_job : int
+        Further ones, of all choices, where routers adapt and orders are guessed: so many for a job
+        of up to `small_job` nodes, fewer in proportion for larger ones.
     guessed : int
         Pairs of a node choice and an order that are guessed by themselves, where routers adapt.
     searched : int
@@ -71,6 +74,8 @@ class Limits:
     least: int = 120
     divided: int = 4
     pilots: int = 3
+    most_pilots: int = 24
+    small_job: int = 32
     guessed: int = 30
     searched: int = 4
     kept: int = 6
@@ -113,6 +118,10 @@ class Limits:
             usual if deadline is None else deadline,
             watch,
         )
+
+    def pilots_of(self, nodes: int) -> int:
+        """Return on how many of all node choices, where routers adapt, every order is guessed."""
+        return min(self.most_pilots, max(1, self.most_pilots * self.small_job // nodes))
 
     def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
         """Return how many placements of a job of so many nodes are judged at most.

@@ -268,9 +268,9 @@ class Enumeration:
         """Judge pairs of choices and orders, those first that are guessed to be the fastest.
 
         A judgement takes so long where routers adapt that what is judged comes by what costs
-        next to nothing. All orders are guessed on the choices that are guessed to be the best,
-        and what they gain there is taken for what they gain elsewhere, until the pairs that
-        promise most are guessed too.
+        next to nothing. All orders are guessed on the choices that are guessed to be the best
+        and on some of all others, for a job of few nodes on every one; what they gain there is
+        taken for what they gain elsewhere, until the pairs that promise most are guessed too.
         """
         guesses: dict[tuple[int, str], float] = {}
 
@@ -282,8 +282,11 @@ class Enumeration:
             guesses[id(choice), ROW_MAJOR] = self._guessed(choice, ROW_MAJOR)
         ranked = sorted(self.choices, key=lambda choice: guesses[id(choice), ROW_MAJOR])
         gains = {ROW_MAJOR: 1.0}
-        for choice, name in itertools.product(ranked[: LIMITS.pilots], self.orders):
-            if name != ROW_MAJOR:
+        spread = np.linspace(0, len(ranked) - 1, LIMITS.pilots_of(self.request.count))
+        pilots = {*range(LIMITS.pilots), *spread.astype(int).tolist()}
+        for k, name in itertools.product(sorted(pilots), self.orders):
+            if name != ROW_MAJOR and k < len(ranked):
+                choice = ranked[k]
                 guesses[id(choice), name] = seconds = self._guessed(choice, name)
                 if seconds < np.inf:
                     share = seconds / (guesses[id(choice), ROW_MAJOR] or 1.0)
