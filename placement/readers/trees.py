@@ -46,7 +46,7 @@ def load_json(
     >>> load_json('{"a": [1,]}', "x.json")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it whole?
+    placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it complete?
     """
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")

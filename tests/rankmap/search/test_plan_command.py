@@ -84,7 +84,7 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
 def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
     code, _, err = tool("plan -m tree:5x6x3,latency=0 -N 19 --ppn 3 --pattern permutation")
     assert code == 0, err
-    assert "needs its order of the ranks (without it: a higher J)" in err
+    assert "needs its rank order (without it: a higher J)" in err
 
 
 def test_without_a_pattern_it_says_what_it_assumes(tool):
@@ -104,7 +104,7 @@ def test_a_header_says_why_and_where_the_order_is(tool):
     code, out, _ = tool(f"plan -m {TORUS} {words}")
     assert code == 0
     assert "Slurm's own choice" in out
-    assert "the order of the ranks in MPICH_RANK_ORDER" in out
+    assert "the rank order in MPICH_RANK_ORDER" in out
 
 
 @pytest.mark.parametrize(
