@@ -166,7 +166,8 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     parts.append(f"{time_text(predicted['time_s'])}: {predicted['binding']}")
     if said["default"] is not None:
         gain = Gain(**said["default"]["gain"])
-        parts.append(f"{gain.range_text} as fast as {said['default']['words']}")
+        times = "" if gain.range_text == "1 x" else f"{gain.range_text} "
+        parts.append(f"{times}as fast as {said['default']['words']}")
     return "; ".join(parts)
 
 
