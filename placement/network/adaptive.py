@@ -56,6 +56,10 @@ TINY = 1e-300
 #: Sets of routers whose tables are kept.
 KEPT = 8
 
+#: Touched groups from which on what they pass on for others is taken for even over their gates
+#: while a division is sought: it is the sum of many, and the work grows with their cube.
+MANY = 48
+
 #: Third groups that stand for all that a demand does not touch.
 THIRDS = 2
 
@@ -125,9 +129,10 @@ class Network:
             seen = others
             if len(others) > THIRDS:
                 seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
-            sought = TouchedGroups(self.ways, routers, seen)
+            mean_passing = len(routers.units) >= MANY
+            sought = TouchedGroups(self.ways, routers, seen, mean_passing)
             complete = sought
-            if len(seen) < len(others):
+            if len(seen) < len(others) or mean_passing:
                 complete = TouchedGroups(self.ways, routers, others)
             tables = Touched(routers, sought, complete, self.of(sought, routers.units))
             while len(self.known) >= KEPT:
@@ -395,22 +400,41 @@ class _Shares:
 def _fill(
     touched: TouchedGroups, second: Places, shares: _Shares, bias: float, steps: int | None
 ) -> Split:
-    """Return the bytes that take minimal ways: pairs shift others until both kinds are as full."""
+    """Return the bytes that take minimal ways: pairs shift others until both kinds are as full.
+
+    High powers may shift too far in the end, so the best division is the best that was come by.
+    """
     logit, before = np.zeros(len(shares.free)), np.zeros(len(shares.free))
     length = np.full(len(logit), FIRST)
-    minimal = shares.take(_share(logit))
+    minimal = best = shares.take(_share(logit))
+    least = np.full(len(minimal.inner), np.inf)
     for power in (POWERS if bias == 1 else (1,) * STEPS)[:steps]:
         if not shares.free.any():
             break
-        weight = touched.load(shares.total, minimal).times(second).powers(power)
-        ways, detours = map(shares.weigh, touched.weigh_ways(weight))
+        load = touched.load(shares.total, minimal).times(second)
+        if bias == 1:
+            best, least = _fewest(best, least, minimal, load)
+        ways, detours = map(shares.weigh, touched.weigh_ways(load.powers(power)))
         move = np.clip(np.log(ways / detours) / power - np.log(bias), -MOST, MOST)
         length[move * before < 0] *= SHORTER
         length[move * before > 0] *= LONGER
         length, before = np.minimum(length, LONGEST), move
         logit = np.clip(logit - length * move, -SURE, SURE)
         minimal = shares.take(_share(logit))
-    return minimal
+    if bias != 1:
+        return minimal
+    return _fewest(best, least, minimal, touched.load(shares.total, minimal).times(second))[0]
+
+
+def _fewest(best: Split, least: Floats, minimal: Split, load: Places) -> tuple[Split, Floats]:
+    """Return of two divisions of each demand the one with the smaller largest load, and that."""
+    largest = load.largest()
+    better = largest < least
+    chosen = (
+        np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+        for new, old in zip(minimal, best, strict=True)
+    )
+    return Split(*chosen), np.minimum(largest, least)
 
 
 def _share(logit: Floats) -> Floats:

@@ -239,58 +239,73 @@ class InsideGroups:
             parts.append(Ends(wiring, some, shape[some], table, lines))
         return tuple(parts)
 
-    def carry_between(self, ends: tuple[Ends, ...], sent: Floats) -> Floats:
+    def carry_between(
+        self, starts: tuple[Ends, ...], ends: tuple[Ends, ...], sent: Floats
+    ) -> Floats:
         """Return the bytes on every channel (`carry`) of demands between sets of positions.
 
         Parameters
         ----------
-        ends : tuple of Ends
-        sent : float64 (…, g, k, k)
+        starts, ends : tuple of Ends
+            Sets of the same groups.
+        sent : float64 (…, g, k, l)
+            Bytes from each set of `starts` to each of `ends`.
 
         Returns
         -------
         float64 (…, g, q, lanes)
         """
         out = np.empty((*sent.shape[:-2], self.joined.shape[1], self.lanes))
-        for wiring, some, shape, share, lines in ends:
-            sides, table = self.grids[wiring], sent[..., some, :, :]
-            turned = share.swapaxes(1, 2)
+        for start, end in zip(starts, ends, strict=True):
+            some, sides, table = (
+                start.groups,
+                self.grids[start.wiring],
+                sent[..., start.groups, :, :],
+            )
+            turned = start.share.swapaxes(1, 2)
             if sides is None:
-                between = product(turned, product(table, share))
-                out[..., some, :, :] = self.carry(shape, between)
+                between = product(turned, product(table, end.share))
+                out[..., some, :, :] = self.carry(start.shape, between)
                 continue
-            leaving = product(turned, product(table, lines))
-            entering = product(turned, product(table.swapaxes(-1, -2), lines))
-            leaving += _turned_lanes(sides, entering)
+            leaving = product(turned, product(table, end.lines))
+            back = product(table.swapaxes(-1, -2), start.lines)
+            leaving += _turned_lanes(sides, product(end.share.swapaxes(1, 2), back))
             np.multiply(leaving, 0.5, out=leaving)
             out[..., some, :, :] = leaving
         return out
 
-    def price_between(self, ends: tuple[Ends, ...], price: Floats) -> Floats:
+    def price_between(
+        self, starts: tuple[Ends, ...], ends: tuple[Ends, ...], price: Floats
+    ) -> Floats:
         """Return `priced` between sets of positions, added up: `carry_between` turned.
 
         Parameters
         ----------
-        ends : tuple of Ends
+        starts, ends : tuple of Ends
         price : float64 (…, g, q, lanes)
             0 where there is no channel.
 
         Returns
         -------
-        float64 (…, g, k, k)
+        float64 (…, g, k, l)
         """
-        count = ends[0].share.shape[1] if ends else 0
-        out = np.empty((*price.shape[:-2], count, count))
-        for wiring, some, shape, share, lines in ends:
-            sides, table, turned = self.grids[wiring], price[..., some, :, :], share.swapaxes(1, 2)
+        counts = [sets[0].share.shape[1] if sets else 0 for sets in (starts, ends)]
+        out = np.empty((*price.shape[:-2], *counts))
+        for start, end in zip(starts, ends, strict=True):
+            some, sides, table = (
+                start.groups,
+                self.grids[start.wiring],
+                price[..., start.groups, :, :],
+            )
             if sides is None:
-                mean = product(share, self.priced(shape, table))
-                out[..., some, :, :] = product(mean, turned)
+                mean = product(start.share, self.priced(start.shape, table))
+                out[..., some, :, :] = product(mean, end.share.swapaxes(1, 2))
                 continue
-            turned = lines.swapaxes(1, 2)
-            leaving = product(product(share, table), turned)
-            entering = product(product(share, _turned_lanes(sides, table)), turned)
-            out[..., some, :, :] = (leaving + entering.swapaxes(-1, -2)) / 2
+            leaving = product(product(start.share, table), end.lines.swapaxes(1, 2))
+            back = product(
+                product(end.share, _turned_lanes(sides, table)), start.lines.swapaxes(1, 2)
+            )
+            out[..., some, :, :] = (leaving + back.swapaxes(-1, -2)) / 2
         return out
 
     def _wirings(self, shape: Ints) -> Iterator[tuple[int, tuple[int, int] | None, Mask | slice]]:

@@ -18,6 +18,7 @@ import numpy as np
 from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.network.demand import Demand
 from placement.network.group_ways import GroupWays
+from placement.network.inside_groups import Ends
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
 
@@ -64,12 +65,16 @@ class Places(NamedTuple):
         """Return the figures of all channels, multiplied by those of `factor`."""
         return Places(*(a * b for a, b in zip(self, factor, strict=True)))
 
+    def largest(self) -> Floats:
+        """Return each demand's largest figure, float64 (demands,)."""
+        flat = [table.reshape(len(table), -1).max(axis=1, initial=0.0) for table in self]
+        return np.asarray(np.maximum.reduce(flat))
+
     def powers(self, exponent: int) -> Places:
         """Return powers of two of shares of each demand's largest: 1, 2, 4, 8 and so on."""
         if exponent == 1:
             return self
-        flat = [table.reshape(len(table), -1).max(axis=1, initial=0.0) for table in self]
-        top = np.maximum.reduce(flat)
+        top = self.largest()
         top[top == 0] = 1.0
         powers = Places(
             self.inside / top[:, None, None, None],
@@ -202,7 +207,13 @@ class TouchedGroups:
         Other groups that are looked at; together they stand for all others.
     """
 
-    def __init__(self, ways: GroupWays, routers: TouchedRouters, thirds: Ints) -> None:
+    def __init__(
+        self,
+        ways: GroupWays,
+        routers: TouchedRouters,
+        thirds: Ints,
+        mean_passing: bool = False,
+    ) -> None:
         self.ways, self.routers = ways, routers
         units, groups, count = routers.units, ways.groups, len(routers.units)
         self.members = np.concatenate([units, thirds])
@@ -234,19 +245,26 @@ class TouchedGroups:
         here = np.zeros((count, routers.width, groups.width))
         here[np.arange(count)[:, None], np.arange(routers.width), place] = 1.0
         around = np.any(detour > 0, axis=1, keepdims=True).astype(np.float64)
-        ends = np.concatenate([to_all, here, around], axis=1)
         shape = groups.shape[ways.home[self.members]]
-        self.ends = groups.local.ends(shape[:count], ends)
-        self.passing = groups.local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
-        self.gates = slice(0, to_all.shape[1])
-        self.here = slice(to_all.shape[1], to_all.shape[1] + routers.width)
+        local, own = groups.local, shape[:count]
+        sets = np.concatenate([to_all, around, here], axis=1)
+        self.here, self.turning = slice(sets.shape[1] - routers.width, None), to_all.shape[1]
+        self.every = local.ends(own, sets)
+        self.mean: tuple[Ends, ...] = ()
+        if mean_passing:
+            linked_here = np.maximum(self.joins[:, :count].sum(axis=1), 1.0)
+            gates = to_all[:, :count].sum(axis=1) / linked_here[:, None]
+            self.mean = local.ends(own, gates[:, None, :])
+            self.starts = local.ends(own, here)
+            self.others = local.ends(own, sets[:, : self.here.start])
+        self.passing = local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
 
     @property
     def numbers(self) -> int:
         """Numbers of the largest table of a demand."""
-        groups, sets = self.ways.groups, self.here.stop + 1
-        inside = len(self.members) * groups.width * max(groups.local.lanes, len(self.each))
-        return int(max(inside, len(self.each) * sets * max(sets, groups.width)))
+        groups, count, sets = self.ways.groups, len(self.each), self.turning + 1
+        inside = len(self.members) * groups.width * max(groups.local.lanes, count)
+        return int(max(inside, count * sets * max(sets, groups.width)))
 
     def load(self, total: Split, minimal: Split) -> Places:
         """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.
@@ -256,7 +274,6 @@ class TouchedGroups:
         total, minimal : Split
         """
         count, members = len(self.each), len(self.members)
-        gates, here = self.gates, self.here
         over = total.away - minimal.away
         crossing = over.sum(axis=-2) * self.each
         away = self._to_thirds(over * self.each[:, None, :])
@@ -269,20 +286,59 @@ class TouchedGroups:
         both_ways = out[..., :count] + back[..., :count].swapaxes(-1, -2) + between
         out[..., :count], back[..., :count] = both_ways, both_ways.swapaxes(-1, -2)
         kept = (total.inner - minimal.inner) * self.near
-        demands, crossing = crossing.shape[:-2], crossing[..., None, :, :]
-        sent = np.zeros((*demands, count, here.stop + 1, here.stop + 1))
-        sent[..., :count, :count] = crossing
-        sent[..., here, gates] = self._by_gates(away)
-        sent[..., gates, here] = self._by_gates(home).swapaxes(-1, -2)
-        sent[..., here, here] = minimal.inner - 2 * kept
-        sent[..., here, -1], sent[..., -1, here] = kept.sum(axis=-1), kept.sum(axis=-2)
-        local = self.ways.groups.local
-        inside = local.carry_between(self.ends, sent)
+        leaving = [self._by_gates(away), kept.sum(axis=-1)[..., None], minimal.inner - 2 * kept]
+        entering = [self._by_gates(home), kept.sum(axis=-2)[..., None]]
+        inside = self._carried(
+            np.concatenate(leaving, axis=-1),
+            np.concatenate(entering, axis=-1).swapaxes(-1, -2),
+            crossing,
+        )
         if members > count:
-            passing = np.broadcast_to(crossing, (*demands, members - count, count, count))
-            through = local.carry_between(self.passing, passing)
+            demands = crossing.shape[:-2]
+            passing = crossing[..., None, :, :]
+            passing = np.broadcast_to(passing, (*demands, members - count, count, count))
+            through = self.ways.groups.local.carry_between(self.passing, self.passing, passing)
             inside = np.concatenate([inside, through], axis=-3)
         return Places(inside, out, back)
+
+    def _carried(self, leaving: Floats, entering: Floats, crossing: Floats) -> Floats:
+        """Return the bytes on the channels inside the touched groups.
+
+        Parameters
+        ----------
+        leaving : float64 (…, n, w, k)
+            From each touched router to each set.
+        entering : float64 (…, n, k - w, w)
+            From each other set to each touched router.
+        crossing : float64 (…, n, n)
+            Between two other groups, over each that is linked to both.
+        """
+        local, count = self.ways.groups.local, len(self.each)
+        if self.mean:
+            joins = self.joins[:, :count]
+            passed = (product(joins, crossing) * joins).sum(axis=-1)[..., None, None]
+            inside = local.carry_between(self.starts, self.every, leaving)
+            inside += local.carry_between(self.others, self.starts, entering)
+            return inside + local.carry_between(self.mean, self.mean, passed)
+        sent = np.zeros((*leaving.shape[:-2], leaving.shape[-1], leaving.shape[-1]))
+        sent[..., :count, :count] = crossing[..., None, :, :]
+        sent[..., self.here, :], sent[..., : self.here.start, self.here] = leaving, entering
+        return local.carry_between(self.every, self.every, sent)
+
+    def _priced(self, inside: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what `_carried` of weights on the channels makes of its three parts."""
+        local, count = self.ways.groups.local, len(self.each)
+        if self.mean:
+            joins = self.joins[:, :count]
+            passed = local.price_between(self.mean, self.mean, inside)[..., 0]
+            return (
+                local.price_between(self.starts, self.every, inside),
+                local.price_between(self.others, self.starts, inside),
+                product((joins * passed).swapaxes(-1, -2), joins),
+            )
+        cost = local.price_between(self.every, self.every, inside)
+        passed = cost[..., :count, :count].sum(axis=-3)
+        return cost[..., self.here, :], cost[..., : self.here.start, self.here], passed
 
     def _by_gates(self, table: Floats) -> Floats:
         """Return a table by group as one by gates: groups with the same gates are summed."""
@@ -318,22 +374,23 @@ class TouchedGroups:
 
     def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
         """Return what weights on channels make of minimal ways, and of the others."""
-        count, members, here = len(self.each), len(self.members), self.here
-        gate = np.minimum(np.arange(members), self.gates.stop - 1)
-        local, share = self.ways.groups.local, self.each
-        cost = local.price_between(self.ends, weight.inside[..., :count, :, :])
-        away = cost[..., here, :][..., gate]
-        home = cost[..., gate, :][..., here].swapaxes(-1, -2)
+        count, members = len(self.each), len(self.members)
+        gate = np.minimum(np.arange(members), self.turning - 1)
+        share, inside = self.each, weight.inside
+        leaving, entering, passed = self._priced(inside[..., :count, :, :])
+        entering = entering.swapaxes(-1, -2)
+        away, home, direct = leaving[..., gate], entering[..., gate], leaving[..., self.here]
         across = (weight.out[..., :count] + weight.back[..., :count].swapaxes(-1, -2)) / 2
-        direct = cost[..., here, here]
         minimal = Weights(away[..., :count], home[..., :count], across, direct)
         both = self._over_members(weight.out * self.weight)
         both += self._over_members(weight.back * self.weight).swapaxes(-1, -2)
-        both += cost[..., :count, :count].sum(axis=-3)
+        both += passed
         if members > count:
-            passing = local.price_between(self.passing, weight.inside[..., count:, :, :])
+            local, thirds = self.ways.groups.local, inside[..., count:, :, :]
+            passing = local.price_between(self.passing, self.passing, thirds)
             both += np.einsum("m,...mgh->...gh", self.times, passing)
-        first, second = cost[..., here, -1:], cost[..., -1:, here]
+        turning = slice(self.turning, self.turning + 1)
+        first, second = leaving[..., turning], entering[..., turning].swapaxes(-1, -2)
         others = Weights(
             self._over_members(away * self.weight[:, None, :]) * share[:, None, :],
             self._over_members(home * self.weight[:, None, :]) * share.T[:, None, :],

@@ -187,6 +187,40 @@ def test_many_pairs_share_alike_and_little_is_lost(name, monkeypatch):
     assert largest(machine, divide(machine, demand).load) <= 1.15 * alone
 
 
+@pytest.mark.parametrize(("name", "count"), [("hazelhen", 152), ("lumi", 300), ("aurora", 64)])
+def test_the_best_division_of_an_exchange_is_no_worse_than_the_likely_one(name, count):
+    import nidmap
+
+    machine = nidmap.load_machine(name)
+    nodes = np.flatnonzero(machine.compute)
+    rows = np.sort(np.random.default_rng(count).choice(nodes, count, replace=False))
+    steps = [
+        Demand.of(machine, Traffic.of(rows, np.roll(rows, shift), 1e6))
+        for shift in (1, 4, count // 3)
+    ]
+    best, likely = (divide_each(machine, steps, bias) for bias in (1.0, usual_bias(machine)))
+    for one, other in zip(best, likely, strict=True):
+        assert largest(machine, one.load) <= 1.05 * largest(machine, other.load)
+
+
+@pytest.mark.parametrize("bias", [1.0, 2.0])
+def test_where_many_groups_are_touched_the_mean_of_what_they_pass_on_will_do(bias, monkeypatch):
+    from placement.network import adaptive
+
+    words = "groups=90,switches=16,nodes=8,global=2,injection=25"
+    rows = np.random.default_rng(3).permutation(90 * 128)[:150]
+    sent = [Traffic.everyone(rows, 1, 1e6), Traffic.of(rows, np.roll(rows, 7), 1e6)]
+    largest_loads = []
+    for many in (adaptive.MANY, 10**9):
+        monkeypatch.setattr(adaptive, "MANY", many)
+        machine = parse_spec(f"slingshot:{words}")
+        demands = [Demand.of(machine, traffic) for traffic in sent]
+        divisions = divide_each(machine, demands, bias)
+        largest_loads.append([largest(machine, division.load) for division in divisions])
+    assert largest_loads[0] != largest_loads[1]
+    assert np.allclose(*largest_loads, rtol=0.1)
+
+
 def test_a_hot_spot_is_relieved():
     machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
     group = machine.coords[:, 0]
@@ -347,9 +381,13 @@ def test_hops_of_an_idle_network_are_those_of_minimal():
     np.testing.assert_allclose(hops(machine, s, t, "adaptive"), hops(machine, s, t, "minimal"))
 
 
-@given(machine=st.one_of(ruled(), listed(), slingshots()), seed=st.integers(0, 99))
-@examples(40)
-def test_what_ways_weigh_is_loads_transposed(machine, seed):
+@given(
+    machine=st.one_of(ruled(), listed(), slingshots()),
+    seed=st.integers(0, 99),
+    mean_passing=st.booleans(),
+)
+@examples(60)
+def test_what_ways_weigh_is_loads_transposed(machine, seed, mean_passing):
     assume(len(machine) > 1 and len(channels(machine)))
     random = np.random.default_rng(seed)
     ways = group_ways_of(machine)
@@ -360,7 +398,8 @@ def test_what_ways_weigh_is_loads_transposed(machine, seed):
     routers = TouchedRouters.of(ways, demand)
     units = routers.units
     assume(len(units))
-    touched = TouchedGroups(ways, routers, np.setdiff1d(np.arange(ways.count), units))
+    thirds = np.setdiff1d(np.arange(ways.count), units)
+    touched = TouchedGroups(ways, routers, thirds, mean_passing)
     total = routers.split(demand).between((ways.linked & ways.valiant)[np.ix_(units, units)])
     total = total._replace(inner=total.inner * (touched.near > 0))
     nothing = total._replace(**{name: 0 * table for name, table in total._asdict().items()})
@@ -428,10 +467,11 @@ def test_prices_from_and_to_some_positions_are_those_of_all(specification):
     groups = group_ways_of(parse_spec(specification)).groups
     draw, local = np.random.default_rng(0), groups.local
     price = groups.table(draw.random(len(groups.channels)))
-    share = draw.random((groups.count, 4, groups.width))
+    start, end = (draw.random((groups.count, sets, groups.width)) for sets in (4, 3))
     every = local.priced(groups.shape, price)
-    between = local.price_between(local.ends(groups.shape, share), price)
-    np.testing.assert_allclose(between, share @ every @ share.transpose(0, 2, 1))
+    starts, ends = (local.ends(groups.shape, share) for share in (start, end))
+    between = local.price_between(starts, ends, price)
+    np.testing.assert_allclose(between, start @ every @ end.transpose(0, 2, 1))
 
 
 @pytest.mark.parametrize("machine", ["hazelhen", "shaheen2", "lumi", "juwels-booster"])
@@ -440,8 +480,11 @@ def test_what_goes_between_some_positions_is_carried_as_that_between_all(machine
 
     groups = group_ways_of(nidmap.load_machine(machine)).groups
     draw, local = np.random.default_rng(0), groups.local
-    share, sent = draw.random((groups.count, 4, groups.width)), draw.random((groups.count, 4, 4))
-    share *= (local.joined.any(axis=2))[groups.shape][:, None, :]
-    flow = share.transpose(0, 2, 1) @ sent @ share
-    found = local.carry_between(local.ends(groups.shape, share), sent)
-    np.testing.assert_allclose(groups.inner(found), groups.inner(local.carry(groups.shape, flow)))
+    start, end = (draw.random((groups.count, sets, groups.width)) for sets in (4, 3))
+    sent = draw.random((groups.count, 4, 3))
+    for share in (start, end):
+        share *= (local.joined.any(axis=2))[groups.shape][:, None, :]
+    flow = start.transpose(0, 2, 1) @ sent @ end
+    starts, ends = (local.ends(groups.shape, share) for share in (start, end))
+    load = local.carry_between(starts, ends, sent)
+    np.testing.assert_allclose(groups.inner(load), groups.inner(local.carry(groups.shape, flow)))
