@@ -298,7 +298,8 @@ def divide_each(
     bias : float
         How many times as full as detours minimal ways may be, at least 1.
     steps : int or None
-        How often bytes are shifted; None: as often as is worth it.
+        How often bytes are shifted, for a guess: a few third groups have the bytes of all. None:
+        as often as is worth it.
 
     Yields
     ------
@@ -353,6 +354,8 @@ def _divide_together(
     if pairwise:
         variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
     minimal = _fill(sought, second, _Shares(sought, total, variables), bias, steps)
+    if steps is not None:
+        complete = sought
     places = complete.load(total, minimal)
     for k, demand in enumerate(demands):
         load = network.channel_loads(complete, Places(*(table[k] for table in places)))

@@ -31,7 +31,7 @@ __all__ = ["most_steps", "phases"]
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many.
-MOST_US, LEAST_STEPS = 3e5, 12
+MOST_US, LEAST_STEPS = 3e5, 6
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
 US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}

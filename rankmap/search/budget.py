@@ -149,6 +149,9 @@ SAID, MOST_SAID = 12, 0.5
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
 
+#: The part of all seconds that guesses may take.
+GUESSED = 0.3
+
 
 class Moment(NamedTuple):
     """What a watcher of a search is told.
@@ -206,7 +209,9 @@ class Budget:
     ) -> None:
         self.judgements, self.watch = judgements, watch
         self.deadline = deadline
-        self.end = self._last = time.thread_time() + deadline
+        began = time.thread_time()
+        self.end = self._last = began + deadline
+        self._last_guess = began + GUESSED * deadline
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
         self.late = self.stopped = False
@@ -252,6 +257,11 @@ class Budget:
     def past(self) -> bool:
         """Whether the deadline has passed."""
         return time.thread_time() > self.end
+
+    @property
+    def guessed_long(self) -> bool:
+        """Whether what guesses may take has passed."""
+        return time.thread_time() > self._last_guess
 
     @property
     def ended(self) -> bool:

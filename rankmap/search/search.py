@@ -306,7 +306,7 @@ class Enumeration:
 
     def _guessed(self, choice: _NodeChoice, order: str) -> float:
         """Return about what an order on a choice costs; inf where it does not fit, or too late."""
-        if self.guess is None or self.budget.past:
+        if self.guess is None or self.budget.guessed_long:
             return np.inf
         try:
             make = self.orders.get(order)
@@ -345,12 +345,13 @@ class Enumeration:
             return
         if self.first is not None:
             self._judge(choice, *self.first)
+        searched = make is not None
         make = make or self.orders.get(name)
         try:
             slots = None if make is None else make(self.cost.model.slots(choice.rows))
         except NidmapError:
             return
-        self._judge(choice, name, slots, searched=make is not None)
+        self._judge(choice, name, slots, searched)
 
     def _judge(
         self, choice: _NodeChoice, order: str, slots: Ints | None, searched: bool = False
