@@ -34,7 +34,7 @@ __all__ = ["most_steps", "phases"]
 MOST_US, LEAST_STEPS = 3e5, 6
 
 #: us that a step takes for each channel of the network, about, where a routing takes long.
-US_A_CHANNEL = {"single": 1.0, "adaptive": 0.3}
+US_A_CHANNEL = {"single": 1.0, "adaptive": 0.45}
 
 
 def phases(

@@ -34,9 +34,12 @@ class Limits:
         How many times fewer they are where routers adapt.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
-    most_pilots, small_job : int
+    most_pilots, least_pilots, small_job : int
         Further ones, of all choices, where routers adapt and orders are guessed: so many for a job
         of up to `small_job` nodes, fewer in proportion for larger ones.
+    at_once : int
+        How many times as large a small job is whose messages are all sent at the same time: a
+        guess looks at so many times fewer steps.
     guessed : int
         Pairs of a node choice and an order that are guessed by themselves, where routers adapt.
     searched : int
@@ -75,7 +78,9 @@ class Limits:
     divided: int = 4
     pilots: int = 3
     most_pilots: int = 24
+    least_pilots: int = 2
     small_job: int = 32
+    at_once: int = 8
     guessed: int = 30
     searched: int = 4
     kept: int = 6
@@ -119,9 +124,17 @@ class Limits:
             watch,
         )
 
-    def pilots_of(self, nodes: int) -> int:
-        """Return on how many of all node choices, where routers adapt, every order is guessed."""
-        return min(self.most_pilots, max(1, self.most_pilots * self.small_job // nodes))
+    def pilots_of(self, nodes: int, at_once: bool) -> int:
+        """Return on how many of all node choices, where routers adapt, every order is guessed.
+
+        Parameters
+        ----------
+        nodes : int
+        at_once : bool
+            Whether all messages are sent at the same time.
+        """
+        small = self.small_job * (self.at_once if at_once else 1)
+        return min(self.most_pilots, max(self.least_pilots, self.most_pilots * small // nodes))
 
     def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
         """Return how many placements of a job of so many nodes are judged at most.
@@ -193,6 +206,8 @@ class Budget:
         Placements that were judged.
     late, stopped : bool
         Whether the deadline, or the watcher, has ended the search.
+    hurried : bool
+        Whether there was no time for all guesses.
 
     Examples
     --------
@@ -214,7 +229,7 @@ class Budget:
         self._last_guess = began + GUESSED * deadline
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
-        self.late = self.stopped = False
+        self.late = self.stopped = self.hurried = False
         self.best_s = math.inf
         self.best: Ints | None = None
         self.text = ""
@@ -258,10 +273,10 @@ class Budget:
         """Whether the deadline has passed."""
         return time.thread_time() > self.end
 
-    @property
-    def guessed_long(self) -> bool:
-        """Whether what guesses may take has passed."""
-        return time.thread_time() > self._last_guess
+    def may_guess(self) -> bool:
+        """Return whether there is time for a guess."""
+        self.hurried = self.hurried or time.thread_time() > self._last_guess
+        return not self.hurried
 
     @property
     def ended(self) -> bool:

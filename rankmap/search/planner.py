@@ -316,7 +316,7 @@ class SearchAnswer:
         yield from self.assumed
         if self.budget.stopped:
             yield "the search was stopped: this is the best until then"
-        elif self.budget.late:
+        elif self.budget.late or self.budget.hurried:
             yield "the search was cut short by its deadline: --deadline gives it more seconds"
         gain = self.gain
         if gain is not None and not self.timeless and gain.low < 1 - LIMITS.clearly:

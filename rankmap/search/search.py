@@ -282,7 +282,9 @@ class Enumeration:
             guesses[id(choice), ROW_MAJOR] = self._guessed(choice, ROW_MAJOR)
         ranked = sorted(self.choices, key=lambda choice: guesses[id(choice), ROW_MAJOR])
         gains = {ROW_MAJOR: 1.0}
-        spread = np.linspace(0, len(ranked) - 1, LIMITS.pilots_of(self.request.count))
+        phases = self.cost.model.phases(self._placed(ranked[0], None))
+        count = LIMITS.pilots_of(self.request.count, all(phase.steps is None for phase in phases))
+        spread = np.linspace(0, len(ranked) - 1, count)
         pilots = {*range(LIMITS.pilots), *spread.astype(int).tolist()}
         for k, name in itertools.product(sorted(pilots), self.orders):
             if name != ROW_MAJOR and k < len(ranked):
@@ -306,7 +308,7 @@ class Enumeration:
 
     def _guessed(self, choice: _NodeChoice, order: str) -> float:
         """Return about what an order on a choice costs; inf where it does not fit, or too late."""
-        if self.guess is None or self.budget.guessed_long:
+        if self.guess is None or not self.budget.may_guess():
             return np.inf
         try:
             make = self.orders.get(order)
