@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIRECTED",
+    "ORDERED",
     "PASSES",
     "STEPS",
     "Graph",
@@ -51,6 +52,9 @@ STEPS = "steps"
 
 #: Where it keeps in how many passes a recording sends them, each after the one before.
 PASSES = "passes"
+
+#: Where it keeps a recording that says in which order its ranks did things.
+ORDERED = "ordered"
 
 #: Where it keeps how many seconds a recording took, start to end.
 SECONDS = "seconds"
@@ -156,7 +160,7 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        kept = (DIRECTED, PASSES, STEPS, SECONDS)
+        kept = (DIRECTED, ORDERED, PASSES, STEPS, SECONDS)
         known = {name: self.known[name] for name in kept if name in self.known}
         indptr = np.append(self.indptr, more)
         return replace(self, indptr=indptr, stated=True, notes=notes, known=known)

@@ -399,7 +399,7 @@ class Model:
 
     def course(self, phase: Phase) -> Course | None:
         """Return how ranks go through a phase; None where they are not followed."""
-        if not self.following or phase.sends is None:
+        if not self.following or (phase.sends is None and phase.stretches is None):
             return None
         follow = load(SERVICES["ranks followed"])
         course: Course | None = follow(

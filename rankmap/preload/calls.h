@@ -10,6 +10,7 @@
         if (COUNTING) {                                                                          \
             send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
             end_step();                                                                        \
+            note_wait_for_last(to != MPI_PROC_NULL);                                           \
         }                                                                                      \
         return PASS(NAME(name), (b, n, t, to, tag, c));                                          \
     }
@@ -49,9 +50,30 @@ PREPARES(MPI_Rsend_init)
 EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
 {
     c = ON(c, from);
-    if (COUNTING)
+    if (COUNTING) {
         end_step();
+        receive_from(c, from);
+        note_wait_for_last(from != MPI_PROC_NULL);
+    }
     return PASS(NAME(MPI_Recv), (b, n, t, from, tag, c, s));
+}
+
+EXPORT int NAME(MPI_Irecv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r)
+{
+    c = ON(c, from);
+    if (COUNTING)
+        receive_from(c, from);
+    return PASS(NAME(MPI_Irecv), (b, n, t, from, tag, c, r));
+}
+
+EXPORT int NAME(MPI_Recv_init)(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c,
+                               MPI_Request *r)
+{
+    c = ON(c, from);
+    int code = PASS(NAME(MPI_Recv_init), (b, n, t, from, tag, c, r));
+    if (all.began && !inside && code == MPI_SUCCESS)
+        keep_request(*r, c, RECEIVE, from, 0, SITE);
+    return code;
 }
 
 EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
@@ -61,6 +83,8 @@ EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to,
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
         end_step();
+        receive_from(c, from);
+        note_wait_for_last((to != MPI_PROC_NULL) + (from != MPI_PROC_NULL));
     }
     return PASS(NAME(MPI_Sendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s));
 }
@@ -72,6 +96,8 @@ EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, 
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
         end_step();
+        receive_from(c, from);
+        note_wait_for_last((to != MPI_PROC_NULL) + (from != MPI_PROC_NULL));
     }
     return PASS(NAME(MPI_Sendrecv_replace), (b, n, t, to, stag, from, rtag, c, s));
 }
@@ -81,8 +107,10 @@ EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to
                                COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Request *r)
 {
     c = ON(ON(c, from), to);
-    if (COUNTING)
+    if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
+        receive_from(c, from);
+    }
     return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
 }
 
@@ -90,8 +118,10 @@ EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to,
                                        int rtag, MPI_Comm c, MPI_Request *r)
 {
     c = ON(ON(c, from), to);
-    if (COUNTING)
+    if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
+        receive_from(c, from);
+    }
     return PASS(NAME(MPI_Isendrecv_replace), (b, n, t, to, stag, from, rtag, c, r));
 }
 #endif
@@ -361,22 +391,36 @@ EXPORT int NAME(MPI_Psend_init)(const void *b, int parts, MPI_Count n, MPI_Datat
         keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)parts * (uint64_t)n, t), SITE);
     return code;
 }
+
+EXPORT int NAME(MPI_Precv_init)(void *b, int parts, MPI_Count n, MPI_Datatype t, int from, int tag,
+                                MPI_Comm c, MPI_Info info, MPI_Request *r)
+{
+    c = ON(c, from);
+    int code = PASS(NAME(MPI_Precv_init), (b, parts, n, t, from, tag, c, info, r));
+    if (all.began && !inside && code == MPI_SUCCESS)
+        keep_request(*r, c, RECEIVE, from, 0, SITE);
+    return code;
+}
 #endif
 
 /* Waiting ends a step; testing does where it finds something done. */
 #define WAITS(name, params, args)                                                              \
     EXPORT int NAME(name) params                                                                     \
     {                                                                                          \
-        if (COUNTING)                                                                            \
+        if (COUNTING) {                                                                        \
             end_step();                                                                        \
+            note_wait();                                                                       \
+        }                                                                                      \
         return PASS(NAME(name), args);                                                                \
     }
 #define TESTS(name, params, args, done)                                                        \
     EXPORT int NAME(name) params                                                                     \
     {                                                                                          \
         int code = PASS(NAME(name), args);                                                            \
-        if (code == MPI_SUCCESS && (done) && COUNTING)                                           \
+        if (code == MPI_SUCCESS && (done) && COUNTING) {                                       \
             end_step();                                                                        \
+            note_wait();                                                                       \
+        }                                                                                      \
         return code;                                                                           \
     }
 
@@ -384,7 +428,13 @@ WAITS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s))
 WAITS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))
 WAITS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s))
 WAITS(MPI_Waitsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]), (n, r, many, i, s))
-WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, ON(c, from), s))
+EXPORT int NAME(MPI_Probe)(int from, int tag, MPI_Comm c, MPI_Status *s)
+{
+    if (COUNTING)
+        end_step();
+    return PASS(NAME(MPI_Probe), (from, tag, ON(c, from), s));
+}
+
 TESTS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), *flag)
 TESTS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), *flag)
 TESTS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s),
