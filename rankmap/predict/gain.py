@@ -334,7 +334,7 @@ def _likely(model: Model) -> _Values:
         process=figures.process_gbs,
         payload=figures.payload,
         memory=figures.memory_gbs,
-        eager=figures.eager or 0.0,
+        eager=figures.eager_bytes,
     )
 
 
@@ -375,7 +375,7 @@ def _unknowns(
         yield "overlap", "how far ranks run ahead of others from step to step", overlaps
     if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
-        yield "eager", question, [{"eager": EAGER}]
+        yield "eager", question, [{"eager": 0.0}, {"eager": EAGER}]
     gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
     if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
@@ -405,7 +405,7 @@ def _value_words(changes: Mapping[str, Any]) -> str:
         "others": f"other jobs send {USUAL_LOAD:g} GB/s a busy node",
         "staged": "the halo is exchanged direction by direction",
         "overlap": "ranks run ahead of others another way",
-        "eager": "sends do not wait for their receivers",
+        "eager": f"sends {'do not wait' if value else 'wait'} for their receivers",
         "algorithm": f"the library goes by {value}",
     }
     if name == "bias":

@@ -10,7 +10,7 @@ once.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from rankmap.recording import EVENTS, RecordedPhase, Recording
 
 __all__ = ["RecordedRun", "Waves", "messages_of", "waves_of"]
 
-SEND, RECEIVE, WAIT, WAIT_FOR_LAST, COLLECTIVE = range(len(EVENTS))
+SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE = range(len(EVENTS))
 
 #: Messages at most.
 MOST_MESSAGES = 400_000
@@ -163,9 +163,11 @@ def messages_of(recording: Recording, library: Library | None) -> Sends | None:
             elif what == COLLECTIVE:
                 for turn in collectives.turns(rank, group, phase, peer, size):
                     path.take_turn(*turn)
+            elif what == WAIT_FOR_LAST:
+                path.wait_for_last(peer)
             else:
-                path.wait(None if what == WAIT else peer)
-        path.wait()
+                path.wait_for(peer, what == SEND_DONE)
+        path.finish()
         if len(posted.sends) > MOST_MESSAGES:
             return None
     return posted.paired()
@@ -202,31 +204,51 @@ class _Posted:
 
 
 class _RankPath:
-    """Where a rank is while its events are gone through: its step, and what it has posted."""
+    """Where a rank is while its events are gone through: its step, and what it waits for there.
+
+    Attributes
+    ----------
+    open : dict of (rank, whether sent) to deque
+        What is posted and was not waited for, oldest first.
+    last : list
+        What was posted in this step, in order.
+    waits : bool
+        Whether the rank has begun to wait in this step: what it posts next is in another one.
+    """
 
     def __init__(self, rank: int, posted: _Posted) -> None:
         self.rank, self.posted = rank, posted
         self.step = 0
-        self.open: list[list[float]] = []
+        self.open: dict[tuple[int, bool], deque[list[float]]] = defaultdict(deque)
+        self.last: list[tuple[int, bool]] = []
+        self.waits = False
 
     def send(self, target: int, size: float, collective: bool = False) -> None:
+        """Post a message."""
+        self._go_on()
         message = [self.rank, target, size, self.step, self.step]
         self.posted.sends.append(message)
         self.posted.sent[self.rank, target, collective].append(message)
-        self.open.append(message)
+        self._open((target, True), message)
 
     def receive(self, source: int, collective: bool = False) -> None:
-        taken_awaited = [self.step, self.step]
+        """Post a receive; of rank -1 from any."""
+        self._go_on()
+        taken_awaited = [self.step, -1]
         self.posted.received[source, self.rank, collective].append(taken_awaited)
-        self.open.append(taken_awaited)
+        self._open((source, False), taken_awaited)
 
-    def wait(self, last: float | None = None) -> None:
-        """Wait for all that is posted, or for the last so many, and begin the next step."""
-        begin = 0 if last is None else max(0, len(self.open) - int(last))
-        for ends in self.open[begin:]:
-            ends[-1] = self.step
-        del self.open[begin:]
-        self.step += 1
+    def wait_for(self, other: int, sent: bool) -> None:
+        """Wait for the oldest message to a rank, or from it."""
+        if waiting := self.open[other, sent]:
+            waiting.popleft()[-1] = self.step
+            self.waits = True
+
+    def wait_for_last(self, count: int) -> None:
+        """Wait for what was posted last."""
+        for key in self.last[len(self.last) - count :]:
+            self.open[key].pop()[-1] = self.step
+            self.waits = True
 
     def take_turn(self, sends: list[tuple[int, float]], sources: list[int]) -> None:
         """Do a step of a collective, and wait for it alone."""
@@ -234,7 +256,23 @@ class _RankPath:
             self.send(target, size, collective=True)
         for source in sources:
             self.receive(source, collective=True)
-        self.wait(len(sends) + len(sources))
+        self.wait_for_last(len(sends) + len(sources))
+
+    def finish(self) -> None:
+        """Wait for all messages that are left."""
+        for (_, sent), waiting in self.open.items():
+            for ends in waiting if sent else ():
+                ends[-1] = self.step
+
+    def _go_on(self) -> None:
+        """Begin another step where the rank has waited in this one."""
+        if self.waits:
+            self.step, self.waits = self.step + 1, False
+            self.last.clear()
+
+    def _open(self, key: tuple[int, bool], ends: list[float]) -> None:
+        self.open[key].append(ends)
+        self.last.append(key)
 
 
 class _Collectives:
@@ -356,43 +394,32 @@ def waves_of(sends: Sends, ranks: int) -> Waves | None:
     >>> waves_of(chain, 3).wave.tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    steps = _last_steps(sends, ranks)
-    missing = [np.zeros(count, dtype=np.int64) for count in steps]
+    steps = _steps_of_ranks(sends, ranks)
     posts: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(ranks)]
-    for k, (step, a, b, awaited) in enumerate(
-        zip(*(c.tolist() for c in (sends.step, sends.source, sends.target, sends.awaited)),
-            strict=True)
-    ):  # fmt: skip
+    missing = [[0] * count for count in steps]
+    target, awaited = sends.target.tolist(), sends.awaited.tolist()
+    for k, (step, a) in enumerate(zip(sends.step.tolist(), sends.source.tolist(), strict=True)):
         posts[a][step].append(k)
-        if awaited >= 0:
-            missing[b][awaited] += 1
-    target, awaited_at = sends.target.tolist(), sends.awaited.tolist()
-    open_at = [column.tolist() for column in missing]
+        if awaited[k] >= 0:
+            missing[target[k]][awaited[k]] += 1
     wave = np.zeros(len(sends.step), dtype=np.int64)
-    at, rows, number = [0] * ranks, [], 0
+    at, rows = [0] * ranks, []
     begins = [rank for rank in range(ranks) if steps[rank]]
     while begins:
+        for k in [k for rank in begins for k in posts[rank].get(at[rank], ())]:
+            wave[k] = len(rows)
+            if awaited[k] >= 0:
+                missing[target[k]][awaited[k]] -= 1
         rows.append(list(at))
-        arriving: list[int] = []
-        for rank in begins:
-            arriving += posts[rank].get(at[rank], ())
-        wave[arriving] = number
-        for k in arriving:
-            if awaited_at[k] >= 0:
-                open_at[target[k]][awaited_at[k]] -= 1
-        begins = []
-        for rank in range(ranks):
-            if at[rank] < steps[rank] and not open_at[rank][at[rank]]:
-                at[rank] += 1
-                if at[rank] < steps[rank]:
-                    begins.append(rank)
-        number += 1
-    if any(at[rank] < steps[rank] for rank in range(ranks)):
-        return None
-    return Waves(wave, np.array([*rows, at]))
+        waiting = [rank for rank in range(ranks) if at[rank] < steps[rank]]
+        through = [rank for rank in waiting if not missing[rank][at[rank]]]
+        for rank in through:
+            at[rank] += 1
+        begins = [rank for rank in through if at[rank] < steps[rank]]
+    return Waves(wave, np.array([*rows, at])) if at == steps else None
 
 
-def _last_steps(sends: Sends, ranks: int) -> list[int]:
+def _steps_of_ranks(sends: Sends, ranks: int) -> list[int]:
     """Return how many steps each rank has."""
     last = np.full(ranks, -1)
     np.maximum.at(last, sends.source, np.maximum(sends.step, sends.done))

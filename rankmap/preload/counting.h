@@ -17,6 +17,8 @@ enum {
     MOST_PHASES = 4096,   /* phases a rank; what comes after them is one phase */
     WINDOW_BINS = 64,     /* parts of the run that are kept apart where a window is asked for */
     MOST_EVENTS = 4096,   /* events that a rank tells apart; with one more its order ends */
+    MOST_PENDING = 16384, /* requests that are looked after; with one more the order ends */
+    MOST_WAITED_FOR = 4096, /* requests of one call that are looked at */
     MOST_IN_ORDER = 32768,    /* events of a rank that are kept in their order, at most, … */
     ALL_IN_ORDER = 1 << 18,   /* … and of all ranks together */
 };
@@ -65,8 +67,9 @@ struct message {
     enum kind kind;
 };
 
-/* What a rank does in order. It waits for all that it has posted, or only for the last so many. */
-enum what { SEND_POSTED, RECEIVE_POSTED, WAIT, WAIT_FOR_LAST, COLLECTIVE };
+/* What a rank does in order. It waits for what it has just posted, so many, or sees that the oldest
+ * send to a rank, or receive from it, is done. */
+enum what { SEND_POSTED, RECEIVE_POSTED, WAITS_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE };
 
 /* Events that are alike but for some bytes; the sums are of all of them. */
 struct event {
@@ -81,13 +84,21 @@ struct order {
     uint16_t *numbers;
     int32_t *slots;             /* hash of events to 1 + number */
     size_t used, length, room;
-    int open;                   /* something is posted that was not waited for */
     int ended;                  /* the rest is not kept */
+};
+
+/* A request that was not seen done. */
+struct pending {
+    MPI_Request request;
+    enum what done;
+    int64_t peer;
 };
 
 /* All that one thread has seen: no lock stands on the way of a message. */
 struct recorder {
     struct order order;
+    struct pending *pending;
+    size_t pending_used, pending_room, pending_next;
     struct table bin[WINDOW_BINS];
     struct message *step;
     size_t waiting, room;
@@ -519,19 +530,57 @@ INSIDE void note(struct recorder *r, struct event e)
     found->bytes += e.bytes;
     found->times++;
     o->numbers[o->length++] = (uint16_t)(o->slots[at] - 1);
-    o->open = e.what == SEND_POSTED || e.what == RECEIVE_POSTED || (o->open && e.what != WAIT);
-}
-
-INSIDE void note_wait(void)
-{
-    if (mine && mine->order.open)
-        note(mine, (struct event){.what = WAIT});
 }
 
 INSIDE void note_wait_for_last(int many)
 {
-    if (mine)
-        note(mine, (struct event){.what = WAIT_FOR_LAST, .peer = many});
+    if (mine && many)
+        note(mine, (struct event){.what = WAITS_FOR_LAST, .peer = many});
+}
+
+/* A request is on its way: of a send to a rank of a communicator, or a receive from one. */
+INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what done, int peer)
+{
+    struct recorder *r = mine;
+    if (!r || !c || r->order.ended || all.bins > 1 || peer == MPI_PROC_NULL || peer >= c->size)
+        return;
+    if (r->pending_used == r->pending_room) {
+        size_t room = r->pending_room ? 2 * r->pending_room : 64;
+        struct pending *more = room > MOST_PENDING ? NULL : realloc(r->pending, room * sizeof *more);
+        if (!more) {
+            r->order.ended = 1;
+            return;
+        }
+        r->pending = more;
+        r->pending_room = room;
+    }
+    int64_t rank = peer < 0 ? -1 : world_rank(c, peer);
+    r->pending[r->pending_used++] = (struct pending){request, done, rank};
+}
+
+/* A request is done, or `forgotten`: most are in the order in which they began. */
+INSIDE void end_pending(MPI_Request request, int forgotten)
+{
+    struct recorder *r = mine;
+    size_t used = r ? r->pending_used : 0;
+    for (size_t i = 0; i < used; i++) {
+        size_t at = (r->pending_next + i) % used;
+        if (r->pending[at].request != request)
+            continue;
+        struct pending found = r->pending[at];
+        memmove(r->pending + at, r->pending + at + 1, (used - at - 1) * sizeof found);
+        r->pending_used--;
+        r->pending_next = at;
+        if (!forgotten)
+            note(r, (struct event){.what = found.done, .peer = found.peer});
+        return;
+    }
+}
+
+INSIDE void end_all_pending(int many, const MPI_Request requests[])
+{
+    for (int i = 0; i < many; i++)
+        end_pending(requests[i], 0);
 }
 
 /* A receive is posted: from a rank of a communicator, or from any. */
@@ -861,11 +910,13 @@ INSIDE void start_request(MPI_Request request)
     pthread_mutex_unlock(&requests_lock);
     if (!found.site)
         return;
-    if (found.kind == RECEIVE)
+    if (found.kind == RECEIVE) {
         receive_in(found.comm, found.to);
-    else if (found.kind == POINT_TO_POINT)
+        keep_pending(found.comm, request, RECEIVE_DONE, found.to);
+    } else if (found.kind == POINT_TO_POINT) {
         send_in(found.comm, found.to, found.bytes, found.site);
-    else if (found.sends) {
+        keep_pending(found.comm, request, SEND_DONE, found.to);
+    } else if (found.sends) {
         struct phase *p = collective(found.comm, found.kind, 1, found.site);
         if (p) {
             give_all(p, found.sends);

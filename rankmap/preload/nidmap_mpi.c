@@ -311,6 +311,7 @@ INSIDE void control(int level)
         free(r->order.numbers);
         free(r->order.slots);
         memset(&r->order, 0, sizeof r->order);
+        r->pending_used = 0;
     }
     all.on = level > 0;
 }

@@ -28,9 +28,10 @@ __all__ = [
     "Recording",
 ]
 
-#: What a rank does, as the library numbers it: it posts a message or a receive, waits for all that
-#: it has posted or for the last so many, or calls a collective.
-EVENTS = ("send", "receive", "wait", "wait-for-last", "collective")
+#: What a rank does, as the library numbers it: it posts a message or a receive, waits for what it
+#: posted last, sees that its oldest message to a rank or receive from it is done, calls a
+#: collective.
+EVENTS = ("send", "receive", "wait-for-last", "send-done", "receive-done", "collective")
 
 #: Kinds of a phase, as the library between program and MPI numbers them.
 KINDS = (
@@ -154,8 +155,8 @@ class RecordedOrder:
     Attributes
     ----------
     events : int64 (e, 5)
-        What a rank does: a place in `EVENTS`; the other rank, a collective's root, or how many are
-        waited for (-1: any, or none); of a collective its place in `groups` and the place of its
+        What a rank does: a place in `EVENTS`; the other rank, a collective's root, or how many it
+        posted last (-1: any rank, no root); of a collective its place in `groups` and the place of its
         phase; mean bytes.
     numbers : int64 (n,)
         Rows of `events`, those of one rank after those of another.

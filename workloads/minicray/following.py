@@ -62,6 +62,8 @@ class Stretch(NamedTuple):
     there, back : list of list of int
         Links of each message and of its acknowledgement: channels, then the nodes'
         injection, then their ejection. None inside a node.
+    wire : float64 (m,)
+        Bytes of each message with its headers.
     packets : int64 (m,)
         Of each message.
     head : int
@@ -71,6 +73,7 @@ class Stretch(NamedTuple):
     sends: Sends
     there: Ways
     back: Ways
+    wire: Floats
     packets: Ints
     head: int
 
@@ -120,11 +123,11 @@ class Course(NamedTuple):
         first = [way[0] for stretch in self.stretches for way in stretch.there if way]
         apart = self.burst * float(a_byte[first].max(initial=0.0))
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
-        slow, runs = a_byte.tolist(), []
-        for row in begins.tolist():
-            runs.append(
-                sum(self._stretch_s(stretch, slow, eager, row) for stretch in self.stretches)
-            )
+        slow = a_byte.tolist()
+        runs = [
+            sum(self._stretch_s(stretch, slow, eager, row) for stretch in self.stretches)
+            for row in begins.tolist()
+        ]
         return self.passes * median(runs)
 
     def _stretch_s(
@@ -158,11 +161,12 @@ class _FollowedRun:
     ) -> None:
         sends = [column[:many] for column in stretch.sends]
         self.stretch, self.a_byte, self.packet = stretch, a_byte, course.burst / A_BURST
-        step, self.source, self.target, self.size, self.done, self.taken, self.awaited = (
+        step, self.source, self.target, size, self.done, self.taken, self.awaited = (
             column.tolist() for column in sends
         )
+        self.size = stretch.wire.tolist()
         self.left = stretch.packets.tolist()
-        self.answered = [size > eager for size in self.size]
+        self.answered = [payload > eager for payload in size]
         steps = max((*self.done, *self.taken, *self.awaited), default=-1) + 1
         self.posts: list[Ways] = [[[] for _ in range(steps)] for _ in range(course.ranks)]
         self.open = [[0] * steps for _ in range(course.ranks)]
@@ -300,10 +304,10 @@ def _stretch(
     """Return messages with the links that they take; each segment carries its headers."""
     full = segment(MTU)
     headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
-    sends = sends._replace(size=sends.size + headers)
+    wire = sends.size + headers
     a, b = placement.node[sends.source], placement.node[sends.target]
     there, back = (_ways(placement, *ends, routing, channels) for ends in ((a, b), (b, a)))
-    return Stretch(sends, there, back, _packets(sends.size, burst), head)
+    return Stretch(sends, there, back, wire, _packets(wire, burst), head)
 
 
 def _packets(size: Floats, burst: float) -> Ints:
