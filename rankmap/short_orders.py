@@ -309,7 +309,7 @@ def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
     >>> from rankmap.placement import Placement
     >>> on = Placement(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
     >>> one = on.with_order(np.array([3, 2, 1, 0]))
-    >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slots.tolist()
+    >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slot_of_rank.tolist()
     [2, 3, 0, 1]
     """
     node = order.node_of_rank

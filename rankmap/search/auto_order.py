@@ -82,8 +82,8 @@ def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Pla
     >>> import nidmap
     >>> from rankmap.place_ranks import place_ranks
     >>> on = place_ranks(nidmap.load_machine("torus:8,bw=1"), "0-5", 1)
-    >>> best = auto_order(on, nidmap.Job("stencil:2x3"))
-    >>> best.optimised["by"], best.optimised["time_s"] < best.optimised["default_time_s"]
+    >>> figures = auto_order(on, nidmap.Job("stencil:2x3")).origin.optimised
+    >>> figures["by"], figures["time_s"] < figures["default_time_s"]
     ('time', True)
     """
     pattern = job.pattern or job.sent

@@ -56,7 +56,8 @@ def order(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4x4")
-    >>> nidmap.order(m, "0-3", nidmap.Job("fft:4x4", ppn=4), strategy="morton").slots.tolist()
+    >>> job = nidmap.Job("fft:4x4", ppn=4)
+    >>> nidmap.order(m, "0-3", job, strategy="morton").slot_of_rank.tolist()
     [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     """
     job = job or Job()

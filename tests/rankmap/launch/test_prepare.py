@@ -220,7 +220,10 @@ def test_aprun_is_asked_for_its_own_node_order(aprun):
     result = prepared("aprun -n 8 -N 2 ./app", dict(os.environ), machine, **wish)
     laid = slots(named(14, 12, 15, 13), 2)
     expected = arrange(slots(named(12, 13, 14, 15), 2), "stencil:2x4", "morton")
-    assert order_of(result, "mpich", laid, "given").host_of_rank.tolist() == expected.host_of_rank.tolist()
+    assert (
+        order_of(result, "mpich", laid, "given").host_of_rank.tolist()
+        == expected.host_of_rank.tolist()
+    )
     assert result.rank_nodes == laid.names[laid.node_of_rank].tolist()
     assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "8", "-N", "2", "./app")
 
