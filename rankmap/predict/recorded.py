@@ -130,7 +130,7 @@ def steps(
         here = slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]])
         sent = Traffic.of(*(column[here] for column in columns))
         count = len(group) if many == 1 else sum(map(len, groups)) / len(groups) * many
-        yield sent.by_node(placement.node, len(placement.rows)), count * times
+        yield sent.by_node(placement.node_of_rank, len(placement.rows)), count * times
 
 
 def messages_of(recording: Recording, library: Library | None) -> Sends | None:

@@ -28,7 +28,7 @@ from rankmap.recording import (
     RecordedPhase,
     Recording,
 )
-from rankmap.slots import MOST_SLOTS
+from rankmap.placement import MOST_RANKS
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 
@@ -233,7 +233,7 @@ def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
 
 def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:
     """Raise ValueError where the columns cannot be those of a recording."""
-    if not 0 < ranks <= MOST_SLOTS:
+    if not 0 < ranks <= MOST_RANKS:
         raise ValueError(f"{ranks} ranks")
     for names in (_SENT, _CALLED, _MEMBERS):
         if len({columns[name].shape for name in names}) != 1 or columns[names[0]].ndim != 1:

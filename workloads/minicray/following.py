@@ -259,14 +259,14 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
         Bytes that a message is sent in.
     """
     placement = phase.placement
-    if placement.machine.router.shape[1] > 1:
+    if placement.known_machine.router.shape[1] > 1:
         return None
     if phase.stretches is not None:
         parts, again = phase.stretches(lambda size: _packets(size, burst), MOST_OF_PASSES)
         runs = 1 if again > 1 else MOST_RUNS
     else:
         every = (*phase.before, phase)
-        many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node)
+        many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node_of_rank)
         if many > MOST_PACKETS * phase.passes:
             return None
         passes = _passes(phase, every, burst)
@@ -279,7 +279,7 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
         return None
     runs = min(runs, MOST_PACKETS // packets) or 1
     stretches = [_stretch(placement, *part, routing, channels, burst) for part in parts]
-    return Course(stretches, len(placement.node), burst, runs, again)
+    return Course(stretches, len(placement.node_of_rank), burst, runs, again)
 
 
 def _passes(phase: Phase, every: tuple[Phase, ...], burst: float) -> tuple[Sends, int, int] | None:
@@ -305,7 +305,7 @@ def _stretch(
     full = segment(MTU)
     headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
     wire = sends.size + headers
-    a, b = placement.node[sends.source], placement.node[sends.target]
+    a, b = placement.node_of_rank[sends.source], placement.node_of_rank[sends.target]
     there, back = (_ways(placement, *ends, routing, channels) for ends in ((a, b), (b, a)))
     return Stretch(sends, there, back, wire, _packets(wire, burst), head)
 
@@ -321,10 +321,10 @@ def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -
 
     pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
     one, other = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
-    message, channel = walk(placement.machine, one, other, routing)
+    message, channel = walk(placement.known_machine, one, other, routing)
     order = np.argsort(message, kind="stable")
     ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
-    ejection = channels + len(placement.machine)
+    ejection = channels + len(placement.known_machine)
     found = [
         [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
         for x, y, i, j in zip(one.tolist(), other.tolist(), ends[:-1], ends[1:], strict=True)
