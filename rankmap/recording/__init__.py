@@ -156,8 +156,8 @@ class RecordedOrder:
     ----------
     events : int64 (e, 5)
         What a rank does: a place in `EVENTS`; the other rank, a collective's root, or how many it
-        posted last (-1: any rank, no root); of a collective its place in `groups` and the place of its
-        phase; mean bytes.
+        posted last (-1: any rank, no root); of a collective its place in `groups` and the place of
+        its phase; mean bytes.
     numbers : int64 (n,)
         Rows of `events`, those of one rank after those of another.
     start : int64 (ranks + 1,)

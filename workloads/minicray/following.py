@@ -135,8 +135,18 @@ class Course(NamedTuple):
     ) -> float:
         """Return the seconds of a stretch, without those of its head."""
         head, whole = stretch.head, len(stretch.packets)
-        before = _FollowedRun(self, stretch, a_byte, head, eager).end(begins) if head else 0.0
-        return _FollowedRun(self, stretch, a_byte, whole, eager).end(begins) - before
+        before = self._run_s(stretch, a_byte, head, eager, begins) if head else 0.0
+        return self._run_s(stretch, a_byte, whole, eager, begins) - before
+
+    def _run_s(
+        self, stretch: Stretch, a_byte: list[float], many: int, eager: float, begins: list[float]
+    ) -> float:
+        """Return the seconds of a stretch's first messages; all eager where ranks stand else."""
+        run = _FollowedRun(self, stretch, a_byte, many, eager)
+        end_s = run.end(begins)
+        if run.stands:  # a program that counts on its library to take its messages
+            return _FollowedRun(self, stretch, a_byte, many, np.inf).end(begins)
+        return end_s
 
 
 class _FollowedRun:
@@ -200,6 +210,11 @@ class _FollowedRun:
             served[link] = max(served[link], now) + size * a_byte[link]
             self._send(now, k, hop + 1, size)
         return self.last
+
+    @property
+    def stands(self) -> bool:
+        """Whether a rank waits for ever."""
+        return any(sum(steps) > 0 for steps in self.open)
 
     def _send(self, now: float, k: int, hop: int, size: float) -> None:
         self.count += 1  # of equal times the first that was sent
