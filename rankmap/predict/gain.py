@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.fabrics import known_fabric
 from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
 from rankmap.collectives import USUAL
@@ -50,16 +51,12 @@ __all__ = ["Gain", "Gains", "Unknown", "time_range"]
 
 GB = 1e9
 
-#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B); on
-#: newer ones the interface fetches the bytes: a rank has most of what one carries [assumed].
-SLOW_RANK, NEWER, SLOW_SHARE = 2.0, ("slingshot", "infiniband"), 0.8
+#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
+SLOW_RANK = 2.0
 
 #: GB/s of copies inside a node where nothing states them, at least and at most [assumed: an old
 #: node, and half of what the memory of today's nodes moves, 400 GB/s].
 COPIES = (10.0, 200.0)
-
-#: Fabrics whose routers send packets around full links; InfiniBand's do where there are groups.
-ADAPTIVE = ("aries", "slingshot")
 
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
@@ -388,8 +385,8 @@ def _slow_rank(model: Model) -> float:
     """Return GB/s of one rank that is slow, where nothing states any."""
     figures = model.machine.topology.bandwidth
     interface = figures.get("injection", figures.get("up0", math.inf))
-    newer = model.machine.topology.fabric in NEWER and interface < math.inf
-    return max(SLOW_RANK, SLOW_SHARE * interface) if newer else SLOW_RANK
+    share = known_fabric(model.machine.topology).rank_share
+    return max(SLOW_RANK, share * interface) if interface < math.inf else SLOW_RANK
 
 
 def _value_words(changes: Mapping[str, Any]) -> str:
