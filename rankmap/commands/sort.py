@@ -24,13 +24,14 @@ from placement.support.quantities import counted
 from rankmap.emit import emit
 from rankmap.launch.allocation import job_here
 from rankmap.place_ranks import place_ranks
+from rankmap.placement import Origin
 from rankmap.score.distance import job_distance
 from rankmap.tours import ring_length, shortest_ring, sort_nodes
 
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.placement import Origin, Placement
+    from rankmap.placement import Placement
     from rankmap.score.distance import Distance
     from rankmap.tours import Tour
 
