@@ -20,6 +20,7 @@ from placement.commands.common import write_output
 from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
+from rankmap.placement import MOST_RANKS
 from rankmap.recording import (
     EVENTS,
     KINDS,
@@ -28,7 +29,6 @@ from rankmap.recording import (
     RecordedPhase,
     Recording,
 )
-from rankmap.placement import MOST_RANKS
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 

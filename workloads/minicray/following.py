@@ -298,8 +298,15 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
 
 
 def _passes(phase: Phase, every: tuple[Phase, ...], burst: float) -> tuple[Sends, int, int] | None:
-    """Return the messages of a phase's passes and of what comes before, how many come before what
-    counts, and how many passes count; None where they are not known or too many.
+    """Return the messages of a phase's passes and of what comes before; None where not known.
+
+    Returns
+    -------
+    Sends
+    int
+        Messages that come before what counts.
+    int
+        Passes that count.
     """
     each = [one.sends() for one in every if one.sends is not None]
     if len(each) < len(every) or not len(each[-1].step):

@@ -18,9 +18,9 @@ SEND, RECEIVE, LAST, SENT, CAME, CALL = EVENTS
 
 def recorded(*ranks, sent=(), groups=()):
     """Return a recording of ranks that did these events: (word, other rank, bytes, …)."""
-    rows = sorted({(EVENTS.index(e[0]), *e[1:], *(0,) * (5 - len(e))) for r in ranks for e in r})
-    place = {row: number for number, row in enumerate(rows)}
-    numbers = [place[EVENTS.index(e[0]), *e[1:], *(0,) * (5 - len(e))] for r in ranks for e in r]
+    did = [[(EVENTS.index(e[0]), *e[1:], *(0,) * (5 - len(e))) for e in events] for events in ranks]
+    rows = sorted({event for events in did for event in events})
+    numbers = [rows.index(event) for events in did for event in events]
     events = np.array([[what, peer, group, phase, size] for what, peer, size, group, phase in rows])
     start = np.cumsum([0, *map(len, ranks)])
     order = RecordedOrder(events, np.array(numbers), start, groups)
