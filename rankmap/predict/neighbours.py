@@ -120,7 +120,7 @@ def _ordered_phase(
     times = run.times(sends)
     sized = sends._replace(size=sends.size * size)
 
-    def parts(cost: Callable[[Floats], Floats], room: int) -> Stretches:
+    def parts(cost: Callable[[Floats], Floats | Ints], room: int) -> Stretches:
         some = recorded.stretches(sized, waves, cost, room)
         return some._replace(stand_for=some.stand_for * times)
 

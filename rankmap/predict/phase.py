@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from placement.network.demand import Demand
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.traffic import Traffic
 from rankmap.placement import Placement
 
@@ -59,6 +59,12 @@ class Sends(NamedTuple):
         off = a != b
         step = step[off]
         return cls(step, a[off], b[off], size[off].astype(np.float64), step, step, step)
+
+    def some(self, kept: Ints | Mask | slice) -> Sends:
+        """Return some of the messages, in the order of `kept`."""
+        size, rest = self.size[kept], (column[kept] for column in (self[:3] + self[4:]))
+        step, source, target, done, taken, awaited = rest
+        return Sends(step, source, target, size, done, taken, awaited)
 
     @classmethod
     def joined(cls, parts: Sequence[Sends]) -> Sends:
@@ -156,7 +162,7 @@ class Phase:
     shown: int = 0
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
-    stretches: Callable[[Callable[[Floats], Floats], int], Stretches] | None = None
+    stretches: Callable[[Callable[[Floats], Floats | Ints], int], Stretches] | None = None
     dependent: bool = False
     before: tuple[Phase, ...] = ()
     total: Demand = field(init=False)

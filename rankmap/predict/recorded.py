@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,9 @@ PARTS = 3
 
 #: Waves that are looked at, at most: of more that differ an even sample.
 MOST_WAVES = 64
+
+#: What messages of so many bytes cost.
+Cost = Callable[[Floats], Floats | Ints]
 
 #: What a member of a collective does in turn: whom it sends how many bytes, whom it hears from.
 Turns = list[tuple[list[tuple[int, float]], list[int]]]
@@ -63,8 +66,8 @@ class RecordedRun:
         if library not in self._kept:
             sends = messages_of(self.recording, library)
             waves = None if sends is None else waves_of(sends, self.recording.ranks)
-            both = sends is not None and waves is not None
-            self._kept[library] = (sends, waves) if both else None
+            known = sends is not None and waves is not None
+            self._kept[library] = (sends, waves) if known else None  # type: ignore[assignment]
         return self._kept[library]
 
     def times(self, sends: Sends) -> float:
@@ -73,7 +76,9 @@ class RecordedRun:
         return max(1.0, total / max(1.0, float(sends.size.sum())))
 
 
-def stretches(sends: Sends, waves: Waves, cost: Callable[[Floats], Floats], room: int) -> Stretches:
+def stretches(
+    sends: Sends, waves: Waves, cost: Callable[[Floats], Floats | Ints], room: int
+) -> Stretches:
     """Return parts of a run that cost no more together than there is room for.
 
     Parameters
@@ -99,7 +104,7 @@ def stretches(sends: Sends, waves: Waves, cost: Callable[[Floats], Floats], room
         head = waves.wave[inside] < middle
         order = np.argsort(~head, kind="stable")
         part = waves.stretch(sends, first, last)
-        chosen.append((Sends(*(column[order] for column in part)), int(head.sum())))
+        chosen.append((part.some(order), int(head.sum())))
         counted += float(by_wave[last - 1] - (by_wave[middle - 1] if middle else 0.0))
     return Stretches(chosen, total / counted)
 
@@ -120,7 +125,8 @@ def steps(
     order = np.argsort(waves.wave, kind="stable")
     ends = np.cumsum(np.bincount(waves.wave))
     alike: dict[bytes, list[int]] = defaultdict(list)
-    columns = [column[order] for column in (sends.source, sends.target, sends.size)]
+    ordered = sends.some(order)
+    columns = [ordered.source, ordered.target, ordered.size]
     for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
         if end > begin:
             alike[b"".join(column[begin:end].tobytes() for column in columns)].append(number)
@@ -128,7 +134,7 @@ def steps(
     for place, many in zip(*spread(len(groups), MOST_WAVES), strict=True):
         group = groups[place - 1]
         here = slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]])
-        sent = Traffic.of(*(column[here] for column in columns))
+        sent = Traffic.of(ordered.source[here], ordered.target[here], ordered.size[here])
         count = len(group) if many == 1 else sum(map(len, groups)) / len(groups) * many
         yield sent.by_node(placement.node_of_rank, len(placement.rows)), count * times
 
@@ -198,9 +204,10 @@ class _Posted:
         rows = np.array([[*send, *ends.get(id(send), (0, -1))] for send in self.sends])
         source, target, size, step, done, taken, awaited = rows.T
         away = source != target
-        whole = (column[away].astype(np.int64) for column in (step, source, target))
-        later = (column[away].astype(np.int64) for column in (done, taken, awaited))
-        return Sends(*whole, np.maximum(size[away], 1.0), *later)
+        step, source, target, done, taken, awaited = (
+            column[away].astype(np.int64) for column in (step, source, target, done, taken, awaited)
+        )
+        return Sends(step, source, target, np.maximum(size[away], 1.0), done, taken, awaited)
 
 
 class _RankPath:
@@ -226,7 +233,7 @@ class _RankPath:
     def send(self, target: int, size: float, collective: bool = False) -> None:
         """Post a message."""
         self._go_on()
-        message = [self.rank, target, size, self.step, self.step]
+        message: list[float] = [self.rank, target, size, self.step, self.step]
         self.posted.sends.append(message)
         self.posted.sent[self.rank, target, collective].append(message)
         self._open((target, True), message)
@@ -234,7 +241,7 @@ class _RankPath:
     def receive(self, source: int, collective: bool = False) -> None:
         """Post a receive; of rank -1 from any."""
         self._go_on()
-        taken_awaited = [self.step, -1]
+        taken_awaited: list[float] = [self.step, -1]
         self.posted.received[source, self.rank, collective].append(taken_awaited)
         self._open((source, False), taken_awaited)
 
@@ -336,7 +343,7 @@ class _Collectives:
         return [tuple(np.concatenate(column) for column in zip(*steps, strict=True))]  # type: ignore[list-item]
 
 
-def _as_turns(steps: list[tuple[Ints, Ints, Floats]], members: Ints) -> dict[int, Turns]:
+def _as_turns(steps: list[tuple[Ints, Ints, Any]], members: Ints) -> dict[int, Turns]:
     """Return what each rank does in each step in which it takes part."""
     turns: dict[int, Turns] = {rank: [] for rank in members.tolist()}
     for source, target, size in steps:
@@ -370,7 +377,7 @@ class Waves(NamedTuple):
         """Return the messages of some waves: what came before is there, what follows is not."""
         inside = (self.wave >= begin) & (self.wave < end)
         first, last = self.at[begin], self.at[end]
-        some = Sends(*(column[inside] for column in sends))
+        some = sends.some(inside)
         a, b = some.source, some.target
         reached = some.awaited <= last[b]
         return some._replace(
@@ -403,7 +410,8 @@ def waves_of(sends: Sends, ranks: int) -> Waves | None:
         if awaited[k] >= 0:
             missing[target[k]][awaited[k]] += 1
     wave = np.zeros(len(sends.step), dtype=np.int64)
-    at, rows = [0] * ranks, []
+    rows: list[list[int]] = []
+    at = [0] * ranks
     begins = [rank for rank in range(ranks) if steps[rank]]
     while begins:
         for k in [k for rank in begins for k in posts[rank].get(at[rank], ())]:

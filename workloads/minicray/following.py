@@ -38,7 +38,7 @@ from workloads.minicray.net import MTU
 
 Ways = list[list[int]]
 
-__all__ = ["Course", "course"]
+__all__ = ["Course", "Stretch", "course"]
 
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
