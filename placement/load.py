@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import ParseError, UsageError
 from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
 from placement.options import Figures, lay_figures, split_figures
@@ -200,7 +200,7 @@ def _ask(sources: Sources, spec: str) -> None:
 def _set_site(sources: Sources, site: Source) -> None:
     if sources.site is not None:
         raise UsageError(
-            f"two machines: {printable(sources.site.name)} and {printable(site.name)}",
+            f"two machines: {sources.site.name} and {site.name}",
             "dumps combine with one site or one synthetic machine",
         )
     sources.site = site
@@ -235,7 +235,7 @@ def _missing(spec: str) -> Exception:
         near = difflib.get_close_matches(kind, KINDS, 1)
         if near or "=" in spec:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}"
-            return UsageError(f"no synthetic machine {printable(spec)}", hint)
+            return UsageError(f"no synthetic machine {spec}", hint)
     names = site_names()
     close = difflib.get_close_matches(spec, names, 3, 0.6)
     hint = f"sites are {', '.join(close or names)}" if os.sep not in spec else ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
 from placement.names.cname import Cname, Xname
 from placement.names.columns import name_numbers, parse_cnames
 from placement.nodelist import NodeList
@@ -242,7 +242,7 @@ def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
 
 def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     """Return what to say of a word that names no node, and names like it."""
-    shown = f"'{printable(word)}'"
+    shown = f"'{word}'"
     if word.isdecimal():
         return _no_nid(machine, int(word))
     if word[0] == "#":

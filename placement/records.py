@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from placement.errors import ParseError, place
+from placement.errors import ParseError, place, printable_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,8 @@ class Finding:
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
         word = "fault" if self.fault else "remark"
-        return f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
+        text = f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
+        return printable_message(text)
 
     def error(self) -> ParseError:
         """Return the error that refuses the source for this."""

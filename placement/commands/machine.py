@@ -195,7 +195,7 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
 def _machine_text(machine: Machine, name: str) -> str | bytes:
     if name not in (*graphs.FORMATS, *writers.BUNDLED):
         known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
-        raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
+        raise UsageError(f"no format {name!r}", f"there are {known}")
     return graphs.write(machine, name) if name in graphs.FORMATS else writers.write(machine, name)
 
 

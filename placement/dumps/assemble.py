@@ -21,7 +21,7 @@ from placement.dumps.tables import (
     match_rows,
     refuse_other_nodes,
 )
-from placement.errors import ParseError, place, printable
+from placement.errors import ParseError, place
 from placement.geometry import Geometry, locate_nodes
 from placement.machine import Machine, Switches
 from placement.names.columns import name_numbers, nid_names
@@ -234,7 +234,7 @@ def fill(table: Table, site: Dump) -> None:
     try:
         _, at = match_rows(table, new)
     except ParseError as error:
-        text = f"none of its nodes is in {printable(site.source)}"
+        text = f"none of its nodes is in {site.source}"
         raise ParseError(table.sources[0], 0, text, error.hint) from None
     known = at >= 0
     for name in ("role", "sockets", "cores", "memory_mb", "nics", "gpus", "features"):
@@ -257,7 +257,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             rows = np.flatnonzero(at < 0).tolist()
             some = ", ".join(new.called(row) for row in rows[:3])
             more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-            source = printable(new.sources[0])
+            source = new.sources[0]
             note = f"left out, location unknown: {some}{more} of {source}"
             table.notes.append(note)
         else:
@@ -320,9 +320,7 @@ def _refuse_twins(table: Table) -> None:
         if len(same):
             row = int(order[same[0] + 1])
             where = place(*table.where(int(order[same[0]])))
-            raise table.error(
-                row, f"{word} {printable(str(table[key][row]))} is another node's in {where}"
-            )
+            raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
 
 
 def _in_order(table: Table) -> Table:

@@ -164,7 +164,7 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
     raise ParseError(
         new.sources[0],
         0,
-        f"shares no node with {printable(table.sources[0])}",
+        f"shares no node with {table.sources[0]}",
         f"it names nodes like {new.called(0)}, the other like {table.called(0)}",
     )
 
@@ -190,8 +190,8 @@ def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
             before = int(at[row])
             raise new.error(
                 row,
-                f"{KEYS[key]} {printable(str(new[key][row]))} has {KEYS[other]} "
-                f"{printable(str(new[other][row]))} here, but "
-                f"{printable(str(table[other][before]))} in {place(*table.where(before))}",
+                f"{KEYS[key]} {new[key][row]} has {KEYS[other]} "
+                f"{new[other][row]} here, but "
+                f"{table[other][before]} in {place(*table.where(before))}",
                 "are the dumps of the same machine?",
             )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import printable
 from placement.geometry.network import Geometry, refuse
 from placement.names.columns import parse_cnames
 from placement.names.xc import Xc
@@ -155,7 +154,7 @@ def _cray(
         stated = site.topology()
         rule = numbering.numbering_of(stated)
         if rule is None:
-            what = f"{printable(site.name)} is {stated.fabric or stated.kind}"
+            what = f"{site.name} is {stated.fabric or stated.kind}"
             raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")
         if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
             numbering.refuse_wrong_nids(table, parts, rule, site.name)

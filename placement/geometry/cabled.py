@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.geometry.islands import Islands, find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Geometry, refuse, seats
@@ -148,7 +148,7 @@ def _attachments(table: Table, cables: _ListedCables) -> Ints:
     order = np.argsort(cables.host, kind="stable")
     hosts, start, count = np.unique(cables.host[order], return_index=True, return_counts=True)
     if count.max(initial=0) > MOST_CABLES:
-        name = printable(str(hosts[np.argmax(count)]))
+        name = hosts[np.argmax(count)]
         raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
     place = find(hosts, table["name"])
     hint = "every node of a fabric needs a switch"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 
@@ -152,5 +152,5 @@ def floor(rule: Xc | GeminiNumbering) -> str:
 
 def _hint(rule: Xc | GeminiNumbering, wrong: int, owner: str) -> str:
     kind = "XC" if isinstance(rule, Xc) else "XE or XK"
-    by = f"as {printable(owner)} has" if owner else f"the {kind} rule that most nodes follow"
+    by = f"as {owner} has" if owner else f"the {kind} rule that most nodes follow"
     return f"{by}; {wrong} such nodes in all" if wrong > 1 else by

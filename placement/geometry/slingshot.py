@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import ParseError, UsageError
 from placement.geometry.network import Geometry
 from placement.machine import Topology
 from placement.names.cname import Xname
@@ -218,9 +218,7 @@ def _parts(table: Table) -> Ints:
         except ParseError as error:
             raise table.error(row, str(error)) from None
         if not name.is_node:
-            raise table.error(
-                row, f"{printable(text) or 'a node without one'} is not a node's xname"
-            )
+            raise table.error(row, f"{text or 'a node without one'} is not a node's xname")
         place = (name.cabinet, name.chassis, name.slot, name.board, name.node)
         out[row] = [0 if part is None else part for part in place]
     return out

@@ -70,7 +70,7 @@ class HardwareFile(NamedTuple):
 
     def alone(self) -> ParseError:
         """Return the error of a node that no machine goes with."""
-        hint = f"-m MACHINE -m {printable(self.hardware.source)} says what is inside its nodes"
+        hint = f"-m MACHINE -m {self.hardware.source} says what is inside its nodes"
         return ParseError(self.hardware.source, 0, "one node, and no machine", hint)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError, printable
+from placement.errors import PlanError, UsageError
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -182,4 +182,4 @@ def of_one_kind(
 
 def _no_such_kind(known: Kinds, kind: str) -> UsageError:
     there = f"there are {', '.join(known.names)}, and any for nodes of all kinds"
-    return UsageError(f"no nodes of kind {printable(kind)!r}", there)
+    return UsageError(f"no nodes of kind {kind!r}", there)
