@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from placement.errors import ParseError, UsageError
 from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
+from placement.machine import Machine
 from placement.options import Figures, lay_figures, split_figures
 from placement.readers import read_text
+from placement.records import Dump
 from placement.site import load_configuration, site_names
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.support.lazy import lazy
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from placement.geometry.slingshot import GroupRule
     from placement.hardware import hwloc
     from placement.hardware.hwloc import HardwareFile
-    from placement.machine import Machine
-    from placement.records import Dump
     from placement.sites import overlay
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source

@@ -7,15 +7,11 @@ line it stood on, so that whoever finds a contradiction later can point at it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, place, printable_message
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
+from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["Dump", "Finding", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
 

@@ -9,6 +9,7 @@ import functools
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -32,22 +33,20 @@ from placement.hooks import NODES, SERVICES, load
 from placement.lists import expanding
 from placement.lists.pasted import read_list
 from placement.lists.piece import TextPiece
+from placement.machine import Machine
 from placement.nodelist import NodeList
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
     from placement import lookup
     from placement import plan as planning
-    from placement.machine import Machine
     from placement.names import columns
     from placement.scheduler import availability
     from placement.slurm import nodes as slurm_nodes
-    from placement.support.array_types import Ints
 else:
     planning = lazy("placement.plan")
     availability = lazy("placement.scheduler.availability")

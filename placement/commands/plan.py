@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,24 +33,22 @@ from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from placement.lookup import find_rows
+from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
 from placement.planners import PREDICTING
 from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.scheduler.constraints import looks_at_switches
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rich import console, progress
 
-    from placement.machine import Machine
     from placement.slurm import starts
     from placement.slurm.nodes import SlurmNodes
-    from placement.support.array_types import Ints
 else:
     console, progress = lazy("rich.console"), lazy("rich.progress")
     starts = lazy("placement.slurm.starts")

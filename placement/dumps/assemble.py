@@ -7,6 +7,7 @@ are joined into one table (what a later dump says of a node replaces what an ear
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,18 +24,16 @@ from placement.dumps.tables import (
 )
 from placement.errors import ParseError, place
 from placement.geometry import Geometry, locate_nodes
+from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
 from placement.names.columns import name_numbers, nid_names
 from placement.readers import find
+from placement.records import Dump
+from placement.support.array_types import Array, Ints, Ints32, Strs
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from placement.geometry import listed, slurm_tree
-    from placement.geometry.slingshot import GroupRule
-    from placement.records import Dump
-    from placement.support.array_types import Array, Ints, Ints32, Strs
     from placement.topologies.source import Source
 else:
     listed = lazy("placement.geometry.listed")

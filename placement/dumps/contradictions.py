@@ -7,6 +7,7 @@ machine is built of them only where it was said which one counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,13 +18,10 @@ from placement.dumps.tables import Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place
 from placement.names.columns import parse_cnames
 from placement.readers import find
-from placement.records import Finding
+from placement.records import Dump, Finding
+from placement.support.array_types import Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.records import Dump
-    from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
 __all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]

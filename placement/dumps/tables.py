@@ -7,18 +7,15 @@ else by name; two dumps that disagree on who a node is are refused, the later on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import ParseError, place, printable
 from placement.lookup import find_rows
 from placement.names.columns import name_numbers
-from placement.records import Finding
-
-if TYPE_CHECKING:
-    from placement.records import Dump, NodeRecords
-    from placement.support.array_types import Array, Ints, Mask
+from placement.records import Dump, Finding, NodeRecords
+from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["KEYS", "UNKNOWN", "Table", "is_known", "match_rows", "refuse_other_nodes"]
 

@@ -8,29 +8,27 @@ Where nothing says anything, all nodes count as equally near.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.dumps.tables import Table
 from placement.geometry.network import Geometry, refuse
+from placement.machine import Topology
 from placement.names.columns import parse_cnames
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
-from placement.readers import find
+from placement.records import Dump
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.topologies import grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
+    from placement import readers
     from placement.geometry import aries, cabled, gemini, numbering, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
-    from placement.machine import Topology
-    from placement.names.gemini import GeminiNumbering
-    from placement.records import Dump
-    from placement.support.array_types import Ints
     from placement.topologies.source import Source
 else:
     aries = lazy("placement.geometry.aries")
@@ -39,6 +37,7 @@ else:
     slingshot = lazy("placement.geometry.slingshot")
     slurm_tree = lazy("placement.geometry.slurm_tree")
     numbering = lazy("placement.geometry.numbering")
+    readers = lazy("placement.readers")  # a site alone needs no reader
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 
@@ -92,7 +91,7 @@ def locate_nodes(
 
 
 def _lists_cables(dump: Dump) -> bool:
-    return find(dump.format).kind == "cables"
+    return readers.find(dump.format).kind == "cables"
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:

@@ -7,20 +7,15 @@ numbers its nodes differently: then its coordinate file is what counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.dumps.tables import Table
 from placement.errors import ParseError
+from placement.machine import Topology
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
-    from placement.machine import Topology
-    from placement.support.array_types import Ints
+from placement.support.array_types import Ints
 
 __all__ = ["first_wrong", "most_follow", "numbering", "numbering_of", "refuse_wrong_nids"]
 

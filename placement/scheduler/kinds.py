@@ -7,15 +7,12 @@ sets say where a node stands or who owns it, not what it is, and make no kinds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import PlanError, UsageError
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Array, Ints, Mask
+from placement.machine import Machine
+from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["ANY", "Kinds", "alike", "kinds_of", "of_one_kind", "offered"]
 
