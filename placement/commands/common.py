@@ -163,7 +163,7 @@ class AdvancedCommand(click.Command):
         """Write the text: all of it for ``--help-all``."""
         short = self.help
         if ctx.meta.get("help-all"):
-            self.help = (short or "").replace("\f\n", "")
+            self.help = (short or "").replace("\f\n", "\n")
         super().format_help_text(ctx, formatter)
         self.help = short
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ from placement.lookup import find_rows
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
-from placement.planners import PREDICTING
+from placement.planners import BUNDLED, PREDICTING
 from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.scheduler.constraints import looks_at_switches
 from placement.support.array_types import Ints
@@ -141,9 +142,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     nidmap plan -m shaheen2 -N 216 --strategy blades --format sbatch
     nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
     \f
-    Strategies: auto, blades, blades-linked, compact, hilbert, hilbert-groups,
-    level-spread, morton, morton-groups, nid-order, random, spread, and Slurm's
-    own choice: slurm-none, slurm-tree, slurm-dragonfly, slurm-block.
+    \b
+    STRATEGIES
 
     With --segment S the nodes come in segments of S, and none is split over
     blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
@@ -183,6 +183,11 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     if note:
         say(f"nidmap: {note}")
     return int(check is not None and check.pinned.never)
+
+
+_listed = f"Strategies: {', '.join([*PREDICTING, *BUNDLED])}; slurm-... are Slurm's own choice."
+_wrapped = textwrap.fill(_listed, 78, subsequent_indent="    ", break_on_hyphens=False)
+plan.help = (plan.help or "").replace("STRATEGIES", _wrapped)
 
 
 def _shorten_lines(text: str) -> str:
