@@ -117,8 +117,6 @@ def load_machine(*specs: str) -> Machine:
     >>> len(machine), machine.topology.kind
     (64, 'torus')
     """
-    if len(specs) == 1 and is_spec(specs[0]):
-        return parse_spec(specs[0])
     return build(open_sources(*specs))
 
 

@@ -26,7 +26,7 @@ from placement.errors import ParseError, place
 from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
-from placement.names.columns import name_numbers, nid_names
+from placement.names.columns import nid_names
 from placement.readers import find
 from placement.records import Dump
 from placement.support.array_types import Array, Ints, Ints32, Strs
@@ -106,7 +106,7 @@ def assemble(
     dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
         dumps = [listed.with_nodes(d) for d in dumps]  # a lone link list implies its nodes
-    table = _in_order(_table(dumps, site, as_given=prefer == "last"))
+    table = _table(dumps, site, as_given=prefer == "last").in_nid_order()
     if apart.findings:
         first = apart.findings[0].text
         table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
@@ -320,25 +320,6 @@ def _refuse_twins(table: Table) -> None:
             row = int(order[same[0] + 1])
             where = place(*table.where(int(order[same[0]])))
             raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
-
-
-def _in_order(table: Table) -> Table:
-    """Return the rows in NID order; NIDs are made of names or places where there are none."""
-    if not table.has("nid"):
-        table.columns["nid"] = _numbers(table)
-    nid = table["nid"]
-    if (np.diff(nid) >= 0).all():
-        return table
-    return table.take(np.argsort(nid, kind="stable"))
-
-
-def _numbers(table: Table) -> Ints:
-    """Return the numbers that the names end in where they tell all nodes apart, else the index."""
-    prefixes, numbers, _ = name_numbers(table["name"])
-    alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
-    if alike and len(np.unique(numbers)) == len(numbers):
-        return numbers
-    return np.arange(len(table), dtype=np.int64)
 
 
 def _machine(table: Table, network: Geometry, name: str) -> Machine:

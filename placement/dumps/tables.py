@@ -105,6 +105,20 @@ class Table:
         kept = {name: column[rows] for name, column in self.columns.items()}
         return Table(self.source[rows], self.line[rows], kept, self.sources, self.notes)
 
+    def in_nid_order(self) -> Table:
+        """Return the rows in NID order; NIDs are made of names or places where there are none."""
+        if not self.has("nid"):
+            self.columns["nid"] = self._numbers()
+        nid = self["nid"]
+        return self if (np.diff(nid) >= 0).all() else self.take(np.argsort(nid, kind="stable"))
+
+    def _numbers(self) -> Ints:
+        """Return the numbers the names end in where they tell all nodes apart, else the index."""
+        prefixes, numbers, _ = name_numbers(self["name"])
+        alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
+        distinct = len(np.unique(numbers)) == len(numbers)
+        return numbers if alike and distinct else np.arange(len(self), dtype=np.int64)
+
 
 def is_known(name: str, column: Array) -> Mask:
     """Return the mask of the values that say something."""
