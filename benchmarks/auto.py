@@ -25,7 +25,7 @@ import math
 import sys
 import time
 from statistics import median
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,11 +39,8 @@ from placement.specs import parse_spec
 from placement.traffic import Traffic
 from rankmap import orders
 from rankmap.pattern import parse_pattern
+from rankmap.placement import Placement
 from rankmap.predict import Job
-from rankmap.slots import Slots
-
-if TYPE_CHECKING:
-    from rankmap.order import Order
 
 #: Machines of the exhaustive part.
 SMALL = (
@@ -153,11 +150,11 @@ def placements_of(machine, free, count, pattern):
 
 def named_orders(machine, rows, pattern):
     """Yield the slots of every order by name that needs no compiled search."""
-    slots = Slots(machine.names[rows], np.ones(len(rows), dtype=np.int64), machine, rows)
+    slots = Placement(machine.names[rows], np.ones(len(rows), dtype=np.int64), machine, rows)
     fitted = parse_pattern(pattern).on(slots)
     for name in ("row-major", "hilbert", "column-major", "folded", "hierarchical"):
         try:
-            yield orders.find(name)(fitted, slots).slots
+            yield orders.find(name)(fitted, slots).slot_of_rank
         except Exception:  # an order that does not fit is none
             continue
 
@@ -252,7 +249,9 @@ def simgrid(cases=40, seed=0):
             deadline=60,
         )
         default = plan(machine, count, strategy="slurm-none", candidates=free)
-        auto = ran(python, job, found.rows[cast("Order", found.order).node], pattern, dims)
+        auto = ran(
+            python, job, found.rows[cast("Placement", found.order).node_of_rank], pattern, dims
+        )
         base = ran(python, job, default.rows, pattern, dims)
         expected = found.facts["predicted"]["ratio"]
         key = job["kind"], pattern.partition(":")[0]

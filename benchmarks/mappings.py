@@ -13,11 +13,10 @@ import numpy as np
 from nidmap import load_machine
 from placement.site import site_names
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA
-from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.place_ranks import place_ranks
 from rankmap.short_orders import shorten_order
-from rankmap.slots import slots_of
 
 LIMIT = 1023
 
@@ -55,9 +54,9 @@ def shorten_random(orders, rng):
         machine, mapping = machines[k % len(machines)], (CRAY_MPICH, HYDRA)[k % 2]
         nodes, ppn = int(rng.integers(2, 65)), int(rng.choice([1, 2, 4, 8, 16]))
         first = int(rng.integers(len(machine) - nodes))
-        on = slots_of(machine, np.arange(first, first + nodes), ppn)
-        found = shorten_order(Order(rng.permutation(len(on)), on), mapping, LIMIT)
-        length = len(mapping.text(found.order.node))
+        on = place_ranks(machine, np.arange(first, first + nodes), ppn)
+        found = shorten_order(on.with_order(rng.permutation(on.ranks)), mapping, LIMIT)
+        length = len(mapping.text(found.order.node_of_rank))
         above += not 0 < length <= LIMIT
         changed += found.length != found.free_length
     took = time.process_time() - began
@@ -71,9 +70,9 @@ def print_cases():
         lost = []
         for name, nodes, ppn, pattern, strategy in CASES:
             machine = load_machine(name)
-            on = slots_of(machine, np.flatnonzero(machine.free)[:nodes], ppn)
+            on = place_ranks(machine, np.flatnonzero(machine.free)[:nodes], ppn)
             order = arrange(on, pattern, strategy).sorted()
-            found = shorten_order(order, mapping, LIMIT, parse_pattern(pattern).on(order.on))
+            found = shorten_order(order, mapping, LIMIT, parse_pattern(pattern).on(order))
             lost.append(found.lost)
             print(
                 f"{mapping.library:16} {name:10} {nodes:4} x {ppn:3} {pattern:24} {strategy:8}"

@@ -188,12 +188,12 @@ def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str
         plain = [value for key, value in seconds.items() if ", " not in key]
         seconds[name] = model.time(model.place(rows), min(plain, default=math.inf))
         for order in BY_NAME if by_name else ():
-            slots = model.slots(rows)
+            slots = model.place(rows)
             try:
                 made = orders.find(order)(fit_pattern(model.pattern, slots), slots)
             except NidmapError:
                 continue
-            seconds[f"{name}, {order}"] = model.time(made.placement, min(seconds.values()))
+            seconds[f"{name}, {order}"] = model.time(made, min(seconds.values()))
     return seconds
 
 

@@ -10,15 +10,14 @@ from placement.support.suffixes import suffix_of
 from rankmap.emit import SUFFIXES, find, read_order
 
 if TYPE_CHECKING:
-    from rankmap.order import Order
-    from rankmap.slots import Slots
+    from rankmap.placement import Placement
 
 __all__ = ["format_named", "read_order_file", "read_text"]
 
 
 def read_order_file(
-    path: str, form: str | None, slots: Slots, launcher_order: str = "sorted"
-) -> Order:
+    path: str, form: str | None, placement: Placement, launcher_order: str = "sorted"
+) -> Placement:
     """Return the order that a file holds.
 
     Parameters
@@ -27,7 +26,7 @@ def read_order_file(
         ``-`` is standard input.
     form : str or None
         Its format (see `rankmap.emit.emit`); None: the one that its name states.
-    slots : Slots
+    placement : Placement
         The slots that it is for.
     launcher_order : str
         The node order that a file of ranks by slot was made for.
@@ -42,7 +41,7 @@ def read_order_file(
     chosen = form or format_named(path)
     find(chosen)
     text, source = read_text(path)
-    return read_order(text, chosen, slots, source, launcher_order)
+    return read_order(text, chosen, placement, source, launcher_order)
 
 
 def format_named(path: str) -> str:

@@ -1,67 +1,152 @@
-"""A placement: which nodes a job has, how many ranks each, and where every rank is."""
+"""A placement: which nodes a job has, how many ranks each, and where every rank is.
+
+A node's slots are the places for its ranks. They are numbered node by node in the order of the
+nodes: a node's first slot comes after all slots of the nodes before it. That order is the only
+thing that gives a slot its number: not the NID, and not the order in which a launcher takes nodes.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from placement.errors import UsageError
+from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
-from placement.support.array_types import Ints
+from placement.support.array_types import Ints, Strs
 from placement.traffic import Traffic
-from rankmap.slots import Slots
+from rankmap.permutation import broken, inverse
 
-__all__ = ["Placement"]
+__all__ = ["MOST_RANKS", "Origin", "Placement"]
+
+#: More ranks than any machine has cores; beyond it a count is a slip.
+MOST_RANKS = 1 << 25
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How the order of a placement's ranks came about.
+
+    Attributes
+    ----------
+    strategy : str
+        What made it; '' for one read from a file.
+    pattern : str
+        The pattern it was made for; '' where none is known.
+    remark : str
+        What its maker has to say of it, in one line; ''.
+    optimised : dict or None
+        What it was chosen by, with its figures and the default's, as JSON
+        takes it; None where nothing was compared.
+    """
+
+    strategy: str = ""
+    pattern: str = ""
+    remark: str = ""
+    optimised: dict[str, Any] | None = None
+
+
+def _no_rows() -> Ints:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
     """Nodes in the order that numbers the slots, the ranks of each, and the slot of every rank.
 
+    It is always valid: every rank has one slot of its own and no slot is left over, or there is
+    an error instead of a placement.
+
     Attributes
     ----------
-    machine : Machine
-    rows : int64 (n,)
-        Rows of the machine, each once.
+    names : str (n,)
+        Host names, each once.
     counts : int64 (n,)
-        Ranks of each node, at least 1.
-    slots : int64 (ranks,) or None
-        Slot of each rank; None: rank r has slot r.
+        Ranks, and so slots, of each node, at least 1.
+    machine : Machine or None
+        What the nodes belong to, for whoever looks at distances; None where only names are
+        known (inside an allocation).
+    rows : int64 (n,)
+        The nodes as rows of `machine`; none where that is None.
+    order : int64 (ranks,) or None
+        Slot of each rank, read-only; None: rank r has slot r. `slot_of_rank` is the same as an
+        array in any case.
+    origin : Origin
+        How the order came about; it makes no difference between placements.
 
     Examples
     --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4")
-    >>> two = Placement(m, np.array([7, 8]), np.array([2, 1]), np.array([2, 0, 1]))
-    >>> two.ranks, two.ppn, two.node.tolist(), two.rows[two.node].tolist()
-    (3, None, [1, 0, 0], [8, 7, 7])
+    >>> nodes = np.array(["nid00003", "nid00009"])
+    >>> three = Placement(nodes, np.array([2, 1]), order=np.array([2, 0, 1]))
+    >>> three.ranks, three.rank_at_slot.tolist(), three.host_of_rank.tolist()
+    (3, [1, 2, 0], ['nid00009', 'nid00003', 'nid00003'])
     """
 
-    machine: Machine
-    rows: Ints
+    names: Strs
     counts: Ints
-    slots: Ints | None = None
+    machine: Machine | None = None
+    rows: Ints = field(default_factory=_no_rows)
+    order: Ints | None = None
+    origin: Origin = Origin()
 
     def __post_init__(self) -> None:
-        """Refuse what places no job.
+        """Refuse what places no job, and keep a private copy of the order.
 
         Raises
         ------
         UsageError
-            Counts for another number of nodes, or slots for another number of ranks.
+            No node, a node without a rank, or more ranks than any machine has.
+        PlanError
+            Two ranks on one slot, a slot without a rank, a slot that is not there.
         """
-        if len(self.rows) != len(self.counts):
-            raise UsageError(f"{len(self.counts)} counts of ranks for {len(self.rows)} nodes")
-        if self.slots is not None and len(self.slots) != self.ranks:
-            ranks = len(self.slots)
-            raise UsageError(f"an order of {ranks} ranks, but there are {self.ranks} slots")
+        for column in (self.counts, self.names if self.machine is None else self.rows):
+            if len(column) != len(self.names):
+                raise UsageError(f"{len(column)} counts of ranks for {len(self.names)} nodes")
+        if not len(self.names):
+            raise UsageError("no nodes given")
+        if self.counts.min() < 1:
+            empty = self.names[int(np.argmin(self.counts))]
+            raise UsageError(f"no ranks for node {empty}", "leave it out of the list")
+        if float(self.counts.sum(dtype=np.float64)) > MOST_RANKS:
+            total = sum(self.counts.tolist())
+            raise UsageError(f"{total} slots, at most {MOST_RANKS} are supported")
+        if self.order is not None:
+            object.__setattr__(self, "order", _checked_order(self.order, self.ranks))
 
-    @property
+    @classmethod
+    def on_rows(
+        cls, machine: Machine, rows: Ints, counts: Ints, order: Ints | None = None
+    ) -> Placement:
+        """Return ranks on rows of a machine.
+
+        Examples
+        --------
+        >>> import nidmap
+        >>> m = nidmap.load_machine("torus:4x4")
+        >>> two = Placement.on_rows(m, np.array([7, 8]), np.array([2, 1]), np.array([2, 0, 1]))
+        >>> two.ppn, two.node_of_rank.tolist(), two.rows[two.node_of_rank].tolist()
+        (None, [1, 0, 0], [8, 7, 7])
+        """
+        return cls(machine.names[rows], counts, machine, rows, order)
+
+    def __eq__(self, other: object) -> bool:
+        """Two placements are equal when each rank has the same slot of the same nodes."""
+        if not isinstance(other, Placement):
+            return NotImplemented
+        return self.on_same_nodes(other) and np.array_equal(self.slot_of_rank, other.slot_of_rank)
+
+    __hash__ = None  # type: ignore[assignment]  # columns are arrays: see `key`
+
+    def on_same_nodes(self, other: Placement) -> bool:
+        """Return whether another one has the same nodes in the same order, with as many ranks."""
+        return np.array_equal(self.names, other.names) and np.array_equal(self.counts, other.counts)
+
+    @cached_property
     def ranks(self) -> int:
-        """Ranks of the job."""
+        """Ranks of the job, and slots."""
         return int(self.counts.sum())
 
     @property
@@ -69,48 +154,137 @@ class Placement:
         """Ranks of a node where all nodes have as many, else None."""
         return int(self.counts[0]) if (self.counts == self.counts[0]).all() else None
 
-    @classmethod
-    def on_slots(cls, slots: Slots, order: Ints | None = None) -> Placement:
-        """Return ranks on slots of a machine, each in its slot by `order`.
+    @property
+    def first_slot(self) -> Ints:
+        """First slot of each node, int64 (n,)."""
+        return np.asarray(np.cumsum(self.counts) - self.counts)
+
+    @property
+    def node_of_slot(self) -> Ints:
+        """Node of each slot as an index of `names`, int64 (ranks,)."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    @property
+    def slot_of_rank(self) -> Ints:
+        """Slot of each rank, int64 (ranks,)."""
+        return np.arange(self.ranks) if self.order is None else self.order
+
+    @property
+    def rank_at_slot(self) -> Ints:
+        """Rank at each slot, int64 (ranks,): the inverse of `slot_of_rank`."""
+        return inverse(self.slot_of_rank)
+
+    @cached_property
+    def node_of_rank(self) -> Ints:
+        """Node of each rank as an index of `names`, int64 (ranks,)."""
+        return self.node_of_slot if self.order is None else self.node_of_slot[self.order]
+
+    @property
+    def host_of_rank(self) -> Strs:
+        """Host name of each rank, str (ranks,)."""
+        return self.names[self.node_of_rank]
+
+    @property
+    def known_machine(self) -> Machine:
+        """The machine.
 
         Raises
         ------
         UsageError
-            Slots that are known by their nodes' names alone.
+            Only the nodes' names are known.
         """
-        if slots.machine is None or slots.rows is None:
+        if self.machine is None:
             raise UsageError("these nodes belong to no machine that is known")
-        return cls(slots.machine, slots.rows, slots.counts, order)
-
-    @property
-    def on(self) -> Slots:
-        """The slots that the ranks have."""
-        return Slots(self.machine.names[self.rows], self.counts, self.machine, self.rows)
-
-    @cached_property
-    def node(self) -> Ints:
-        """Node of each rank as an index of `rows`, int64 (ranks,)."""
-        by_slot = np.repeat(np.arange(len(self.counts)), self.counts)
-        return by_slot if self.slots is None else by_slot[self.slots]
-
-    @property
-    def slot_of_rank(self) -> Ints:
-        """Slot of each rank, int64 (ranks,), where `slots` is None too."""
-        return np.arange(self.ranks) if self.slots is None else self.slots
+        return self.machine
 
     @property
     def key(self) -> bytes:
         """What tells this placement from others of the machine."""
-        order = b"" if self.slots is None else self.slots.tobytes()
+        order = b"" if self.order is None else self.order.tobytes()
         return self.rows.tobytes() + b"|" + order
+
+    def words(self) -> str:
+        """Return nodes and ranks a node for a person: ``4 nodes x 24``.
+
+        Examples
+        --------
+        >>> Placement(np.array(["a1", "a2"]), np.array([24, 12])).words()
+        '2 nodes, 12 to 24 ranks each'
+        """
+        nodes = "1 node" if len(self.counts) == 1 else f"{len(self.counts)} nodes"
+        if self.ppn is not None:
+            return f"{nodes} x {self.ppn}"
+        return f"{nodes}, {self.counts.min()} to {self.counts.max()} ranks each"
 
     def demand(self, traffic: Traffic) -> Demand:
         """Return what traffic between these nodes, by their places, asks of the network."""
-        return Demand.of(self.machine, traffic.at(self.rows))
+        return Demand.of(self.known_machine, traffic.at(self.rows))
+
+    def with_order(self, order: Ints | None, origin: Origin = Origin()) -> Placement:
+        """Return the same nodes with another order of the ranks, None: rank r on slot r."""
+        return replace(self, order=order, origin=origin)
+
+    def with_ranks_on(self, node: Ints) -> Placement:
+        """Return the same nodes with rank r on node ``node[r]``, ascending within each node.
+
+        Examples
+        --------
+        >>> two = Placement(np.array(["nid00003", "nid00009"]), np.array([2, 2]))
+        >>> two.with_ranks_on(np.array([1, 0, 1, 0])).slot_of_rank.tolist()
+        [2, 0, 3, 1]
+        """
+        return self.with_order(inverse(np.argsort(node, kind="stable")))
+
+    def with_origin(self, **changes: Any) -> Placement:
+        """Return the same placement with something else said of its order; see `Origin`."""
+        return replace(self, origin=replace(self.origin, **changes))
 
     def on_nodes(self, rows: Ints) -> Placement:
         """Return the same order of the ranks on other nodes, place by place."""
-        return replace(self, rows=rows)
+        return Placement.on_rows(self.known_machine, rows, self.counts, self.order)
+
+    def take(self, positions: Ints) -> Placement:
+        """Return some of the nodes in an order of their own, rank r on slot r.
+
+        Parameters
+        ----------
+        positions : int64 (k,)
+            Which nodes, as indices of `names`.
+        """
+        rows = self.rows if self.machine is None else self.rows[positions]
+        return Placement(self.names[positions], self.counts[positions], self.machine, rows)
+
+    def renumbered(self, positions: Ints) -> Placement:
+        """Return the same placement with its nodes, and so its slots, numbered anew.
+
+        Parameters
+        ----------
+        positions : int64 (n,)
+            A permutation of the nodes: the node at ``positions[0]`` comes first.
+
+        Examples
+        --------
+        >>> one = Placement(np.array(["a", "b"]), np.array([1, 1]))
+        >>> one.renumbered(np.array([1, 0])).slot_of_rank.tolist()
+        [1, 0]
+        """
+        nodes, node = self.take(positions), self.node_of_rank
+        first = nodes.first_slot[inverse(positions)[node]]
+        return nodes.with_order(first + self.slot_of_rank - self.first_slot[node], self.origin)
+
+    def sorting(self) -> Ints:
+        """Return the positions of the nodes in the order that native Slurm gives them, int64 (n,).
+
+        Whatever list was asked for, a job's nodes stand in the order of Slurm's node table
+        (`placement.scheduler.node_order`). For nodes named by NID that is NID order.
+        """
+        from placement.scheduler.node_order import slurm_order
+
+        return slurm_order(self.names)
+
+    def sorted(self) -> Placement:
+        """Return the same placement on the node list as native Slurm sorts it."""
+        return self.renumbered(self.sorting())
 
     def listed_as(self, rows: Ints) -> Placement:
         """Return the same placement with its nodes, and so its slots, numbered as in `rows`.
@@ -119,23 +293,9 @@ class Placement:
         ----------
         rows : int64 (n,)
             The same nodes in another order.
-
-        Examples
-        --------
-        >>> import nidmap
-        >>> m = nidmap.load_machine("torus:4x4")
-        >>> one = Placement(m, np.array([7, 8]), np.array([1, 1]))
-        >>> one.listed_as(np.array([8, 7])).slots.tolist()
-        [1, 0]
         """
         ascending = np.argsort(self.rows)
-        old = ascending[np.searchsorted(self.rows, rows, sorter=ascending)]
-        new = np.empty_like(old)
-        new[old] = np.arange(len(old))
-        counts = self.counts[old]
-        first, before = np.cumsum(counts) - counts, np.cumsum(self.counts) - self.counts
-        node, slots = self.node, self.slot_of_rank
-        return Placement(self.machine, rows, counts, first[new[node]] + slots - before[node])
+        return self.renumbered(ascending[np.searchsorted(self.rows, rows, sorter=ascending)])
 
     def canonical(self) -> Placement:
         """Return the same placement with its nodes listed by their lowest rank.
@@ -149,20 +309,28 @@ class Placement:
         >>> import nidmap
         >>> m = nidmap.load_machine("torus:4x4")
         >>> ones = np.ones(2, dtype=np.int64)
-        >>> plain = Placement(m, np.array([7, 8]), ones, np.array([1, 0])).canonical()
-        >>> plain.rows.tolist(), plain.slots
+        >>> plain = Placement.on_rows(m, np.array([7, 8]), ones, np.array([1, 0])).canonical()
+        >>> plain.rows.tolist(), plain.order
         ([8, 7], None)
         """
-        if self.slots is None or self.ppn is None:
+        if self.order is None or self.ppn is None:
             return self
-        node = self.node
+        node = self.node_of_rank
         lowest = np.full(len(self.rows), len(node))
         np.minimum.at(lowest, node, np.arange(len(node)))
-        order = np.argsort(lowest)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        ranks = np.argsort(place[node], kind="stable")
-        slots = np.empty_like(ranks)
-        slots[ranks] = np.arange(len(ranks))
-        plain = bool((slots == np.arange(len(slots))).all())
-        return Placement(self.machine, self.rows[order], self.counts, None if plain else slots)
+        positions = np.argsort(lowest)
+        return self.take(positions).with_ranks_on(inverse(positions)[node])
+
+
+def _checked_order(order: Ints, slots: int) -> Ints | None:
+    """Return a copy of an order that nobody can change; None where rank r has slot r."""
+    order = np.array(order, dtype=np.int64)
+    if len(order) != slots:
+        raise PlanError(f"{len(order)} ranks for {slots} slots")
+    fault = broken(order, slots)
+    if fault and fault.kind == "outside":
+        raise PlanError(f"rank {fault.at} has slot {fault.value} of 0 to {slots - 1}")
+    if fault:
+        raise PlanError(f"slot {fault.value} is given to ranks {fault.first} and {fault.at}")
+    order.flags.writeable = False
+    return None if (order == np.arange(slots)).all() else order

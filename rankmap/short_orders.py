@@ -24,11 +24,11 @@ from placement.support.array_types import Ints, Shape
 from rankmap.emit.process_mapping import MAPPINGS, PMI2, Mapping, parse_limit
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import boxes_of, divisors
-from rankmap.order import Order
 from rankmap.orders import find
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.structured import grid_model
 from rankmap.permutation import inverse
+from rankmap.placement import Placement
 from rankmap.progress import step
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
@@ -54,16 +54,16 @@ NAMED = ("round-robin", "column-major", "aligned", "hilbert")
 
 
 def fit_order(
-    order: Order,
+    order: Placement,
     mapping: Mapping | None,
     limit: str | None,
     job: Job | None = None,
-) -> tuple[Order, str]:
+) -> tuple[Placement, str]:
     """Return an order that its library can be told, and what a person should know of that.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
         On the nodes as the launcher numbers them.
     mapping : Mapping or None
         None where the library has no limit.
@@ -75,7 +75,7 @@ def fit_order(
 
     Returns
     -------
-    Order
+    Placement
         The same one, if it fits.
     str
         '' where there is nothing to say.
@@ -88,37 +88,40 @@ def fit_order(
     most = parse_limit(limit, mapping)
     if mapping is None and most is None:
         return order, ""
-    pattern = parse_pattern(order.pattern).on(order.on) if order.pattern else None
+    pattern = parse_pattern(order.origin.pattern).on(order) if order.origin.pattern else None
     mapping_used = mapping or PMI2
     from rankmap.predict import Job
 
     short = shorten_order(order, mapping_used, most, pattern, job or Job())
-    strategy = f"{order.strategy}, shortened" if short.lost and order.strategy else order.strategy
+    strategy = (
+        f"{order.origin.strategy}, shortened"
+        if short.lost and order.origin.strategy
+        else order.origin.strategy
+    )
     words = short.words(mapping_used, most)
-    return replace(order, slots=short.order.slots, strategy=strategy), words
+    return order.with_order(short.order.order, replace(order.origin, strategy=strategy)), words
 
 
 def fit_format(
-    order: Order, form: str, launcher_order: str, limit: str | None, job: Job | None = None
-) -> tuple[Order, str]:
+    order: Placement, form: str, launcher_order: str, limit: str | None, job: Job | None = None
+) -> tuple[Placement, str]:
     """Return an order that fits who reads a format of `rankmap.emit`; see `fit_order`.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
         On the nodes as they were given.
     form, launcher_order : str
         See `rankmap.emit.emit`.
     limit : str or None
     job : Job or None
     """
-    positions = order.on.sorting() if launcher_order == "sorted" else np.arange(len(order.on.names))
-    laid = replace(order, slots=order.onto(positions).slots, on=order.on.take(positions))
+    positions = order.sorting() if launcher_order == "sorted" else np.arange(len(order.names))
+    laid = order.renumbered(positions)
     fitted, words = fit_order(laid, MAPPINGS.get(form), limit, job)
     if fitted == laid:
         return order, words
-    back = fitted.onto(inverse(positions)).slots
-    return replace(order, slots=back, strategy=fitted.strategy), words
+    return fitted.renumbered(inverse(positions)), words
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class ShortOrder:
 
     Attributes
     ----------
-    order : Order
+    order : Placement
         On the nodes as the launcher numbers them.
     length, free_length : int
         Bytes of its mapping, and of the one that was wanted; 0 where the
@@ -141,7 +144,7 @@ class ShortOrder:
         False where not even ranks in a row on nodes in a row fit.
     """
 
-    order: Order
+    order: Placement
     length: int
     free_length: int
     lost: float = 0.0
@@ -172,7 +175,7 @@ class _Tried(NamedTuple):
 
     cost: float
     length: float
-    order: Order
+    order: Placement
 
 
 class _Front:
@@ -180,7 +183,7 @@ class _Front:
 
     Parameters
     ----------
-    wanted : Order
+    wanted : Placement
     mapping : Mapping
     limit : int
     pattern : Pattern or None
@@ -188,16 +191,16 @@ class _Front:
     """
 
     def __init__(
-        self, wanted: Order, mapping: Mapping, limit: int, pattern: Pattern | None
+        self, wanted: Placement, mapping: Mapping, limit: int, pattern: Pattern | None
     ) -> None:
         self.wanted, self.mapping, self.limit, self.pattern = wanted, mapping, limit, pattern
-        self.distance = job_distance(wanted.on)
-        self.units = units_of(wanted.on, self.distance)
-        self.left = max(BUDGET // len(wanted), 3)
+        self.distance = job_distance(wanted)
+        self.units = units_of(wanted, self.distance)
+        self.left = max(BUDGET // wanted.ranks, 3)
         self.best: list[_Tried] = []
         self.short: list[_Tried] = []
 
-    def try_orders(self, orders: Iterable[Order]) -> list[_Tried]:
+    def try_orders(self, orders: Iterable[Placement]) -> list[_Tried]:
         """Return what was tried of some orders before the budget ran out."""
         tried = []
         for order in itertools.takewhile(lambda _: self.left > 0, orders):
@@ -214,15 +217,15 @@ class _Front:
             self.best = _cheapest([*rest, trial])
         return trial
 
-    def cost(self, order: Order) -> float:
+    def cost(self, order: Placement) -> float:
         """Return J, or how many ranks are on other nodes than they were to be."""
         if self.pattern is None:
-            return float(np.count_nonzero(order.node != self.wanted.node))
-        return cost_of(self.pattern, order.node, self.distance)
+            return float(np.count_nonzero(order.node_of_rank != self.wanted.node_of_rank))
+        return cost_of(self.pattern, order.node_of_rank, self.distance)
 
-    def length(self, order: Order) -> float:
+    def length(self, order: Placement) -> float:
         """Return the bytes of an order's mapping, infinite where the library gets it wrong."""
-        return len(self.mapping.text(order.node)) or np.inf
+        return len(self.mapping.text(order.node_of_rank)) or np.inf
 
 
 def _cheapest(tried: Iterable[_Tried], most: int | None = None) -> list[_Tried]:
@@ -230,7 +233,7 @@ def _cheapest(tried: Iterable[_Tried], most: int | None = None) -> list[_Tried]:
 
 
 def shorten_order(
-    order: Order,
+    order: Placement,
     mapping: Mapping,
     limit: int | None,
     pattern: Pattern | None = None,
@@ -240,7 +243,7 @@ def shorten_order(
 
     Parameters
     ----------
-    order : Order
+    order : Placement
         On the nodes as the launcher numbers them.
     mapping : Mapping
     limit : int or None
@@ -250,12 +253,12 @@ def shorten_order(
     job : Job or None
         What else is said of the job, see `fit_order`; None: J decides.
     """
-    free = len(mapping.text(order.node))
+    free = len(mapping.text(order.node_of_rank))
     if limit is None or 0 < free <= limit:
         return ShortOrder(order, free, free)
     front = _Front(order, mapping, limit, pattern)
     numbered = renumber_nodes(order, front.distance.blocks[:, 0])
-    in_a_row = Order(np.arange(len(order)), order.on)
+    in_a_row = order.with_order(None)
     wanted, alike, default = front.try_orders([order, numbered, in_a_row])
     if alike.length <= limit:
         return ShortOrder(alike.order, int(alike.length), free)
@@ -275,52 +278,55 @@ def shorten_order(
     return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 
 
-def _time_predictor(order: Order, job: Job) -> Callable[[Order], float] | None:
+def _time_predictor(order: Placement, job: Job) -> Callable[[Placement], float] | None:
     """Return what predicts the time of orders of the same ranks; None where nothing can."""
     from rankmap.predict import Predictor
     from rankmap.search.cost import without_time
 
-    on = order.on
-    if on.machine is None or without_time(on):
+    if order.machine is None or without_time(order):
         return None
-    counts = on.counts.tolist()
-    known = job.on(counts) if job.pattern else replace(job, pattern=order.pattern, ppn=counts)
-    predictor = Predictor(on.machine, known)
-    return lambda tried: predictor.time(tried.placement)
+    counts = order.counts.tolist()
+    known = (
+        job.on(counts) if job.pattern else replace(job, pattern=order.origin.pattern, ppn=counts)
+    )
+    predictor = Predictor(order.machine, known)
+    return predictor.time
 
 
-def renumber_nodes(order: Order, blocks: Ints) -> Order:
+def renumber_nodes(order: Placement, blocks: Ints) -> Placement:
     """Return the same order with nodes of one block in other places, by their first ranks.
 
     Only nodes with as many ranks change places.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     blocks : int64 (n,)
         Block of each node, inside of which all are equally far apart.
 
     Examples
     --------
-    >>> from rankmap.slots import Slots
-    >>> on = Slots(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
-    >>> one = Order(np.array([3, 2, 1, 0]), on)
-    >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slots.tolist()
+    >>> from rankmap.placement import Placement
+    >>> on = Placement(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
+    >>> one = on.with_order(np.array([3, 2, 1, 0]))
+    >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slot_of_rank.tolist()
     [2, 3, 0, 1]
     """
-    on, node = order.on, order.node
-    nodes = np.arange(len(on.counts))
+    node = order.node_of_rank
+    nodes = np.arange(len(order.counts))
     first = np.empty_like(nodes)
-    first[node[::-1]] = np.arange(len(order))[::-1]
+    first[node[::-1]] = np.arange(order.ranks)[::-1]
     place = np.empty_like(nodes)
-    place[np.lexsort((first, on.counts, blocks))] = np.lexsort((nodes, on.counts, blocks))
-    return Order(on.first[place[node]] + order.slots - on.first[node], on)
+    place[np.lexsort((first, order.counts, blocks))] = np.lexsort((nodes, order.counts, blocks))
+    return order.with_order(
+        order.first_slot[place[node]] + order.slot_of_rank - order.first_slot[node]
+    )
 
 
 def _try_orders(front: _Front) -> None:
     """Try orders that may be short, then what can be put together of the best of them."""
     order, pattern, blocks = front.wanted, front.pattern, front.distance.blocks.T[::-1]
-    for stretch in divisors(order.on.ppn or 1):
+    for stretch in divisors(order.ppn or 1):
         rough = _stretch_order(order, stretch)
         front.try_orders([rough, *(renumber_nodes(rough, column) for column in blocks)])
         if len(front.short) > 1:  # more than the default order
@@ -329,29 +335,29 @@ def _try_orders(front: _Front) -> None:
         return
     for name in NAMED:
         with contextlib.suppress(NidmapError):
-            front.try_orders([find(name)(pattern, order.on)])
+            front.try_orders([find(name)(pattern, order)])
     boxes = _cheapest(_try_boxes(front), NESTED)
     both = [trial.order for trial in (*front.best, *boxes)]
     place = inverse(front.units.slots)
     for level, outer, inner in itertools.product(front.units.levels[1:], both, both):
         # One order's units of a level; inside of each ranks follow the other order.
-        unit = np.searchsorted(level.starts, place[outer.slots], side="right")
-        walk = np.lexsort((place[inner.slots], unit))
-        front.try_orders([Order(front.units.order(walk), order.on)])
+        unit = np.searchsorted(level.starts, place[outer.slot_of_rank], side="right")
+        walk = np.lexsort((place[inner.slot_of_rank], unit))
+        front.try_orders([order.with_order(front.units.order(walk))])
     for first, second in itertools.permutations([trial.order for trial in front.best[:SHARING]], 2):
         front.try_orders(_side_by_side(first, second, front))
 
 
-def _stretch_order(order: Order, stretch: int) -> Order:
+def _stretch_order(order: Placement, stretch: int) -> Placement:
     """Return an order with stretches of so many ranks on one node, near what it was.
 
     Each stretch goes to the node that has most of its ranks, the clearest cases first.
     """
-    on, parts = order.on, len(order) // stretch
-    nodes = len(on.counts)
-    part = np.arange(len(order)) // stretch
-    pairs, held = np.unique(part * nodes + order.node, return_counts=True)
-    room = on.counts // stretch
+    parts = order.ranks // stretch
+    nodes = len(order.counts)
+    part = np.arange(order.ranks) // stretch
+    pairs, held = np.unique(part * nodes + order.node_of_rank, return_counts=True)
+    room = order.counts // stretch
     node = np.full(parts, -1)
     for pair in pairs[np.argsort(-held, kind="stable")].tolist():
         piece, where = divmod(pair, nodes)
@@ -359,7 +365,7 @@ def _stretch_order(order: Order, stretch: int) -> Order:
             node[piece] = where
             room[where] -= 1
     node[node < 0] = np.repeat(np.arange(nodes), room)
-    return Order.of_nodes(np.repeat(node, stretch), on)
+    return order.with_ranks_on(np.repeat(node, stretch))
 
 
 def _try_boxes(front: _Front) -> list[_Tried]:
@@ -377,7 +383,7 @@ def _try_boxes(front: _Front) -> list[_Tried]:
     for level in units.levels:
         size = int(np.bincount(np.diff(level.starts)).argmax())  # of most units: holes do no harm
         boxes = boxes_of(size, dims)
-        gain = inside(grid, boxes) * level.step * (len(front.wanted) // size)
+        gain = inside(grid, boxes) * level.step * (front.wanted.ranks // size)
         longer = [
             (worth + box_gain, [*chain, tuple(box)])
             for worth, chain in chains
@@ -386,18 +392,18 @@ def _try_boxes(front: _Front) -> list[_Tried]:
         ]
         chains = sorted(longer, key=lambda priced: -priced[0])[:BEAM] or chains
         walks = (cells_in(dims, chain) for _, chain in chains)
-        tried += front.try_orders(Order(units.order(walk), front.wanted.on) for walk in walks)
+        tried += front.try_orders(front.wanted.with_order(units.order(walk)) for walk in walks)
     return tried
 
 
-def _side_by_side(order: Order, other: Order, front: _Front) -> Iterator[Order]:
+def _side_by_side(order: Placement, other: Placement, front: _Front) -> Iterator[Placement]:
     """Yield orders of which one part of the grid is as in one order, the rest as in another."""
     grid = grid_model(front.pattern)
-    sides = (grid.dims if grid else None) or (len(order.on.counts),)
-    walks = order.ranks[front.units.slots], other.ranks[front.units.slots]
-    cells = np.arange(len(order)) * math.prod(sides) // len(order)
+    sides = (grid.dims if grid else None) or (len(order.counts),)
+    walks = order.rank_at_slot[front.units.slots], other.rank_at_slot[front.units.slots]
+    cells = np.arange(order.ranks) * math.prod(sides) // order.ranks
     for side, place in zip(sides, np.unravel_index(cells, sides), strict=True):
         for cut in np.unique(np.arange(1, PARTS) * side // PARTS).tolist():
             first, rest = (place[walk] < cut for walk in walks)
             walk = np.concatenate([walks[0][first], walks[1][~rest]])
-            yield Order(front.units.order(walk), order.on)
+            yield order.with_order(front.units.order(walk))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Shape
+from rankmap.placement import Placement
 from rankmap.score.distance import Distance
-from rankmap.slots import Slots
 
 __all__ = ["Level", "Units", "bisect_points", "slots_by_node", "typical", "units_of", "unwrap"]
 
@@ -68,12 +68,12 @@ class Units:
         return slot_of_rank
 
 
-def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Units:
+def units_of(placement: Placement, distance: Distance, blocks: Ints | None = None) -> Units:
     """Return the units of an allocation.
 
     Parameters
     ----------
-    slots : Slots
+    placement : Placement
     distance : Distance
         Of the slots' nodes.
     blocks : int64 (n, k) or None
@@ -84,15 +84,15 @@ def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Un
     --------
     >>> import nidmap
     >>> from rankmap.score.distance import job_distance
-    >>> from rankmap.slots import slots_of
-    >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
+    >>> from rankmap.place_ranks import place_ranks
+    >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
     >>> found = units_of(on, job_distance(on))
     >>> found.slots.tolist(), [(level.starts.tolist(), level.step) for level in found.levels]
     ([2, 3, 0, 1, 4, 5], [([0, 2, 4, 6], 1.0), ([0, 2, 6], 2.0)])
     """
     blocks = distance.blocks[:, :-1] if blocks is None else blocks
     nodes = np.lexsort((np.arange(len(blocks)), *blocks.T))
-    ends = np.cumsum(slots.counts[nodes])
+    ends = np.cumsum(placement.counts[nodes])
     levels: list[Level] = []
     columns = [np.arange(len(blocks)), *blocks[nodes].T]
     for column, step in zip(columns, np.diff(typical(distance, blocks)).tolist(), strict=True):
@@ -102,14 +102,14 @@ def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Un
             levels[-1] = Level(starts, levels[-1].step + step)
         elif len(starts) > 2:
             levels.append(Level(starts, step))
-    return Units(slots_by_node(slots, nodes), tuple(levels), nodes)
+    return Units(slots_by_node(placement, nodes), tuple(levels), nodes)
 
 
-def slots_by_node(slots: Slots, nodes: Ints) -> Ints:
+def slots_by_node(placement: Placement, nodes: Ints) -> Ints:
     """Return the slots node after node in another order of the nodes, int64 (s,)."""
-    counts = slots.counts[nodes]
+    counts = placement.counts[nodes]
     before = np.cumsum(counts) - counts
-    return np.repeat(slots.first[nodes] - before, counts) + np.arange(len(slots))
+    return np.repeat(placement.first_slot[nodes] - before, counts) + np.arange(placement.ranks)
 
 
 def typical(distance: Distance, blocks: Ints) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.support.quantities import time_text
-from rankmap.placement import Placement
+from rankmap.placement import Origin, Placement
 from rankmap.predict.gain import Gain, Gains
 from web import requests
 from web.columns import FILE_PATTERNS, folded_rows
@@ -24,10 +24,8 @@ from web.workers import report
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints, Mask
-    from rankmap.order import Order
     from rankmap.predict import Job, Predictor
     from rankmap.search.budget import Moment
-    from rankmap.slots import Slots
     from web.snapshot import Offer
 
 
@@ -81,9 +79,9 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
     answer["sentence"] = _count_sentence(machine, answer)
     try:
         model = _predictor(machine, wanted, len(rows))
-        order = _wanted_order(model, model.slots(rows), wanted)
-        placement = model.place(rows, None if order is None else order.slots)
-        prediction = model.ranged(placement, "" if order is None else order.strategy)
+        order = _wanted_order(model, model.place(rows), wanted)
+        placement = model.place(rows, None if order is None else order.slot_of_rank)
+        prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
         answer["prediction"] = link_loads.document(prediction, wanted.links)
         answer["notes"] = list(prediction.notes)
         answer["default"] = _default(model, offer.free, placement, prediction.time_s)
@@ -93,22 +91,22 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
     return answer
 
 
-def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
+def _wanted_order(
+    model: Predictor, placement: Placement, wanted: requests.Describe
+) -> Placement | None:
     """Return the order that is asked for; None for the one that every launcher makes."""
-    from rankmap.order import Order
-
     if wanted.slots:
-        return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)
+        return placement.with_order(np.array(wanted.slots), Origin(wanted.order, wanted.pattern))
     if wanted.order in _AS_IS:
         return None
-    return _new_order(slots, model.job, wanted.order)
+    return _new_order(placement, model.job, wanted.order)
 
 
-def _new_order(slots: Slots, job: Job, strategy: str) -> Order:
+def _new_order(placement: Placement, job: Job, strategy: str) -> Placement:
     """Return a new order, as ``nidmap order`` makes it."""
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, job, _order_name(strategy))
+    return order_by_strategy(placement, job, _order_name(strategy))
 
 
 def _default(
@@ -276,33 +274,34 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
     """
     from rankmap.emit import emit
     from rankmap.emit.document import document
-    from rankmap.order import Order
     from rankmap.pattern import parse_pattern
+    from rankmap.place_ranks import parse_counts
     from rankmap.predict import Job
-    from rankmap.slots import Slots, parse_counts
 
     del offer
     rows = rows_of(machine, wanted.nodes)
     _refuse_ranks(len(rows), wanted.ppn)
-    slots = Slots(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
+    placement = Placement(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
     pattern = parse_pattern(_pattern(wanted.pattern))
     if wanted.slots:
-        chosen = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
+        chosen = placement.with_order(
+            np.array(wanted.slots), Origin(wanted.strategy, wanted.pattern)
+        )
     else:
-        chosen = _new_order(slots, Job(wanted.pattern), wanted.strategy)
+        chosen = _new_order(placement, Job(wanted.pattern), wanted.strategy)
     return {
         "schema": "nidmap.page-order/1",
         "order": document(chosen),
-        "node_rows": rows[chosen.node].tolist(),
+        "node_rows": rows[chosen.node_of_rank].tolist(),
         "format": wanted.format,
         "filename": _FILES.get(wanted.format, f"ranks.{wanted.format}"),
         "text": emit(chosen, wanted.format, wanted.launcher_order),
-        "neighbours": _neighbours(chosen, pattern.on(slots)),
-        "notes": [chosen.remark] if chosen.remark else [],
+        "neighbours": _neighbours(chosen, pattern.on(placement)),
+        "notes": [chosen.origin.remark] if chosen.origin.remark else [],
     }
 
 
-def _neighbours(ranking: Order, pattern: Any) -> dict[str, list[int]] | None:
+def _neighbours(ranking: Placement, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
     for edges in pattern.edges(1 << 18):
@@ -313,7 +312,7 @@ def _neighbours(ranking: Order, pattern: Any) -> dict[str, list[int]] | None:
         blocks += [np.stack([a, b]), np.stack([b, a])]
     rank, neighbour = np.concatenate(blocks, axis=1)
     at = np.lexsort((neighbour, rank))
-    offsets = np.r_[0, np.cumsum(np.bincount(rank, minlength=len(ranking)))]
+    offsets = np.r_[0, np.cumsum(np.bincount(rank, minlength=ranking.ranks))]
     return {"offsets": offsets.tolist(), "ranks": neighbour[at].tolist()}
 
 

@@ -133,9 +133,9 @@ def _other(
     ranks = case.nodes * case.ppn
     if name.endswith(" order"):
         model = _predictor(case, machine)
-        slots = model.slots(own)
+        slots = model.place(own)
         order = arrange(slots, fit_pattern(model.pattern, slots), name.removesuffix(" order"))
-        return Arm(name, own, np.asarray(order.slots, dtype=np.int64))
+        return Arm(name, own, np.asarray(order.slot_of_rank, dtype=np.int64))
     if name != "random":
         rows = plan(machine, case.nodes, strategy=name, candidates=may, seed=seed).rows
         return Arm(name, np.asarray(rows, dtype=np.int64), np.arange(ranks))

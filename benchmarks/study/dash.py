@@ -95,7 +95,7 @@ def _exchange(
     (line,) = lines(asked, rows, order)
     leaving = sum(
         phase.a_node
-        for phase in asked.phases(asked.place(rows, None if order is None else order.slots))
+        for phase in asked.phases(asked.place(rows, None if order is None else order.slot_of_rank))
     )
     known = constants(with_figures(machine, process=setting.process))
     message = Line(known.mpi_us / 1e6, 1e-9 / (setting.process or np.inf))

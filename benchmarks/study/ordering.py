@@ -15,12 +15,11 @@ from benchmarks.study.timing import Exchange, Transform, predictor
 from benchmarks.study.verdict import inside, over, under
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.order import Order
 
 
 __all__ = ["PPN", "grid", "ordering"]
@@ -47,9 +46,9 @@ def grid(ranks: int) -> tuple[int, int]:
     return side, ranks // side
 
 
-def slots(machine: Machine, rows: Ints, ppn: int = PPN) -> Slots:
+def slots(machine: Machine, rows: Ints, ppn: int = PPN) -> Placement:
     """Return `ppn` slots on each of these nodes."""
-    return Slots(machine.names[rows], np.full(len(rows), ppn), machine, rows)
+    return Placement(machine.names[rows], np.full(len(rows), ppn), machine, rows)
 
 
 def change(machine: Machine, ranks: int, dims: tuple[int, int], seed: int) -> list[float]:
@@ -137,10 +136,10 @@ def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
     )
 
 
-def _off_node(machine: Machine, rows: Ints, text: str, order: Order | None) -> float:
+def _off_node(machine: Machine, rows: Ints, text: str, order: Placement | None) -> float:
     """Return the bytes that leave their node in both transposes of a square process grid."""
     asked = predictor(machine, text, PPN, "at-once")
-    found = asked.phases(asked.place(rows) if order is None else order.placement)
+    found = asked.phases(asked.place(rows) if order is None else order)
     return float(sum(phase.total.total for phase in found))
 
 

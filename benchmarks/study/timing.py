@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.support.array_types import Floats, Ints, Mask
-    from rankmap.order import Order
+    from rankmap.placement import Placement
     from rankmap.predict.background import Other
 
 
@@ -77,9 +77,9 @@ def predictor(
     )
 
 
-def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line]:
+def lines(asked: Predictor, rows: Ints, order: Placement | None = None) -> list[Line]:
     """Return a line for each phase of a pattern of 1 byte a message."""
-    placement = asked.place(rows) if order is None else order.placement
+    placement = asked.place(rows) if order is None else order
     left = asked.left(placement)
     found = []
     for phase in asked.phases(placement):
@@ -101,7 +101,7 @@ class Exchange:
     setting : Setting
     others : sequence of Other
         Jobs beside this one.
-    order : Order or None
+    order : Placement or None
     call : str
         See `benchmarks.study.setting.algorithm`.
     how : str
@@ -116,7 +116,7 @@ class Exchange:
         ppn: Any = 1,
         setting: Setting = COMMON,
         others: Sequence[Other] = (),
-        order: Order | None = None,
+        order: Placement | None = None,
         call: str = "alltoall",
         how: str = "",
     ) -> None:

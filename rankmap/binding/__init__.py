@@ -19,8 +19,8 @@ from placement.hardware.lookup import hardware_of
 from placement.lists.folding import nid_ranges
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on
-from rankmap.order import Order
 from rankmap.pattern import Pattern
+from rankmap.placement import Placement
 
 __all__ = ["BoundOrder", "Copies", "bind", "copies_inside"]
 
@@ -74,12 +74,12 @@ def _rests_on(bandwidth: tuple[float, float, float, float], mark: str) -> str:
     return f"at {gbs} GB/s within an L3, a NUMA domain, a socket, a node ({mark})"
 
 
-def copies_inside(order: Order, pattern: Pattern, size: float) -> Copies | None:
+def copies_inside(order: Placement, pattern: Pattern, size: float) -> Copies | None:
     """Return what copying inside the nodes takes, by where the cores of two ranks meet.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     pattern : Pattern
         Fitted to the order's slots.
     size : float
@@ -96,17 +96,16 @@ def copies_inside(order: Order, pattern: Pattern, size: float) -> Copies | None:
     >>> import nidmap
     >>> from rankmap.orders import find
     >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.slots import slots_of
-    >>> on = slots_of(nidmap.load_machine("polaris"), "#0-1", 4)
+    >>> from rankmap.place_ranks import place_ranks
+    >>> on = place_ranks(nidmap.load_machine("polaris"), "#0-1", 4)
     >>> ring = parse_pattern("ring").on(on)
     >>> copies_inside(find("row-major")(ring, on), ring, 1e6).sentence()[:54]
     'inside the nodes the busiest rank copies for 20 us, at'
     """
-    on = order.on
-    if on.machine is None or on.rows is None or len(on) > MOST_RANKS:
+    if order.machine is None or order.ranks > MOST_RANKS:
         return None
     try:
-        hardware = hardware_of(on.machine, on.rows)
+        hardware = hardware_of(order.machine, order.rows)
         arranged = arrange_inside(order, pattern, hardware)
     except UsageError:
         return None
@@ -125,7 +124,7 @@ class BoundOrder(NamedTuple):
 
     Attributes
     ----------
-    order : Order
+    order : Placement
     places : dict of int to list of Place
         Those of a node, by its count of ranks.
     options : tuple of str
@@ -136,7 +135,7 @@ class BoundOrder(NamedTuple):
         What it is worth and what that rests on, in one line.
     """
 
-    order: Order
+    order: Placement
     places: dict[int, list[Place]]
     options: tuple[str, ...]
     variables: dict[str, str]
@@ -161,12 +160,12 @@ class BoundOrder(NamedTuple):
         }
 
 
-def bind(order: Order, pattern: Pattern, binder: str, form: str) -> BoundOrder:
+def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrder:
     """Return the order arranged inside its nodes, and what binds its ranks there.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
         On nodes of a machine.
     pattern : Pattern
         Fitted to the order's slots.
@@ -186,34 +185,33 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> BoundOrder:
     >>> import nidmap
     >>> from rankmap.orders import find
     >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.slots import slots_of
-    >>> on = slots_of(nidmap.load_machine("polaris"), "#0-1", 4)
+    >>> from rankmap.place_ranks import place_ranks
+    >>> on = place_ranks(nidmap.load_machine("polaris"), "#0-1", 4)
     >>> ring = parse_pattern("ring").on(on)
     >>> bind(find("row-major")(ring, on), ring, "srun", "mpich").options
     ('--cpu-bind=mask_cpu:0xff,0xff00,0xff0000,0xff000000', '--gpu-bind=map:3,2,1,0')
     """
-    on = order.on
-    if on.machine is None or on.rows is None:
+    if order.machine is None:
         raise UsageError("what is inside the nodes is not known without a machine", "-m MACHINE")
     if (binder == "openmpi") != (form == "openmpi"):
         raise UsageError(
             f"--bind {binder} does not go with the format {form}", "a rankfile goes with openmpi"
         )
-    if on.ppn is None and binder != "openmpi":
+    if order.ppn is None and binder != "openmpi":
         raise UsageError(
-            f"one list cannot bind nodes of {on.counts.min()} and of {on.counts.max()} ranks",
+            f"one list cannot bind nodes of {order.counts.min()} and of {order.counts.max()} ranks",
             "a rankfile can: --bind openmpi",
         )
-    hardware = hardware_of(on.machine, on.rows)
+    hardware = hardware_of(order.machine, order.rows)
     by_rank = form in NODES_ALONE
     arranged = arrange_inside(order, pattern, hardware, alike=by_rank)
-    of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(on.counts).tolist()}
+    of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(order.counts).tolist()}
     options: tuple[str, ...] = ()
     variables: dict[str, str] = {}
-    if on.ppn is not None and binder != "openmpi":
-        places = of_count[on.ppn]
+    if order.ppn is not None and binder != "openmpi":
+        places = of_count[order.ppn]
         if by_rank:
-            places = [places[k] for k in np.argsort(arranged.order.ranks[: len(places)])]
+            places = [places[k] for k in np.argsort(arranged.order.rank_at_slot[: len(places)])]
         options = LAUNCHERS[binder](places)
         variables = _nic_variables(places, by_rank) if binder != "hydra" else {}
     where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"

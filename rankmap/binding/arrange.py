@@ -10,7 +10,6 @@ on never changes, so everything between nodes stays as it was.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
 
@@ -19,9 +18,9 @@ import numpy as np
 from placement.hardware.model import NodeHardware
 from placement.support.array_types import Array, Floats, Ints
 from rankmap.binding.places import costs_between, costs_to_nics, places_on
-from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
+from rankmap.placement import Placement
 
 __all__ = ["Arranged", "arrange_inside", "best_seats", "seating_cost"]
 
@@ -35,14 +34,14 @@ class Arranged(NamedTuple):
 
     Attributes
     ----------
-    order : Order
+    order : Placement
     cost, before : float
         The sum that was made small, weight times seconds a GB: now, and in the order given.
     busiest, busiest_before : float
         The same of what one rank sends to others of its node, the longest of all ranks.
     """
 
-    order: Order
+    order: Placement
     cost: float
     before: float
     busiest: float
@@ -50,13 +49,13 @@ class Arranged(NamedTuple):
 
 
 def arrange_inside(
-    order: Order, pattern: Pattern, hardware: NodeHardware, alike: bool = False
+    order: Placement, pattern: Pattern, hardware: NodeHardware, alike: bool = False
 ) -> Arranged:
     """Return an order whose ranks are arranged inside each node; nodes stay as they are.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     pattern : Pattern
         Fitted to the order's slots.
     hardware : NodeHardware
@@ -73,18 +72,18 @@ def arrange_inside(
         More ranks on a node than it has hardware threads.
     """
     costs = {}
-    for ranks in np.unique(order.on.counts).tolist():
+    for ranks in np.unique(order.counts).tolist():
         places = places_on(hardware, ranks)
         costs[ranks] = costs_between(places, hardware), costs_to_nics(places, hardware)
-    nodes = [*_traffic(Order.of_nodes(order.node, order.on) if alike else order, pattern)]
+    nodes = [*_traffic(order.with_ranks_on(order.node_of_rank) if alike else order, pattern)]
     if alike:
         inside = np.sum([weights[1] for weights in nodes], axis=0)
         outside = np.sum([weights[2] for weights in nodes], axis=0)
         common = best_seats(inside, outside, *costs[len(outside)])
-    slots = order.slots.copy()
+    slots = order.slot_of_rank.copy()
     seen: dict[bytes, Ints] = {}
     total = before = busiest = busiest_before = 0.0
-    for low, (members, inside, outside) in zip(order.on.first.tolist(), nodes, strict=True):
+    for low, (members, inside, outside) in zip(order.first_slot.tolist(), nodes, strict=True):
         between, to_nic = costs[len(members)]
         key = inside.tobytes() + outside.tobytes()
         if key not in seen:
@@ -95,7 +94,7 @@ def arrange_inside(
         busiest = max(busiest, _longest(seen[key], inside, between))
         busiest_before = max(busiest_before, _longest(turn, inside, between))
         slots[members] = low + seen[key]
-    return Arranged(replace(order, slots=slots), total, before, busiest, busiest_before)
+    return Arranged(order.with_order(slots, order.origin), total, before, busiest, busiest_before)
 
 
 def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
@@ -188,9 +187,9 @@ def _exchange_ranks(
     return seats
 
 
-def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:
+def _traffic(order: Placement, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:
     """Yield each node's ranks by slot, the weights between them, and those to other nodes."""
-    first, counts, ranks = order.on.first, order.on.counts, order.ranks
+    first, counts, ranks = order.first_slot, order.counts, order.rank_at_slot
     if isinstance(pattern, Lines):  # too many edges to go through, and no need to
         degree_of_all = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())
         for low, count in zip(first.tolist(), counts.tolist(), strict=True):
@@ -206,18 +205,18 @@ def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Flo
         members = ranks[low : low + count]
         inside = np.zeros((count, count))
         node_edges = slice(ends[at], ends[at + 1])
-        places = order.slots[a[node_edges]] - low, order.slots[b[node_edges]] - low
+        places = order.slot_of_rank[a[node_edges]] - low, order.slot_of_rank[b[node_edges]] - low
         np.add.at(inside, places, weight[node_edges])
         inside += inside.T
         yield members, inside, degree[members] - inside.sum(axis=1)
 
 
-def _edges_inside(pattern: Pattern, order: Order) -> tuple[list[Array], Floats]:
+def _edges_inside(pattern: Pattern, order: Placement) -> tuple[list[Array], Floats]:
     """Return the edges within nodes, and the weight of all edges of each rank.
 
     The edges are node, both ranks and weight, (m,) each, node by node.
     """
-    node, degree = order.node, np.zeros(len(order))
+    node, degree = order.node_of_rank, np.zeros(order.ranks)
     kept = []
     for block in pattern.edges():
         for ends in (block.source, block.target):

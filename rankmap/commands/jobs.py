@@ -199,10 +199,10 @@ def _summary(
     """Return what the verdicts add up to, with what they rest on."""
     from rankmap.past_jobs.applications import ASSUMED_SHARE
     from rankmap.past_jobs.summary import Summary
+    from rankmap.place_ranks import place_ranks
     from rankmap.search.cost import without_time
-    from rankmap.slots import slots_of
 
-    timeless = without_time(slots_of(machine, "#0", 1))
+    timeless = without_time(place_ranks(machine, "#0", 1))
     unknown = sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:
         jobs_of = counted(unknown, "job")

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.nodelist import NodeList
-    from rankmap.order import Order
+    from rankmap.placement import Placement
     from rankmap.predict import Job
-    from rankmap.slots import Slots
 
 __all__ = [
     "JobArguments", "OrderArguments", "job_options", "launcher_order", "order_options",
@@ -86,21 +85,21 @@ class JobArguments:
 
         return Job(self.named_pattern(needed), self.ppn, **self.sending())
 
-    def slots(self, machine: Machine) -> Slots:
-        """Return the slots of the job on a machine.
+    def placement(self, machine: Machine) -> Placement:
+        """Return the job's ranks on a machine, rank r on slot r.
 
         Where no nodes are named those of the job that this runs in, with the ranks that it was
         asked for with, else all free ones.
         """
-        from rankmap.slots import slots_of
+        from rankmap.place_ranks import place_ranks
 
         if self.nodes is None:
             nodes, counts = _allocated_nodes(machine)
-            return slots_of(machine, nodes, self.ppn or counts)
+            return place_ranks(machine, nodes, self.ppn or counts)
         from placement.lists.pasted import read_list
 
         text, source = read_list(self.nodes, "--nodes")
-        return slots_of(machine, text, self.ppn, source, repeats=source != "--nodes")
+        return place_ranks(machine, text, self.ppn, source, repeats=source != "--nodes")
 
 
 def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
@@ -138,11 +137,11 @@ class OrderArguments:
     strategy: str | None
     launcher_order: str
 
-    def read(self, slots: Slots) -> Order:
+    def read(self, placement: Placement) -> Placement:
         """Return the order in the file."""
         from rankmap.order_file import read_order_file
 
-        return read_order_file(self.path or "-", self.form, slots, self.launcher_order)
+        return read_order_file(self.path or "-", self.form, placement, self.launcher_order)
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rankmap.launch.run_command import RunCommand
-    from rankmap.order import Order
     from rankmap.pattern import Pattern
+    from rankmap.placement import Placement
 
 __all__ = ["launch_options", "order", "run", "run_command", "step_options"]
 
@@ -181,22 +181,26 @@ def order(
         raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
-    slots = job.slots(job.machine())
+    placement = job.placement(job.machine())
     wanted_strategy = strategy
     sent = job.job()
-    seconds = _seconds_left(deadline, wanted_strategy, len(slots))
+    seconds = _seconds_left(deadline, wanted_strategy, placement.ranks)
     if wanted_strategy == "graph" and deadline is not None:
         wanted_strategy = f"graph:seconds={seconds:g}"
-    with _shown(len(slots), wanted_strategy, wanted, seconds):
-        ordered = order_by_strategy(slots, sent, wanted_strategy, seconds)
+    with _shown(placement.ranks, wanted_strategy, wanted, seconds):
+        ordered = order_by_strategy(placement, sent, wanted_strategy, seconds)
     ordered, limit_words = fit_format(ordered, chosen, way, mapping_limit, sent)
-    fitted = parse_pattern(wanted).on(ordered.on)
+    fitted = parse_pattern(wanted).on(ordered)
     if binder:
         _bind(ordered, fitted, binder, chosen, way, output)
     else:
         write_output(emit(ordered, chosen, way), output)
     _report(ordered, chosen, launcher_order)
-    if math.isfinite(seconds) and ordered.optimised and not ordered.optimised["finished"]:
+    if (
+        math.isfinite(seconds)
+        and ordered.origin.optimised
+        and not ordered.origin.optimised["finished"]
+    ):
         say("nidmap: --deadline ended the search: more seconds may find a better order")
     copies = None if binder else copies_inside(ordered, fitted, size_of(fitted, sent.bytes)[0])
     if copies:
@@ -250,7 +254,12 @@ def _shown(ranks: int, strategy: str, pattern: str, seconds: float) -> Iterator[
 
 
 def _bind(
-    order: Order, pattern: Pattern, binder: str, form: str, launcher_order: str, output: str | None
+    order: Placement,
+    pattern: Pattern,
+    binder: str,
+    form: str,
+    launcher_order: str,
+    output: str | None,
 ) -> None:
     """Write an order arranged inside its nodes, and print what binds its ranks."""
     from rankmap.binding import bind
@@ -387,26 +396,26 @@ def step_options(
     return step_words, launch_run.order_words(prepared.order, expected.words)
 
 
-def _report(order: Order, form: str, launcher_order: str | None) -> None:
+def _report(order: Placement, form: str, launcher_order: str | None) -> None:
     """Say what was made, and what would surprise: nodes that are not for jobs, or too full."""
     import numpy as np
 
     from placement.plan import overfull
 
-    on, machine = order.on, order.on.machine
-    say(f"{order.strategy} order of {order.pattern} on {on.words()}")
-    if order.remark:
-        say(f"nidmap: {order.remark}")
-    if form == "mpich" and launcher_order is None and (np.diff(on.sorting()) < 0).any():
+    machine = order.machine
+    say(f"{order.origin.strategy} order of {order.origin.pattern} on {order.words()}")
+    if order.origin.remark:
+        say(f"nidmap: {order.origin.remark}")
+    if form == "mpich" and launcher_order is None and (np.diff(order.sorting()) < 0).any():
         say(
             "nidmap: the file is for the nodes in Slurm's order, not as listed; "
             "--launcher-order given writes that"
         )
-    if on.rows is None or machine is None:
+    if machine is None:
         return
-    service = on.names[~machine.compute[on.rows]]
+    service = order.names[~machine.compute[order.rows]]
     if len(service):
         say(f"nidmap: {len(service)} of the nodes are service nodes, first {service[0]}")
-    full = overfull(machine, on.rows, on.counts)
+    full = overfull(machine, order.rows, order.counts)
     if full:
         say(f"nidmap: {full}")

@@ -20,9 +20,8 @@ from rankmap.commands.model import (
 )
 
 if TYPE_CHECKING:
-    from rankmap.order import Order
+    from rankmap.placement import Placement
     from rankmap.predict import Prediction, Predictor
-    from rankmap.slots import Slots
 
 __all__ = ["predict"]
 
@@ -59,7 +58,6 @@ def predict(
     """
     from rankmap.binding import copies_inside
     from rankmap.orders import find
-    from rankmap.placement import Placement
     from rankmap.predict import Predictor
     from rankmap.predict.job_pattern import fit_pattern
 
@@ -69,13 +67,13 @@ def predict(
     if order.path is not None and order.strategy is not None:
         raise UsageError("give either --order or --strategy")
     machine = job.machine()
-    slots = job.slots(machine)
-    predictor = Predictor(machine, job.job().on(slots.counts.tolist()))
-    laid = _order_of(predictor, slots, order)
-    placement = Placement.on_slots(slots) if laid is None else laid.placement
-    prediction = predictor.ranged(placement, laid.strategy if laid is not None else "")
-    fitted = fit_pattern(predictor.pattern, slots)
-    copies = copies_inside(laid or find("row-major")(fitted, slots), fitted, predictor.size)
+    placement = job.placement(machine)
+    predictor = Predictor(machine, job.job().on(placement.counts.tolist()))
+    laid = _order_of(predictor, placement, order)
+    placement = placement if laid is None else laid
+    prediction = predictor.ranged(placement, laid.origin.strategy if laid is not None else "")
+    fitted = fit_pattern(predictor.pattern, placement)
+    copies = copies_inside(laid or find("row-major")(fitted, placement), fitted, predictor.size)
     if as_json:
         more = {"against": beside.document(prediction, against, times)} if beside else {}
         more |= {"inside": copies._asdict()} if copies else {}
@@ -86,10 +84,12 @@ def predict(
         write_output(_words(prediction) + inside + more_words)
 
 
-def _order_of(predictor: Predictor, slots: Slots, order: OrderArguments) -> Order | None:
+def _order_of(
+    predictor: Predictor, placement: Placement, order: OrderArguments
+) -> Placement | None:
     """Return the order that a file or a strategy gives; None for rank r on slot r."""
     if order.path is not None:
-        return order.read(slots)
+        return order.read(placement)
     if order.form is not None:
         raise UsageError("--format goes with --order")
     strategy = order.strategy
@@ -97,7 +97,7 @@ def _order_of(predictor: Predictor, slots: Slots, order: OrderArguments) -> Orde
         return None
     from rankmap.search.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, predictor.job, strategy)
+    return order_by_strategy(placement, predictor.job, strategy)
 
 
 def _words(prediction: Prediction) -> str:

@@ -17,10 +17,9 @@ from placement.errors import UsageError
 from rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
 
 if TYPE_CHECKING:
-    from rankmap.order import Order
     from rankmap.pattern import Pattern
+    from rankmap.placement import Placement
     from rankmap.score import Score
-    from rankmap.slots import Slots
 
 __all__ = ["score"]
 
@@ -60,48 +59,50 @@ def score(
         raise UsageError("give either --order FILE or --strategy S")
     sent = job.job()
     wanted = parse_pattern(job.named_pattern())
-    slots = job.slots(job.machine())
-    fitted = wanted.on(slots)
+    placement = job.placement(job.machine())
+    fitted = wanted.on(placement)
     for note in getattr(fitted, "notes", ()):
         say(f"nidmap: {note}")
     try:
         ordered = (
-            order_by_strategy(slots, sent, order.strategy) if order.strategy else order.read(slots)
+            order_by_strategy(placement, sent, order.strategy)
+            if order.strategy
+            else order.read(placement)
         )
     except BrokenOrderError as error:
         if as_json:
             write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}))
         say(f"nidmap: invalid order: {error}")
         return 1
-    if ordered.optimised:
-        say(f"nidmap: {ordered.remark}")
-    document = _document(ordered, fitted, slots)
+    if ordered.origin.optimised:
+        say(f"nidmap: {ordered.origin.remark}")
+    document = _document(ordered, fitted, placement)
     write_output(to_json(document) if as_json else _words(document))
     return 0
 
 
-def _document(order: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:
+def _document(order: Placement, fitted: Pattern, placement: Placement) -> dict[str, Any]:
     from rankmap.orders import find
     from rankmap.score import cost, meets, plain
     from rankmap.score import score as figures
 
     scored: Score = figures(order, fitted)
-    default = cost(find("row-major")(fitted, slots), fitted)
+    default = cost(find("row-major")(fitted, placement), fitted)
     head = {
         "schema": SCHEMA,
         "valid": True,
         "pattern": fitted.spec,
-        "strategy": order.strategy,
-        "ranks": len(slots),
-        "nodes": len(slots.counts),
+        "strategy": order.origin.strategy,
+        "ranks": placement.ranks,
+        "nodes": len(placement.counts),
     }
     more: dict[str, Any] = {
         "default_cost": plain(default),
         "default_optimal": meets(default, scored.bound),
         "notes": list(getattr(fitted, "notes", ())),
     }
-    if order.optimised:
-        more["optimised"] = order.optimised
+    if order.origin.optimised:
+        more["optimised"] = order.origin.optimised
     return head | scored.document() | more
 
 

@@ -21,8 +21,8 @@ from placement.support.quantities import counted
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
+    from rankmap.placement import Origin, Placement
     from rankmap.score.distance import Distance
-    from rankmap.slots import Slots
     from rankmap.tours import Tour
 
 __all__ = ["sort"]
@@ -81,11 +81,11 @@ def sort(
     from rankmap.tours import shortest_ring, sort_nodes
 
     machine = machine_from(specs)
-    slots = _read_slots(machine, lists, ppn)
-    distance = job_distance(slots)
+    placement = _read_slots(machine, lists, ppn)
+    distance = job_distance(placement)
     tour = shortest_ring(distance) if ring else None
     positions = sort_nodes(distance) if tour is None else tour.order
-    ordered = slots.take(positions)
+    ordered = placement.take(positions)
     if as_json or form == "json":
         text = to_json(_document(ordered, distance, positions, tour))
     else:
@@ -94,43 +94,42 @@ def sort(
     say(_sentence(machine, distance, positions, tour))
 
 
-def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Slots:
+def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
     """Return the nodes and their ranks: of the lists, else of standard input, else of the job."""
     from placement.commands.nodes import piped_text
     from placement.lists.pasted import read_list
     from rankmap.launch.allocation import job_here
-    from rankmap.slots import slots_of
+    from rankmap.place_ranks import place_ranks
 
     texts = [read_list(argument) for argument in lists] or [piped_text()]
     job = None if lists or texts[0][0].strip() else job_here(os.environ)
     if job is not None:
         stated = job.stated_counts()
         counts = stated.tolist() if ppn is None and stated is not None else ppn
-        return slots_of(machine, job.nodes, counts)
+        return place_ranks(machine, job.nodes, counts)
     if len(texts) > 1 and any(source for _, source in texts):
         raise UsageError("several files", "one list is sorted at a time")
     source = texts[0][1]
-    return slots_of(machine, " ".join(text for text, _ in texts), ppn, source, repeats=bool(source))
+    return place_ranks(
+        machine, " ".join(text for text, _ in texts), ppn, source, repeats=bool(source)
+    )
 
 
-def _written(slots: Slots, form: str, strategy: str) -> str:
+def _written(placement: Placement, form: str, strategy: str) -> str:
     """Return nodes in a format, each with its ranks where the format says them."""
-    import numpy as np
-
     from placement.nodelist import NodeList
     from rankmap.emit import emit
-    from rankmap.order import Order
 
-    names = slots.names.tolist()
+    names = placement.names.tolist()
     if form == "names":
         return "".join(f"{name}\n" for name in names)
     if form == "nodelist":
         return f"{NodeList(names).fold()}\n"
-    return emit(Order(np.arange(len(slots)), slots, strategy), FORMATS[form], "given")
+    return emit(placement.with_order(None, Origin(strategy)), FORMATS[form], "given")
 
 
 def _document(
-    slots: Slots, distance: Distance, positions: Ints, tour: Tour | None
+    placement: Placement, distance: Distance, positions: Ints, tour: Tour | None
 ) -> dict[str, Any]:
     """Return the order as the document ``nidmap.sorted/1``."""
     import numpy as np
@@ -138,7 +137,7 @@ def _document(
     from placement.nodelist import NodeList
     from rankmap.tours import ring_length
 
-    names, machine = slots.names.tolist(), slots.machine
+    names, machine = placement.names.tolist(), placement.machine
     hops = {
         "listed": ring_length(distance, np.arange(len(positions))),
         "sorted": ring_length(distance, positions),
@@ -150,7 +149,7 @@ def _document(
         "count": len(names),
         "nodelist": NodeList(names).fold(),
         "nodes": names,
-        "ranks": slots.counts.tolist(),
+        "ranks": placement.counts.tolist(),
         "leaving": _leaving(distance, positions),
         "hops": hops if tour is None else {**hops, "least": tour.least},
     }

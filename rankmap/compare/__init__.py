@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-import numpy as np
-
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.plan import describe, plan, request_for
@@ -16,7 +14,7 @@ from placement.planners import PREDICTING
 from placement.request import Baseline, Choice, Plan, Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
-from rankmap.order import Order
+from rankmap.placement import Placement
 from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import worst_document
@@ -284,7 +282,7 @@ class _OrderedPlan(NamedTuple):
 
     plan: Plan
     order: str
-    slots: Ints | None = None
+    slot_of_rank: Ints | None = None
 
 
 def _predict(
@@ -297,7 +295,7 @@ def _predict(
         if tell is not None:
             row_words = f"{k + 1} of {len(rows)} rows: {row.plan.strategy}, {row.order}"
             tell(k / len(rows), row_words)
-        placement = model.place(row.plan.rows, row.slots)
+        placement = model.place(row.plan.rows, row.slot_of_rank)
         prediction = model.predict(placement)
         gain = gains.of(placement)  # behind it: both have the same steps
         base = entries[0].found.time_s if entries else prediction.time_s
@@ -327,25 +325,25 @@ def _ordered_rows(
 ) -> Iterator[_OrderedPlan]:
     """Yield a plan with orders by name, or with its own where it was chosen together with one."""
     if chosen.order is not None:
-        plan_order = cast("Order", chosen.order)
-        if np.array_equal(plan_order.slots, np.arange(len(plan_order.slots))):
+        plan_order = cast("Placement", chosen.order)
+        if plan_order.order is None:
             yield _OrderedPlan(chosen, DEFAULT_ORDER)
         else:
             yield _OrderedPlan(
-                chosen, chosen.facts["predicted"]["order"]["strategy"], plan_order.slots
+                chosen, chosen.facts["predicted"]["order"]["strategy"], plan_order.order
             )
         return
     for name in orders:
         if name == DEFAULT_ORDER:
             yield _OrderedPlan(chosen, name)
             continue
-        slots = model.slots(chosen.rows)
-        order = order_by_strategy(slots, model.job, name)
-        if order.optimised:
-            how = order.optimised
+        placement = model.place(chosen.rows)
+        order = order_by_strategy(placement, model.job, name)
+        if order.origin.optimised:
+            how = order.origin.optimised
             word = "predicted time" if how["by"] == "time" else f"J ({how['why']})"
             notes.append(f"order {name}: chosen by {word}")
-        yield _OrderedPlan(chosen, name, order.slots)
+        yield _OrderedPlan(chosen, name, order.slot_of_rank)
 
 
 def _candidate_rows(
@@ -369,7 +367,7 @@ def _candidate_rows(
     for candidate in best.values():
         placement = candidate.placement
         chosen = describe(machine, wanted, Choice(placement.rows), candidate.nodes)
-        yield _OrderedPlan(chosen, candidate.order, placement.slots)
+        yield _OrderedPlan(chosen, candidate.order, placement.order)
 
 
 def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate]:

@@ -17,8 +17,7 @@ from placement.support.suffixes import format_of_name
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from rankmap.order import Order
-    from rankmap.slots import Slots
+    from rankmap.placement import Placement
 
 __all__ = [
     "LAUNCHER_ORDERS",
@@ -67,10 +66,10 @@ SUFFIXES = {
 class Format(Protocol):
     """How orders are written in one format, and read from it."""
 
-    def write(self, order: Order) -> str:
+    def write(self, order: Placement) -> str:
         """Return the order as text."""
 
-    def read(self, text: str, on: Slots, source: str) -> Order:
+    def read(self, text: str, placement: Placement, source: str) -> Placement:
         """Return the order that a text holds for these slots."""
 
 
@@ -94,12 +93,12 @@ def format_of(path: str | None) -> str:
     return format_of_name(path, SUFFIXES, "slots")
 
 
-def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
+def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
     """Return an order as text.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     form : str
         ``slots`` (line r: the slot of rank r), ``mpich`` (MPICH_RANK_ORDER:
         entry s is the rank at slot s of the launcher's own node order),
@@ -121,8 +120,8 @@ def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
 
 
 def read_order(
-    text: str, form: str, on: Slots, source: str = "-", launcher_order: str = "sorted"
-) -> Order:
+    text: str, form: str, placement: Placement, source: str = "-", launcher_order: str = "sorted"
+) -> Placement:
     """Return the order that a text holds; the format is never guessed.
 
     Parameters
@@ -130,7 +129,7 @@ def read_order(
     text : str
     form : str
         See `emit`.
-    on : Slots
+    placement : Placement
         The slots that it is for, nodes in the order that numbers them.
     source : str
         File name for messages.
@@ -147,9 +146,9 @@ def read_order(
     """
     module = find(form)
     if not _is_sorted(module, launcher_order):
-        return module.read(text, on, source)
-    positions = on.sorting()
-    return module.read(text, on.take(positions), source).onto(inverse(positions))
+        return module.read(text, placement, source)
+    positions = placement.sorting()
+    return module.read(text, placement.take(positions), source).renumbered(inverse(positions))
 
 
 def _is_sorted(module: Format, launcher_order: str) -> bool:

@@ -17,16 +17,15 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.support.array_types import Ints
 from rankmap.emit.text import refuse_broken
-from rankmap.order import Order
 from rankmap.permutation import inverse
-from rankmap.slots import Slots
+from rankmap.placement import Origin, Placement
 
 __all__ = ["SCHEMA", "document", "read", "write"]
 
 SCHEMA = "nidmap.order/1"
 
 
-def write(order: Order, **more: Any) -> str:
+def write(order: Placement, **more: Any) -> str:
     """Return the order as a JSON object, a key a line, `more` behind its own."""
     fields = {**document(order), **more}
     # Whole arrays on one line: indented, a million ranks would be a million lines.
@@ -34,26 +33,26 @@ def write(order: Order, **more: Any) -> str:
     return f"{{\n{body}\n}}\n"
 
 
-def document(order: Order) -> dict[str, Any]:
+def document(order: Placement) -> dict[str, Any]:
     """Return the order as the document ``nidmap.order/1``."""
     from placement.nodelist import NodeList
 
-    names = order.on.names.tolist()
-    chosen = {} if order.optimised is None else {"optimised": order.optimised}
+    names = order.names.tolist()
+    chosen = {} if order.origin.optimised is None else {"optimised": order.origin.optimised}
     return {
         "schema": SCHEMA,
-        "strategy": order.strategy,
-        "pattern": order.pattern,
-        "ranks": len(order),
+        "strategy": order.origin.strategy,
+        "pattern": order.origin.pattern,
+        "ranks": order.ranks,
         "nodelist": NodeList(names).fold(),
         "nodes": names,
-        "counts": order.on.counts.tolist(),
-        "slots": order.slots.tolist(),
+        "counts": order.counts.tolist(),
+        "slots": order.slot_of_rank.tolist(),
         **chosen,
     }
 
 
-def read(text: str, on: Slots, source: str) -> Order:
+def read(text: str, placement: Placement, source: str) -> Placement:
     """Return the order that a JSON document holds.
 
     Raises
@@ -62,17 +61,17 @@ def read(text: str, on: Slots, source: str) -> Order:
         See `rankmap.emit.read_order`.
     """
     fields = _document(text, source)
-    positions = _positions(fields, on, source)
+    positions = _positions(fields, placement, source)
     values = fields["slots"]
     if not isinstance(values, list) or any(type(v) is not int or abs(v) >= 1 << 62 for v in values):
         raise ParseError(source, 0, "'slots' is not a list of whole numbers")
     slots = np.array(values, dtype=np.int64)
-    refuse_broken(slots, len(on), lambda at: 0, source, what="slot")
-    words = str(fields.get("strategy", "")), str(fields.get("pattern", ""))
-    return Order(Order(slots, on.take(positions)).onto(inverse(positions)).slots, on, *words)
+    refuse_broken(slots, placement.ranks, lambda at: 0, source, what="slot")
+    origin = Origin(str(fields.get("strategy", "")), str(fields.get("pattern", "")))
+    return placement.take(positions).with_order(slots, origin).renumbered(inverse(positions))
 
 
-def _positions(fields: dict[str, Any], on: Slots, source: str) -> Ints:
+def _positions(fields: dict[str, Any], placement: Placement, source: str) -> Ints:
     """Return where each of the document's nodes stands among the job's, int64 (n,).
 
     Raises
@@ -80,13 +79,13 @@ def _positions(fields: dict[str, Any], on: Slots, source: str) -> Ints:
     ParseError
         Other nodes, or other ranks on them.
     """
-    names = on.names.tolist()
+    names = placement.names.tolist()
     nodes = fields.get("nodes", names)
     place = {name: k for k, name in enumerate(names)}
     if not isinstance(nodes, list) or sorted(map(str, nodes)) != sorted(names):
         raise ParseError(source, 0, "its nodes are not those of this job")
     positions = np.array([place[name] for name in nodes], dtype=np.int64)
-    counts = on.counts[positions].tolist()
+    counts = placement.counts[positions].tolist()
     if fields.get("counts", counts) != counts:
         raise ParseError(source, 0, "its counts are not those of this job")
     return positions

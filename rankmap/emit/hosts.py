@@ -35,30 +35,33 @@ from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints, Strs
 from rankmap.emit import register
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
-from rankmap.order import Order
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["NodeLines", "nodes_of", "runs"]
 
 
-def runs(order: Order) -> tuple[Strs, Ints]:
+def runs(order: Placement) -> tuple[Strs, Ints]:
     """Return the host and the length of each run of consecutive ranks on one node.
 
     Examples
     --------
-    >>> from rankmap.slots import Slots
-    >>> on = Slots(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
-    >>> hosts, many = runs(Order(np.array([0, 2, 1]), on))
+    >>> from rankmap.placement import Placement
+    >>> on = Placement(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
+    >>> hosts, many = runs(on.with_order(np.array([0, 2, 1])))
     >>> hosts.tolist(), many.tolist()
     (['nid00003', 'nid00009', 'nid00003'], [1, 1, 1])
     """
-    node = order.node
+    node = order.node_of_rank
     first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
-    return order.on.names[node[first]], np.diff(np.append(first, len(node)))
+    return order.names[node[first]], np.diff(np.append(first, len(node)))
 
 
 def nodes_of(
-    hosts: Sequence[str], many: Sequence[int], line_of: Callable[[int], int], on: Slots, source: str
+    hosts: Sequence[str],
+    many: Sequence[int],
+    line_of: Callable[[int], int],
+    placement: Placement,
+    source: str,
 ) -> Ints:
     """Return the node of each rank, host after host.
 
@@ -69,7 +72,7 @@ def nodes_of(
         Ranks on each of `hosts`, in a row.
     line_of : callable
         Line of the file on which an entry of `hosts` stands; the last for one behind them.
-    on : Slots
+    placement : Placement
     source : str
 
     Raises
@@ -79,23 +82,23 @@ def nodes_of(
     BrokenOrderError
         A node that gets more or fewer ranks than it has slots.
     """
-    index = {name: k for k, name in enumerate(on.names.tolist())}
+    index = {name: k for k, name in enumerate(placement.names.tolist())}
     node_indices = list(map(index.get, hosts))
     if None in node_indices:
         at = node_indices.index(None)
-        known = f"one of the job's {len(on.counts)} nodes"
+        known = f"one of the job's {len(placement.counts)} nodes"
         raise ParseError(source, line_of(at), f"'{printable(hosts[at], 40)}' is not {known}")
     node = np.array(node_indices, dtype=np.int64)
-    have = np.bincount(node, many, minlength=len(on.counts)).astype(np.int64)
-    over, short = np.flatnonzero(have > on.counts), np.flatnonzero(have < on.counts)
+    have = np.bincount(node, many, minlength=len(placement.counts)).astype(np.int64)
+    over, short = np.flatnonzero(have > placement.counts), np.flatnonzero(have < placement.counts)
     for k in [*over.tolist(), *short.tolist()]:
-        fault = f"{on.names[k]} gets {have[k]} ranks and has {on.counts[k]} slots"
-        if have[k] > on.counts[k]:
+        fault = f"{placement.names[k]} gets {have[k]} ranks and has {placement.counts[k]} slots"
+        if have[k] > placement.counts[k]:
             on_node = np.flatnonzero(node == k)
             held = np.cumsum(np.array(many)[on_node])
-            at = int(on_node[np.searchsorted(held, on.counts[k], side="right")])
+            at = int(on_node[np.searchsorted(held, placement.counts[k], side="right")])
             raise BrokenOrderError(source, line_of(at), fault)
-        text = f"{have.sum()} ranks for {len(on)} slots: {fault}"
+        text = f"{have.sum()} ranks for {placement.ranks} slots: {fault}"
         raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
     return np.repeat(node, many)
 
@@ -123,7 +126,7 @@ class NodeLines(NamedTuple):
     once: str = ""
     head: str = ""
 
-    def write(self, order: Order) -> str:
+    def write(self, order: Placement) -> str:
         """Return the order as text.
 
         Raises
@@ -132,7 +135,7 @@ class NodeLines(NamedTuple):
             Where a node's ranks are not consecutive and have to be.
         """
         hosts, counts = runs(order)
-        if self.once and len(hosts) != len(order.on.counts):
+        if self.once and len(hosts) != len(order.counts):
             torn, times = np.unique(hosts, return_counts=True)
             node = torn[int(np.argmax(times > 1))]
             raise UsageError(
@@ -144,7 +147,7 @@ class NodeLines(NamedTuple):
         lines = (self.line.format(number=k, host=host, count=n) for k, (host, n) in rows)
         return head + "".join(f"{line}\n" for line in lines)
 
-    def read(self, text: str, on: Slots, source: str) -> Order:
+    def read(self, text: str, placement: Placement, source: str) -> Placement:
         """Return the order that a text holds.
 
         Raises
@@ -167,8 +170,8 @@ class NodeLines(NamedTuple):
             counts.append(int(fields["count"] or 1))
             lines.append(at)
         last = [*lines[-1:], 1][0]
-        node = nodes_of(hosts, counts, lambda k: [*lines, last][k], on, source)
-        return Order.of_nodes(node, on)
+        node = nodes_of(hosts, counts, lambda k: [*lines, last][k], placement, source)
+        return placement.with_ranks_on(node)
 
 
 _HOST_COUNT = NodeLines(

@@ -12,9 +12,8 @@ import re
 import numpy as np
 
 from rankmap.emit.text import permutation
-from rankmap.order import Order
 from rankmap.permutation import inverse
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["NODE_ORDER", "read", "write"]
 
@@ -28,29 +27,30 @@ ENTRIES = 64
 _COLUMNS = re.compile(r".{1,75}(?:,|$)|.{1,76}")
 
 
-def write(order: Order) -> str:
+def write(order: Placement) -> str:
     """Return the ranks in slot order, each node on a new line, below comments naming the nodes."""
     from placement.nodelist import NodeList
 
-    on = order.on
-    place = np.arange(len(order)) - np.repeat(on.first, on.counts)
+    place = np.arange(order.ranks) - np.repeat(order.first_slot, order.counts)
     ends = place % ENTRIES == ENTRIES - 1
-    ends[np.cumsum(on.counts) - 1] = True
-    pieces = [""] * (2 * len(order))
-    pieces[::2] = map(str, order.ranks.tolist())
+    ends[np.cumsum(order.counts) - 1] = True
+    pieces = [""] * (2 * order.ranks)
+    pieces[::2] = map(str, order.rank_at_slot.tolist())
     pieces[1::2] = np.where(ends, "\n", ",").tolist()
-    nodes = NodeList(on.names.tolist()).fold()
+    nodes = NodeList(order.names.tolist()).fold()
     listed = "\n".join(f"# {line}" for line in _COLUMNS.findall(nodes))
-    title = f"{order.strategy or 'given'}" + (f" for {order.pattern}" if order.pattern else "")
+    title = f"{order.origin.strategy or 'given'}" + (
+        f" for {order.origin.pattern}" if order.origin.pattern else ""
+    )
     return (
         f"# nidmap order: {title}\n"
-        f"# {on.words()}, each on a new line, nodes in this order:\n"
+        f"# {order.words()}, each on a new line, nodes in this order:\n"
         f"{listed}\n"
         "# read with MPICH_RANK_REORDER_METHOD=3\n"
     ) + "".join(pieces)
 
 
-def read(text: str, on: Slots, source: str) -> Order:
+def read(text: str, placement: Placement, source: str) -> Placement:
     """Return the order that a MPICH_RANK_ORDER file holds; ranges such as ``0-15`` are read.
 
     Raises
@@ -58,4 +58,4 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    return Order(inverse(permutation(text, len(on), source)), on)
+    return placement.with_order(inverse(permutation(text, placement.ranks, source)))

@@ -18,9 +18,8 @@ from placement.errors import ParseError, printable
 from placement.support.array_types import Ints
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, numbered_lines, refuse_broken
-from rankmap.order import Order
 from rankmap.permutation import inverse
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["read", "write"]
 
@@ -40,32 +39,32 @@ class _RankfileLine(NamedTuple):
 
 
 def write(
-    order: Order, cores: int = 1, places: Mapping[int, Sequence[Sequence[int]]] | None = None
+    order: Placement, cores: int = 1, places: Mapping[int, Sequence[Sequence[int]]] | None = None
 ) -> str:
     """Return one line a rank, in rank order.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     cores : int
         Cores of each rank.
     places : mapping of int to sequence of sequence of int, or None
         The cores of each place of a node by their logical numbers, by the node's count of
         ranks, where they are not runs of `cores`.
     """
-    at = (order.slots - order.on.first[order.node]).tolist()
+    at = (order.slot_of_rank - order.first_slot[order.node_of_rank]).tolist()
     if places is not None:
-        counts = order.on.counts[order.node].tolist()
+        counts = order.counts[order.node_of_rank].tolist()
         slots = [",".join(map(str, places[n][p])) for n, p in zip(counts, at, strict=True)]
     elif cores == 1:
         slots = [str(p) for p in at]
     else:
         slots = [f"{p * cores}-{(p + 1) * cores - 1}" for p in at]
-    rows = enumerate(zip(order.hosts.tolist(), slots, strict=True))
+    rows = enumerate(zip(order.host_of_rank.tolist(), slots, strict=True))
     return "".join(f"rank {r}={host} slot={slot}\n" for r, (host, slot) in rows)
 
 
-def read(text: str, on: Slots, source: str) -> Order:
+def read(text: str, placement: Placement, source: str) -> Placement:
     """Return the order that a rankfile holds.
 
     The ranks of a node stand in the order of the first core of each, or by
@@ -77,21 +76,21 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    rows = [_row(line, number, on, source) for number, line in numbered_lines(text)]
+    rows = [_row(line, number, placement, source) for number, line in numbered_lines(text)]
     lines = [row.line for row in rows]
     ranks = np.array([row.rank for row in rows], dtype=np.int64)
-    refuse_broken(ranks, len(on), lambda at: [*lines, *lines[-1:], 1][at], source)
+    refuse_broken(ranks, placement.ranks, lambda at: [*lines, *lines[-1:], 1][at], source)
     hosts = [row.host for row in rows]
-    by_line = nodes_of(hosts, [1] * len(rows), lines.__getitem__, on, source)
+    by_line = nodes_of(hosts, [1] * len(rows), lines.__getitem__, placement, source)
     without = [row for row in rows if row.core < 0]
     if without and len(without) < len(rows):
         fault = f"rank {without[0].rank} has no slot, others have"
         raise ParseError(source, without[0].line, fault)
     node, by_rank = by_line[inverse(ranks)], sorted(rows)
-    return Order.of_nodes(node, on) if without else _by_core(by_rank, node, on, source)
+    return placement.with_ranks_on(node) if without else _by_core(by_rank, node, placement, source)
 
 
-def _row(line: str, number: int, on: Slots, source: str) -> _RankfileLine:
+def _row(line: str, number: int, placement: Placement, source: str) -> _RankfileLine:
     match = _LINE.fullmatch(line)
     slot = match and match[3] and _SLOT.fullmatch(match[3])
     if not match or (match[3] and not slot):
@@ -99,13 +98,15 @@ def _row(line: str, number: int, on: Slots, source: str) -> _RankfileLine:
         raise ParseError(source, number, f"'{printable(line, 50)}' is not {wanted}")
     host = match[2]
     relative = _RELATIVE.fullmatch(host)
-    if relative and int(relative[1]) < len(on.names):
-        host = str(on.names[int(relative[1])])
+    if relative and int(relative[1]) < len(placement.names):
+        host = str(placement.names[int(relative[1])])
     socket, core = (int(slot[1] or 0), int(slot[2])) if slot else (-1, -1)
     return _RankfileLine(int(match[1]), host, socket, core, number)
 
 
-def _by_core(by_rank: list[_RankfileLine], node: Ints, on: Slots, source: str) -> Order:
+def _by_core(
+    by_rank: list[_RankfileLine], node: Ints, placement: Placement, source: str
+) -> Placement:
     """Return the order in which a node's ranks stand as their cores do."""
     where = np.array([(row.core, row.socket) for row in by_rank]).T
     ranks = np.lexsort((*where, node))
@@ -114,4 +115,4 @@ def _by_core(by_rank: list[_RankfileLine], node: Ints, on: Slots, source: str) -
         first, second = sorted(ranks[int(np.argmax(same)) :][:2].tolist())
         fault = f"ranks {first} and {second} both begin on one core"
         raise BrokenOrderError(source, by_rank[second].line, fault)
-    return Order(inverse(ranks), on)
+    return placement.with_order(inverse(ranks))

@@ -1,6 +1,6 @@
 """Format ``slots``: line r holds the slot of rank r, nothing else.
 
-Slots are numbered node by node over the list as given (`rankmap.slots`). The
+Slots are numbered node by node over the list as given (`rankmap.placement`). The
 ``mpich`` format holds the inverse and looks alike; neither is ever guessed.
 """
 
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from placement.errors import ParseError
 from rankmap.emit.text import permutation, without_comments
-from rankmap.order import Order
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["read", "write"]
 
 
-def write(order: Order) -> str:
+def write(order: Placement) -> str:
     """Return one slot a line, in rank order."""
-    return "\n".join(map(str, order.slots.tolist())) + "\n"
+    return "\n".join(map(str, order.slot_of_rank.tolist())) + "\n"
 
 
-def read(text: str, on: Slots, source: str) -> Order:
+def read(text: str, placement: Placement, source: str) -> Placement:
     """Return the order that a file of slots holds.
 
     Raises
@@ -31,4 +30,4 @@ def read(text: str, on: Slots, source: str) -> Order:
         if "," in line or len(line.split(None, 1)) > 1 or "-" in line.strip()[1:]:
             hint = "is this --format mpich?"
             raise ParseError(source, number, "more than one slot on a line", hint)
-    return Order(permutation(text, len(on), source, what="slot"), on)
+    return placement.with_order(permutation(text, placement.ranks, source, what="slot"))

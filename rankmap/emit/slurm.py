@@ -16,8 +16,7 @@ import re
 
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, without_comments
-from rankmap.order import Order
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["read", "write"]
 
@@ -25,13 +24,13 @@ __all__ = ["read", "write"]
 _FOLDED = re.compile(r"[\[*:=]")
 
 
-def write(order: Order) -> str:
+def write(order: Placement) -> str:
     """Return one host a line: line r is the node of rank r."""
-    hosts = list(map(order.on.names.tolist().__getitem__, order.node.tolist()))
+    hosts = list(map(order.names.tolist().__getitem__, order.node_of_rank.tolist()))
     return "\n".join(hosts) + "\n"
 
 
-def read(text: str, on: Slots, source: str) -> Order:
+def read(text: str, placement: Placement, source: str) -> Placement:
     """Return the order that a host file holds.
 
     Entries may be split by newline, comma or space, be folded
@@ -48,11 +47,13 @@ def read(text: str, on: Slots, source: str) -> Order:
         from placement.nodelist import NodeList
 
         hosts = list(NodeList.parse(bare, source))
-        if len(hosts) > len(on):
-            fault = f"{len(hosts)} ranks for {len(on)} slots"
-            raise BrokenOrderError(source, _line_of(bare, len(on), source), fault)
-    node = nodes_of(hosts, [1] * len(hosts), lambda at: _line_of(bare, at, source), on, source)
-    return Order.of_nodes(node, on)
+        if len(hosts) > placement.ranks:
+            fault = f"{len(hosts)} ranks for {placement.ranks} slots"
+            raise BrokenOrderError(source, _line_of(bare, placement.ranks, source), fault)
+    node = nodes_of(
+        hosts, [1] * len(hosts), lambda at: _line_of(bare, at, source), placement, source
+    )
+    return placement.with_ranks_on(node)
 
 
 def _line_of(bare: str, index: int, source: str) -> int:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import OptionTable
-    from rankmap.order import Order
     from rankmap.pattern import Pattern
+    from rankmap.placement import Placement
 
 __all__ = [
     "CRAY", "INTEL", "LAUNCH", "MPICH", "OPENMPI", "OTHER", "Launch", "Launcher",
@@ -242,15 +242,15 @@ class Launcher(ABC):
         """Return how MPI learns the nodes of its ranks; None where that has no limit."""
         return self.limit
 
-    def text(self, order: Order) -> str:
+    def text(self, order: Placement) -> str:
         """Return what stands in the order file, for nodes as the launcher takes them."""
         from rankmap.emit import emit
 
         return emit(order, self.format, "given")
 
-    def rank_nodes(self, laid: Order) -> list[str]:
+    def rank_nodes(self, laid: Placement) -> list[str]:
         """Return the node of each rank as the launcher numbers them, for nodes as it takes them."""
-        nodes: list[str] = laid.hosts.tolist()
+        nodes: list[str] = laid.host_of_rank.tolist()
         return nodes
 
     def ranks(self, nodes: int) -> int:
@@ -285,7 +285,7 @@ class Launcher(ABC):
 
         return filled_counts(self.allocation, ranks, nodes, self.per_node())
 
-    def bind(self, order: Order, pattern: Pattern) -> Order:
+    def bind(self, order: Placement, pattern: Pattern) -> Placement:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.
 
         Raises
@@ -309,7 +309,7 @@ class Launcher(ABC):
         return self.bound.order
 
     @abstractmethod
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command that starts the ranks with the order file at `path`.
 
         Raises

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError, ParseError, printable
-from rankmap.slots import parse_counts
+from rankmap.place_ranks import parse_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints
-    from rankmap.slots import Slots
+    from rankmap.placement import Placement
 
 __all__ = [
     "Allocation", "allocation", "deal_ranks", "fill_nodes", "filled_counts", "flux_instance",
@@ -95,7 +95,7 @@ class Allocation:
             deal_ranks(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64)
         )
 
-    def refuse_more(self, slots: Slots, room: Ints, what: str) -> None:
+    def refuse_more(self, placement: Placement, room: Ints, what: str) -> None:
         """Refuse more ranks on a node than there is room for, in the order of the job's nodes.
 
         Raises
@@ -103,7 +103,7 @@ class Allocation:
         LaunchError
         """
         have = dict(zip(self.nodes, room.tolist(), strict=True))
-        for name, count in zip(slots.names.tolist(), slots.counts.tolist(), strict=True):
+        for name, count in zip(placement.names.tolist(), placement.counts.tolist(), strict=True):
             if count > have.get(name, 0):
                 raise LaunchError(
                     f"{count} {what} on {name}, which has room for {have.get(name, 0)}"

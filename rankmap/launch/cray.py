@@ -9,7 +9,7 @@ from rankmap.emit.process_mapping import CRAY_MPICH
 from rankmap.launch import Launcher
 
 if TYPE_CHECKING:
-    from rankmap.order import Order
+    from rankmap.placement import Placement
 
 __all__ = ["CrayOrder"]
 
@@ -37,12 +37,12 @@ class CrayOrder(Launcher):
         if method not in ("", "1"):
             raise LaunchError(f"MPICH_RANK_REORDER_METHOD={printable(method, 20)} is set already")
 
-    def rank_nodes(self, laid: Order) -> list[str]:
+    def rank_nodes(self, laid: Placement) -> list[str]:
         """Return the node of each slot, which is what the launcher calls a rank."""
-        nodes: list[str] = laid.on.names[laid.on.node].tolist()
+        nodes: list[str] = laid.names[laid.node_of_slot].tolist()
         return nodes
 
-    def even_ranks(self, order: Order) -> int:
+    def even_ranks(self, order: Placement) -> int:
         """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say.
 
         Raises
@@ -50,8 +50,8 @@ class CrayOrder(Launcher):
         LaunchError
             Where nodes have other numbers of ranks.
         """
-        counts = order.on.counts
+        counts = order.counts
         per_node = int(counts[0])
         if (counts[:-1] != per_node).any() or counts[-1] > per_node:
-            raise LaunchError(f"not as many ranks on every node, as it needs: {order.on.words()}")
+            raise LaunchError(f"not as many ranks on every node, as it needs: {order.words()}")
         return per_node

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
-from rankmap.order import Order
 from rankmap.pattern.graph import SECONDS, Graph
 from rankmap.permutation import inverse
+from rankmap.placement import Placement
 
 if TYPE_CHECKING:
-    from rankmap.placement import Placement
     from rankmap.predict import Job, Predictor
     from rankmap.predict.gain import Gain
 
@@ -43,12 +42,12 @@ class Expectation:
     gain: dict[str, Any] | None = None
 
 
-def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation:
+def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expectation:
     """Return what an order is expected to win over the launcher's default order.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     job : Job
         Its pattern is '' where none is known.
     keeps_list : bool
@@ -57,7 +56,7 @@ def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation
     from rankmap.search.cost import without_time
 
     try:
-        why = without_time(order.on)
+        why = without_time(order)
         if not job.pattern:
             why = "no --pattern is given"
         if why:
@@ -75,38 +74,35 @@ def expectation(order: Order, job: Job, keeps_list: bool = False) -> Expectation
     return Expectation(words, gain.document())
 
 
-def default_order(order: Order, keeps_list: bool) -> Order:
+def default_order(order: Placement, keeps_list: bool) -> Placement:
     """Return the launcher's own order on the nodes of an order.
 
     Examples
     --------
-    >>> from rankmap.slots import Slots
-    >>> on = Slots(np.array(["nid2", "nid1"]), np.array([1, 2]))
-    >>> default_order(Order(np.arange(3), on), keeps_list=False).slots.tolist()
+    >>> from rankmap.placement import Placement
+    >>> on = Placement(np.array(["nid2", "nid1"]), np.array([1, 2]))
+    >>> default_order(on, keeps_list=False).slot_of_rank.tolist()
     [1, 2, 0]
     """
-    on, plain = order.on, np.arange(len(order))
     if keeps_list:
-        return Order(plain, on)
-    positions = on.sorting()
-    return Order(plain, on.take(positions)).onto(inverse(positions))
+        return order.with_order(None)
+    positions = order.sorting()
+    return order.take(positions).renumbered(inverse(positions))
 
 
-def _gain(order: Order, job: Job, keeps_list: bool) -> tuple[Gain | None, str]:
+def _gain(order: Placement, job: Job, keeps_list: bool) -> tuple[Gain | None, str]:
     """Return what an order wins, and whether that is little; None where it is the default order."""
     from rankmap.predict import Predictor
     from rankmap.predict.gain import Gains
     from rankmap.predict.job_pattern import fit_pattern
 
-    on = order.on
-    base = default_order(order, keeps_list)
-    assert on.machine is not None
-    asked = Predictor(on.machine, job.on(on.counts.tolist()))
-    fit_pattern(asked.pattern, on)
-    if np.array_equal(base.node, order.node):
+    default = default_order(order, keeps_list)
+    assert order.machine is not None
+    asked = Predictor(order.machine, job.on(order.counts.tolist()))
+    fit_pattern(asked.pattern, order)
+    if np.array_equal(default.node_of_rank, order.node_of_rank):
         return None, ""
-    default = base.placement
-    return Gains(asked, default).of(order.placement), _little(asked, default)
+    return Gains(asked, default).of(order), _little(asked, default)
 
 
 def _little(asked: Predictor, default: Placement) -> str:

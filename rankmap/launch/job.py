@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
-    from rankmap.order import Order
-    from rankmap.slots import Slots
+    from rankmap.placement import Placement
 
 __all__ = ["JobLaunch", "Prepared", "RunRequest", "read_job"]
 
@@ -99,7 +98,7 @@ class Prepared:
     Attributes
     ----------
     launch : Launch
-    order : Order
+    order : Placement
     path : str
         The order file, already written.
     probe : Launch
@@ -109,17 +108,17 @@ class Prepared:
         Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
     remarks : list of str
         What the user should know of it.
-    laid : Order
+    laid : Placement
         The same order on the nodes as the launcher takes them.
     """
 
     launch: Launch
-    order: Order
+    order: Placement
     path: str
     probe: Launch
     rank_nodes: list[str]
     remarks: list[str]
-    laid: Order
+    laid: Placement
 
 
 def read_job(
@@ -204,48 +203,48 @@ class JobLaunch:
         With the command and its allocation.
     request : RunRequest
     machine : Machine or None
-    slots : Slots
-        Which nodes, and how many ranks on each.
+    placement : Placement
+        Which nodes, and how many ranks on each, rank r on slot r.
     """
 
     how: Launcher
     request: RunRequest
     machine: Machine | None
-    slots: Slots = field(init=False)
+    placement: Placement = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find the slots."""
-        self.slots = self._own_slots()
+        """Find the nodes and their ranks."""
+        self.placement = self._own_placement()
 
-    def ordered(self, strategy: str = "") -> Order:
+    def ordered(self, strategy: str = "") -> Placement:
         """Return the order of a file, or a new one, by another strategy than was asked for."""
         request, job = self.request, self.request.job
         if request.order_file is not None:
             if request.strategy != "auto":
                 raise UsageError("give either --order or --strategy")
             way = request.launcher_order or "sorted"
-            order = read_order_file(request.order_file, None, self.slots, way)
-            return replace(order, pattern=str(job.pattern or order.pattern))
+            order = read_order_file(request.order_file, None, self.placement, way)
+            return order.with_origin(pattern=str(job.pattern or order.origin.pattern))
         if strategy:
-            return arrange(self.slots, job.pattern, strategy)
+            return arrange(self.placement, job.pattern, strategy)
         from rankmap.search.by_strategy import order_by_strategy
 
-        return order_by_strategy(self.slots, job, request.strategy, request.seconds)
+        return order_by_strategy(self.placement, job, request.strategy, request.seconds)
 
-    def expected(self, order: Order) -> Expectation:
+    def expected(self, order: Placement) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
         return expectation(order, self._sent(order), self.how.keeps_list)
 
-    def _sent(self, order: Order) -> Job:
+    def _sent(self, order: Placement) -> Job:
         """Return what the job sends: of what an order is for, where nothing says."""
         job = self.request.job
-        return job if job.pattern else replace(job, pattern=order.pattern)
+        return job if job.pattern else replace(job, pattern=order.origin.pattern)
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
         return self.how.asked_remarks(self.request.patience or 10.0)
 
-    def prepared(self, order: Order | None = None) -> Prepared:
+    def prepared(self, order: Placement | None = None) -> Prepared:
         """Return the launch of an order, its file written; None: of a new one.
 
         Raises
@@ -262,9 +261,8 @@ class JobLaunch:
         if request.bind:
             laid = self._bound(laid)
         if laid != free:  # the same on the nodes as they are listed
-            place = {name: k for k, name in enumerate(laid.on.names.tolist())}
-            back = laid.onto(np.array([place[name] for name in order.on.names.tolist()]))
-            order = replace(order, slots=back.slots, strategy=laid.strategy)
+            place = {name: k for k, name in enumerate(laid.names.tolist())}
+            order = laid.renumbered(np.array([place[name] for name in order.names.tolist()]))
         folders = order_folders(how.on_nodes, request.order_dir)
         path = store_order(how.text(laid), how.format, job.job if job else "", folders)
         try:
@@ -276,92 +274,92 @@ class JobLaunch:
             discard_launch(path)
             raise
 
-    def _bound(self, laid: Order) -> Order:
+    def _bound(self, laid: Placement) -> Placement:
         """Return the order arranged inside its nodes, and have the launcher bind its ranks."""
         from rankmap.pattern import parse_pattern
 
-        job, on = self.how.allocation, laid.on
-        if job is not None and job.cpus is not None and on.machine is not None:
-            cores = int(on.machine.cores[on.rows].max()) if on.rows is not None else 0
+        job = self.how.allocation
+        if job is not None and job.cpus is not None and laid.machine is not None:
+            cores = int(laid.machine.cores[laid.rows].max())
             if int(job.cpus.min()) < cores:
                 raise LaunchError(
                     f"the job has only {job.cpus.min()} of a node's {cores} cores",
                     "drop --bind",
                 )
-        return self.how.bind(laid, parse_pattern(laid.pattern).on(on))
+        return self.how.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
 
-    def _own_slots(self) -> Slots:
-        """Return the slots of the step: which nodes, and how many ranks on each."""
-        from rankmap.slots import slots_of
+    def _own_placement(self) -> Placement:
+        """Return the nodes of the step, and how many ranks it has on each."""
+        from rankmap.place_ranks import place_ranks
 
         request, how, job = self.request, self.how, self.how.allocation
         ppn = request.job.ppn
         nodes = request.nodes or how.step.values.get("list") or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("not inside a job", "--nodes names the nodes")
-        slots = slots_of(self.machine, nodes, ppn, repeats=request.host_file)
-        outside = set(slots.names.tolist()).difference(job.nodes) if job else None
+        placement = place_ranks(self.machine, nodes, ppn, repeats=request.host_file)
+        outside = set(placement.names.tolist()).difference(job.nodes) if job else None
         if outside:
             raise LaunchError(f"node {printable(min(outside), 40)} is not in the allocation")
-        stated = ppn is not None or slots.ppn != 1
+        stated = ppn is not None or placement.ppn != 1
         if not stated or "ranks" in how.step.values or (job and job.ranks):
-            ranks = how.ranks(len(slots.names))
+            ranks = how.ranks(len(placement.names))
             if not stated:
-                counts = self._own_counts(ranks, slots)
+                counts = self._own_counts(ranks, placement)
                 used = np.flatnonzero(counts)
-                slots = replace(slots.take(used), counts=counts[used])
-            if ranks != len(slots):
+                placement = replace(placement.take(used), counts=counts[used])
+            if ranks != placement.ranks:
                 raise LaunchError(
-                    f"{ranks} ranks requested, but {len(slots)} slots ({slots.words()})"
+                    f"{ranks} ranks requested, but {placement.ranks} slots ({placement.words()})"
                 )
         nodes_asked = how.step.number("nodes")
-        if nodes_asked not in (None, len(slots.names)):
-            raise LaunchError(f"{nodes_asked} nodes requested, but {slots.words()} given")
-        self._refuse_too_many_cores(slots)
-        return slots
+        if nodes_asked not in (None, len(placement.names)):
+            raise LaunchError(f"{nodes_asked} nodes requested, but {placement.words()} given")
+        self._refuse_too_many_cores(placement)
+        return placement
 
-    def _own_counts(self, ranks: int, slots: Slots) -> Ints:
+    def _own_counts(self, ranks: int, placement: Placement) -> Ints:
         """Return the launcher's own ranks a node, for the nodes as they are listed."""
         from rankmap.permutation import inverse
 
         job = self.how.allocation
-        counts = self.how.counts(ranks, len(slots.names))
-        if job is not None and set(job.nodes) == set(slots.names.tolist()):
+        counts = self.how.counts(ranks, len(placement.names))
+        if job is not None and set(job.nodes) == set(placement.names.tolist()):
             own = dict(zip(job.nodes, counts.tolist(), strict=True))
-            return np.array([own[name] for name in slots.names.tolist()], dtype=np.int64)
-        return counts if self.how.keeps_list else counts[inverse(slots.sorting())]
+            return np.array([own[name] for name in placement.names.tolist()], dtype=np.int64)
+        return counts if self.how.keeps_list else counts[inverse(placement.sorting())]
 
-    def _refuse_too_many_cores(self, slots: Slots) -> None:
+    def _refuse_too_many_cores(self, placement: Placement) -> None:
         """Refuse ranks of more cores than the job has on a node."""
         cores, job = self.how.cores(), self.how.allocation
         if job and job.cpus is not None and cores > 1 and "overcommit" not in self.how.step.values:
-            job.refuse_more(slots, job.cpus // cores, f"ranks of {cores} CPUs")
+            job.refuse_more(placement, job.cpus // cores, f"ranks of {cores} CPUs")
 
-    def lay(self, order: Order) -> Order:
+    def lay(self, order: Placement) -> Placement:
         """Return the order on the nodes as the launcher takes them."""
         if self.request.launcher_order:
             return order if self.request.launcher_order == "given" else order.sorted()
         if self.how.asks_order and not self.request.dry:
-            return order.onto(self._query_node_order(order))
+            return order.renumbered(self._query_node_order(order))
         return order.sorted()
 
-    def _query_node_order(self, order: Order) -> Ints:
+    def _query_node_order(self, order: Placement) -> Ints:
         """Return the positions of the nodes in the order that the launcher itself says."""
         try:
             bare = Launch(self.probe(self.how.launch(order.sorted(), "")).argv)
             seconds = self.request.patience or 10.0
-            said = query_rank_nodes(bare, self.how.env, len(order), seconds)
+            said = query_rank_nodes(bare, self.how.env, order.ranks, seconds)
         except NidmapError as error:
             raise LaunchError(
                 f"this launcher orders the nodes itself, and asking it failed: {error.message}",
                 "give --launcher-order sorted or given, or raise --patience",
             ) from None
-        position = {plain_host(name): k for k, name in enumerate(order.on.names.tolist())}
+        position = {plain_host(name): k for k, name in enumerate(order.names.tolist())}
         node = [position.get(plain_host(host), -1) for host in said]
         nodes = list(dict.fromkeys(node))
         if -1 in nodes or len(nodes) != len(position):
             raise LaunchError("the launcher puts ranks on nodes that were not planned")
-        if node != np.repeat(nodes, order.on.counts[nodes]).tolist():
+        if node != np.repeat(nodes, order.counts[nodes]).tolist():
             raise LaunchError("the launcher does not fill its nodes one after the other")
         return np.array(nodes, dtype=np.int64)
 
@@ -371,7 +369,7 @@ class JobLaunch:
         before = launch.argv[: len(launch.argv) - (len(step.argv) - step.program)]
         return replace(launch, argv=(*before, *rank_printer(how.rank_variables, how.host)))
 
-    def remarks(self, order: Order) -> list[str]:
+    def remarks(self, order: Placement) -> list[str]:
         """Return what the user should know of the launch."""
         remarks, request, job = [], self.request, self.how.allocation
         if self.how.asks_order and request.dry and not request.launcher_order:
@@ -386,7 +384,7 @@ class JobLaunch:
         file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
         if file and request.nodes is None and format_named(file) == "slots":
             remarks.append("the file's slot numbers are applied to the nodes in the job's order")
-        if job is not None and request.nodes is None and len(order.on.names) < len(job.nodes):
-            first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"
+        if job is not None and request.nodes is None and len(order.names) < len(job.nodes):
+            first = f"{len(order.names)} of the job's {len(job.nodes)} nodes"
             remarks.append(f"the step uses the first {first}; --nodes picks others")
         return remarks

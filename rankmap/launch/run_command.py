@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
     from rankmap.launch.job import JobLaunch, Prepared
-    from rankmap.order import Order
+    from rankmap.placement import Placement
     from rankmap.runtime.answer import Answerer
 
 __all__ = ["REFUSED", "RunCommand"]
@@ -88,10 +88,10 @@ class RunCommand:
             kept = self.options["order_dir"] is not None
             where = f"the order file is {made.path}" if kept else NO_FILE
             lines = [words, *made.remarks, *job.asked_remarks(), where]
-            known.update(order_file=made.path if kept else None, strategy=order.strategy)
+            known.update(order_file=made.path if kept else None, strategy=order.origin.strategy)
             if not kept:
                 discard_launch(made.path)
-            known.update(optimised=order.optimised, gain=expected.gain)
+            known.update(optimised=order.origin.optimised, gain=expected.gain)
             launch = made.launch
         except (Exception, SystemExit) as error:
             unclear = error_text(error)
@@ -187,19 +187,19 @@ class RunCommand:
             "words": self.order_words(made.order, expected),
         }
 
-    def order_words(self, order: Order, expected: str) -> str:
+    def order_words(self, order: Placement, expected: str) -> str:
         """Return which order is taken, by what it was chosen, and what is expected of it."""
-        pattern = f" of {order.pattern}" if order.pattern else ""
+        pattern = f" of {order.origin.pattern}" if order.origin.pattern else ""
         path = self.options["order_file"]
         source = f" from {path}" if path is not None else ""
-        strategy = f"{order.strategy} " if order.strategy else ""
-        head = f"{strategy}order{pattern}{source} on {order.on.words()}"
-        chosen = order.optimised
+        strategy = f"{order.origin.strategy} " if order.origin.strategy else ""
+        head = f"{strategy}order{pattern}{source} on {order.words()}"
+        chosen = order.origin.optimised
         if chosen is None:
             return f"{head}; {expected}"
-        if chosen["by"] == "time" and order.strategy != "auto: row-major":
+        if chosen["by"] == "time" and order.origin.strategy != "auto: row-major":
             return f"{head}, by predicted time; {expected}"
-        return f"{head}; {order.remark}"
+        return f"{head}; {order.origin.remark}"
 
     def read_job(self, dry: bool) -> JobLaunch:
         """Return what the command would start, before any order is thought of.

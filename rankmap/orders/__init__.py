@@ -13,13 +13,12 @@ from collections.abc import Callable
 from placement.errors import PlanError, UsageError, printable
 from placement.support.array_types import Shape
 from placement.support.registry import Registry
-from rankmap.order import Order
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.slots import Slots
+from rankmap.placement import Origin, Placement
 
 __all__ = ["arrange", "find", "grid_of", "names", "ordering"]
 
-Ordering = Callable[[Pattern, Slots], Order]
+Ordering = Callable[[Pattern, Placement], Placement]
 
 #: Where each bundled ordering lives: imported only when it is asked for.
 BUNDLED = {
@@ -70,7 +69,7 @@ def find(strategy: str) -> Ordering:
 
     if "options" not in signature(ordering).parameters:
         raise UsageError(f"strategy {name} takes no options, not '{printable(options, 40)}'")
-    takes: Callable[..., Order] = ordering
+    takes: Callable[..., Placement] = ordering
     return partial(takes, options=options)
 
 
@@ -95,19 +94,22 @@ def grid_of(pattern: Pattern, strategy: str) -> Shape:
     return pattern.dims
 
 
-def arrange(slots: Slots, pattern: str | Pattern, strategy: str) -> Order:
+def arrange(placement: Placement, pattern: str | Pattern, strategy: str) -> Placement:
     """Order ranks on slots by the name of an ordering: `auto` goes by J alone.
 
     Every ordering, also one of another distribution, is held to the
-    contract: an `Order` on exactly these slots.
+    contract: a `Placement` on exactly these nodes.
     """
     wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
     try:
-        fitted = wanted.on(slots)
+        fitted = wanted.on(placement)
     except UsageError as error:
-        raise UsageError(f"{error.message} ({slots.words()})", error.hint) from None
-    order = find(strategy)(fitted, slots)
-    if not isinstance(order, Order) or order.on is not slots:
+        raise UsageError(f"{error.message} ({placement.words()})", error.hint) from None
+    order = find(strategy)(fitted, placement)
+    if not isinstance(order, Placement) or not order.on_same_nodes(placement):
         raise PlanError(f"strategy {strategy!r} returned no order of these slots: its defect")
-    remarks = [*getattr(fitted, "notes", ()), *([order.remark] if order.remark else [])]
-    return Order(order.slots, slots, order.strategy or strategy, fitted.spec, "; ".join(remarks))
+    origin = order.origin
+    remark = "; ".join(filter(None, [*getattr(fitted, "notes", ()), origin.remark]))
+    return placement.with_order(
+        order.order, Origin(origin.strategy or strategy, fitted.spec, remark)
+    )

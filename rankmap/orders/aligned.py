@@ -14,16 +14,15 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Ints, Shape
-from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.pattern import Pattern
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["aligned"]
 
 
 @ordering("aligned")
-def aligned(pattern: Pattern, slots: Slots) -> Order:
+def aligned(pattern: Pattern, placement: Placement) -> Placement:
     """Put rows of fft:PxQ inside a chassis, columns along one position over the groups.
 
     Raises
@@ -36,7 +35,7 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
     dims = pattern.dims
     if dims is None or len(dims) != 2 or not pattern.spec.startswith("fft:"):
         raise UsageError(f"strategy aligned is for pencils, fft:PxQ, not {pattern.spec}")
-    table = _slots_by_position(slots)
+    table = _slots_by_position(placement)
     slot_of_rank = _lay_out(dims, table)
     if slot_of_rank is None:
         groups, positions, held = table.shape
@@ -44,7 +43,7 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
             f"{pattern.spec} does not fit {groups} groups x {positions} blades x {held} slots:"
             f" rows are to be a multiple of {groups}, columns of {positions}"
         )
-    return Order(slot_of_rank, slots)
+    return placement.with_order(slot_of_rank)
 
 
 def _lay_out(dims: Shape, table: Ints) -> Ints | None:
@@ -58,7 +57,7 @@ def _lay_out(dims: Shape, table: Ints) -> Ints | None:
     return None
 
 
-def _slots_by_position(slots: Slots) -> Ints:
+def _slots_by_position(placement: Placement) -> Ints:
     """Return the allocation's slots, int64 (groups, positions, slots a router).
 
     Raises
@@ -66,11 +65,11 @@ def _slots_by_position(slots: Slots) -> Ints:
     UsageError
         Where it has not the same positions in all groups.
     """
-    machine = slots.machine
-    if machine is None or slots.rows is None or machine.topology.kind != "dragonfly":
+    machine = placement.machine
+    if machine is None or machine.topology.kind != "dragonfly":
         raise UsageError("strategy aligned needs a dragonfly", "name the machine by -m")
     depth = machine.topology.router_levels
-    coords = machine.coords[slots.rows].astype(np.int64)
+    coords = machine.coords[placement.rows].astype(np.int64)
     places = np.unique(coords[:, 1:depth], axis=0, return_inverse=True)[1].reshape(-1)
     chassis = len(np.unique(coords[:, 1]))
     if depth == 3 and chassis > 1:
@@ -82,7 +81,7 @@ def _slots_by_position(slots: Slots) -> Ints:
     group = np.unique(coords[:, 0], return_inverse=True)[1].reshape(-1)
     shape = (int(group.max()) + 1, int(places.max()) + 1)
     router = group * shape[1] + places
-    held = np.bincount(router, slots.counts, minlength=shape[0] * shape[1]).astype(np.int64)
+    held = np.bincount(router, placement.counts, minlength=shape[0] * shape[1]).astype(np.int64)
     if held.min() != held.max():
         raise UsageError(
             f"strategy aligned needs the same blades in all {shape[0]} groups with as many ranks on"
@@ -90,4 +89,4 @@ def _slots_by_position(slots: Slots) -> Ints:
             "plan with --strategy blades-linked",
         )
     # A stable sort keeps the slots of a router in their own order, node by node.
-    return np.argsort(router[slots.node], kind="stable").reshape(*shape, int(held[0]))
+    return np.argsort(router[placement.node_of_slot], kind="stable").reshape(*shape, int(held[0]))

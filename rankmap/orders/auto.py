@@ -12,24 +12,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from placement.errors import NidmapError
 from rankmap import orders, progress
-from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.orders.graph import as_graph, edge_count, number_option
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
+from rankmap.placement import Origin, Placement
 from rankmap.refine import cache
 from rankmap.refine.budget import LEAST_EFFORT, seconds_for
 from rankmap.score import CostBound, lower_bound, meets, plain
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import Slots
 
 __all__ = ["AutoChoice", "auto", "choose", "describe_choice"]
 
@@ -63,7 +62,7 @@ class AutoChoice:
 
     Attributes
     ----------
-    order : Order
+    order : Placement
     strategy : str
         The order that won.
     cost, default_cost : float
@@ -78,7 +77,7 @@ class AutoChoice:
         What there was no time for.
     """
 
-    order: Order
+    order: Placement
     strategy: str
     cost: float
     default_cost: float
@@ -97,11 +96,11 @@ class AutoChoice:
         """True where nothing that is still to be tried can win much."""
         return self.optimal or self.cost <= (1 + CLOSE) * self.bound.value
 
-    def keep(self, name: str, order: Order, cost: float) -> None:
+    def keep(self, name: str, order: Placement, cost: float) -> None:
         """Note what an order costs, and choose it where it is the cheapest so far."""
         self.tried[name] = cost
         if cost < self.cost - 1e-12 * abs(self.cost):
-            self.order = replace(order, strategy=f"auto: {name}", remark="")
+            self.order = order.with_origin(strategy=f"auto: {name}", remark="")
             self.strategy, self.cost = name, cost
 
     def words(self) -> str:
@@ -124,50 +123,50 @@ class AutoChoice:
 
 
 @ordering("auto")
-def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+def auto(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
     """Try the orders that fit, score them, and take the cheapest; the default in a draw.
 
     ``auto:seconds=2`` leaves out what is known to take longer.
     """
     seconds = number_option("auto", options, "seconds", math.inf, (0, math.inf))
-    return describe_choice(choose(pattern, slots, seconds))
+    return describe_choice(choose(pattern, placement, seconds))
 
 
-def describe_choice(found: AutoChoice) -> Order:
+def describe_choice(found: AutoChoice) -> Placement:
     """Return the order that was chosen, with what is to be said of it."""
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
     remarks = filter(None, [found.words(), cache.remark() if mapped else ""])
-    return replace(found.order, remark="; ".join(remarks))
+    return found.order.with_origin(remark="; ".join(remarks))
 
 
-def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> AutoChoice:
+def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) -> AutoChoice:
     """Return the cheapest of the orders that fit a pattern on slots.
 
     Parameters
     ----------
     pattern : Pattern
         Fitted to the slots.
-    slots : Slots
+    placement : Placement
     seconds : float
         What there is time for.
 
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.slots import slots_of
+    >>> from rankmap.place_ranks import place_ranks
     >>> from rankmap.pattern.structured import Lines
-    >>> on = slots_of(nidmap.load_machine("tree:4x2x2,dist=1:2:3"), None, 4)
+    >>> on = place_ranks(nidmap.load_machine("tree:4x2x2,dist=1:2:3"), None, 4)
     >>> choose(Lines("alltoall", (64,)), on).words()
     'default is optimal (J = 4,480): it meets the lower bound'
     """
-    distance = job_distance(slots)
-    first = cost_of(pattern, slots.node, distance)
-    default = Order(np.arange(len(slots)), slots, f"auto: {DEFAULT}")
-    bound = lower_bound(pattern, slots, distance)
+    distance = job_distance(placement)
+    first = cost_of(pattern, placement.node_of_slot, distance)
+    default = placement.with_order(None, Origin(f"auto: {DEFAULT}"))
+    bound = lower_bound(pattern, placement, distance)
     best = AutoChoice(default, DEFAULT, first, first, bound, {DEFAULT: first})
     end = time.thread_time() + seconds
-    effort = _effort(pattern, slots, seconds)
-    for name, wanted in _candidates(pattern, slots):
+    effort = _effort(pattern, placement, seconds)
+    for name, wanted in _candidates(pattern, placement):
         progress.step(name)
         if best.close:
             break
@@ -180,43 +179,45 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> AutoCho
                 continue
             name = f"graph:effort={effort:.2g}"
         try:
-            order = _make(name, wanted, slots, end)
+            order = _make(name, wanted, placement, end)
         except NidmapError as error:
             best.failed[name] = str(error)
         else:
-            best.keep(name, order, cost_of(pattern, order.node, distance))
+            best.keep(name, order, cost_of(pattern, order.node_of_rank, distance))
     if not best.close and effort >= 1:
-        _polish_best(pattern, slots, distance, best)
+        _polish_best(pattern, placement, distance, best)
     if not best.optimal:
-        _search_all(pattern, slots, distance, best)
+        _search_all(pattern, placement, distance, best)
     return best
 
 
-def _make(name: str, pattern: Pattern, slots: Slots, end: float) -> Order:
+def _make(name: str, pattern: Pattern, placement: Placement, end: float) -> Placement:
     """Return an order by its name; a graph is mapped as far as there is time."""
     if not name.startswith("graph") or math.isinf(end):
-        return orders.find(name)(pattern, slots)
-    return orders.find(f"graph:seconds={max(end - time.thread_time(), 0.0)}")(pattern, slots)
+        return orders.find(name)(pattern, placement)
+    return orders.find(f"graph:seconds={max(end - time.thread_time(), 0.0)}")(pattern, placement)
 
 
-def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: AutoChoice) -> None:
+def _search_all(
+    pattern: Pattern, placement: Placement, distance: Distance, best: AutoChoice
+) -> None:
     """Look at every order where ranks are so few that this takes a tenth of a second."""
     from rankmap.refine.exhaustive import MOST_RANKS, search_all
 
-    if len(slots) > MOST_RANKS and not isinstance(pattern, Graph):
+    if placement.ranks > MOST_RANKS and not isinstance(pattern, Graph):
         return
-    known = best.order.node
-    node = search_all(as_graph(pattern), known, slots.counts, distance)
+    known = best.order.node_of_rank
+    node = search_all(as_graph(pattern), known, placement.counts, distance)
     if node is None:
         return
     if node is not known:
-        best.keep("graph", Order.of_nodes(node, slots), cost_of(pattern, node, distance))
+        best.keep("graph", placement.with_ranks_on(node), cost_of(pattern, node, distance))
     best.bound = CostBound(best.cost, EVERY_ORDER)
 
 
-def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
+def _effort(pattern: Pattern, placement: Placement, seconds: float) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
-    full_s = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
+    full_s = seconds_for(max(placement.ranks, 2048))  # few ranks are mapped several times
     left = seconds - (
         0 if seconds == math.inf else LOADING if cache.kernels_compiled() else COMPILING
     )
@@ -225,17 +226,19 @@ def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
     return 0.0  # other orders are good enough
 
 
-def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]:
+def _candidates(pattern: Pattern, placement: Placement) -> Iterator[tuple[str, Pattern]]:
     """Yield the orders to be made, and the pattern that each is made for."""
     grid = stencil_of(pattern) if isinstance(pattern, Graph) else pattern
     if grid is not None and grid.dims is not None:
-        fitting = GRID[:1] if len(slots) > MANY else GRID
+        fitting = GRID[:1] if placement.ranks > MANY else GRID
         yield from ((name, grid) for name in fitting if name in orders.BUNDLED)
     if isinstance(pattern, Graph) or edge_count(pattern, MOST_EDGES) <= MOST_EDGES:
         yield "graph", pattern
 
 
-def _polish_best(pattern: Pattern, slots: Slots, distance: Distance, best: AutoChoice) -> None:
+def _polish_best(
+    pattern: Pattern, placement: Placement, distance: Distance, best: AutoChoice
+) -> None:
     """Anneal the best order of a structured pattern, as the graph's own has been."""
     if best.strategy in ("graph", DEFAULT) or "graph" in best.failed:
         return
@@ -246,7 +249,7 @@ def _polish_best(pattern: Pattern, slots: Slots, distance: Distance, best: AutoC
         return  # all to all: no order is better than another
     from rankmap.refine.mapping import polish
 
-    node = polish(as_graph(pattern), best.order.node, slots.counts, distance)
+    node = polish(as_graph(pattern), best.order.node_of_rank, placement.counts, distance)
     cost = cost_of(pattern, node, distance)
     if cost < best.cost:
-        best.keep(f"{best.strategy}, refined", Order.of_nodes(node, slots), cost)
+        best.keep(f"{best.strategy}, refined", placement.with_ranks_on(node), cost)

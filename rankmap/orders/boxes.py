@@ -23,15 +23,14 @@ from rankmap.grid.carving import carve, halve_together
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.grid.embedding import box_of, hops, lay_grid, layouts
 from rankmap.grid.lines import stretches, swap_along_lines
-from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
 from rankmap.permutation import inverse
+from rankmap.placement import Placement
 from rankmap.score.bounds import by_level_bound, capacities
 from rankmap.score.distance import Distance, Levels, job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import Slots
 from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
 
 #: Nested boxes, the smallest first; and such chains with what each costs.
@@ -67,7 +66,7 @@ BEAM, FEW = 6, 2
 
 
 @ordering("boxes")
-def boxes(pattern: Pattern, slots: Slots) -> Order:
+def boxes(pattern: Pattern, placement: Placement) -> Placement:
     """Tile the process grid with nested boxes for the real level sizes of the allocation.
 
     Raises
@@ -76,17 +75,17 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
         Where the pattern has no process grid.
     """
     dims = grid_of(pattern, "boxes")
-    distance = _judge(slots, job_distance(slots))
-    best = np.arange(len(slots), dtype=np.int64)
+    distance = _judge(placement, job_distance(placement))
+    best = np.arange(placement.ranks, dtype=np.int64)
     if isinstance(pattern, Lines) and sum(e > 1 for e in dims) < 2:
-        return Order(best, slots)  # all to all: every order costs the same
+        return placement.with_order(best)  # all to all: every order costs the same
     model = grid_model(pattern) or Stencil(dims)
-    floor = _floor(model, slots, distance)
-    node = slots.node
+    floor = _floor(model, placement, distance)
+    node = placement.node_of_slot
     least = cost_of(pattern, node, distance)
     if _straight(model) and least <= floor * (1 + 1e-12):
-        return Order(best, slots)
-    for slot_of_rank in _ways(model, slots, distance):
+        return placement.with_order(best)
+    for slot_of_rank in _ways(model, placement, distance):
         cost = cost_of(pattern, node[slot_of_rank], distance)
         if cost < least * (1 - 1e-12):
             best, least = slot_of_rank, cost
@@ -95,10 +94,10 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
     swappable = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
     if isinstance(model, Lines) and swappable and least > floor * (1 + 1e-12):
         best = swap_along_lines(best.reshape(dims), node, distance.matrix()).ravel()
-    return Order(best, slots)
+    return placement.with_order(best)
 
 
-def _judge(slots: Slots, distance: Distance) -> Distance:
+def _judge(placement: Placement, distance: Distance) -> Distance:
     """Return the distances to go by: on a large dragonfly typical ones of its levels.
 
     A table of all paths between thousands of routers takes longer than all
@@ -116,11 +115,11 @@ def _straight(pattern: GridPattern) -> bool:
     return isinstance(pattern, Lines) or all(sum(map(bool, o)) == 1 for o, _ in pattern.steps())
 
 
-def _floor(pattern: GridPattern, slots: Slots, distance: Distance) -> float:
+def _floor(pattern: GridPattern, placement: Placement, distance: Distance) -> float:
     """Return a cost that is hard to beat: that of boxes whose sides may be any numbers."""
     total = float(inside(pattern, np.array([pattern.dims]))[0])
     cuts = []
-    for sizes in capacities(slots, distance):
+    for sizes in capacities(placement, distance):
         values, counts = np.unique(sizes, return_counts=True)
         held = [_ideal_inside(pattern, volume) for volume in values.tolist()]
         cuts.append(max(0.0, total - float(counts @ np.array(held))))
@@ -191,19 +190,19 @@ def _least_lines(dims: Shape, weights: Sequence[float], volume: int) -> float:
     return total
 
 
-def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[Ints]:
+def _ways(pattern: GridPattern, placement: Placement, distance: Distance) -> Iterator[Ints]:
     """Yield orders worth a look (slot of each rank), the likeliest first."""
     blocks = None
     if distance.coords is not None:
-        layout = _lay_on_torus(pattern, slots, distance, distance.coords)
+        layout = _lay_on_torus(pattern, placement, distance, distance.coords)
         if layout is not None:
             yield layout[1]
             if layout[0] < GOOD_LAYOUT:
                 return
         turned = unwrap(distance.coords, distance.extents)
-        yield from _halve_together(pattern, slots, distance, turned)
+        yield from _halve_together(pattern, placement, distance, turned)
         blocks = bisect_points(turned)  # a torus has no levels: it is halved again and again
-    units = units_of(slots, distance, blocks)
+    units = units_of(placement, distance, blocks)
     ways = _GridWalks(pattern, units)
     for cells in ways.all():
         yield units.order(cells)
@@ -218,17 +217,17 @@ def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[In
 
 
 def _halve_together(
-    pattern: GridPattern, slots: Slots, distance: Distance, coords: Ints
+    pattern: GridPattern, placement: Placement, distance: Distance, coords: Ints
 ) -> Iterator[Ints]:
     """Yield orders that halve the grid of node boxes and a sparse torus allocation together."""
-    if slots.ppn is None or not 1 < len(coords) <= MOST_HALVED or isinstance(pattern, Lines):
+    if placement.ppn is None or not 1 < len(coords) <= MOST_HALVED or isinstance(pattern, Lines):
         return
     dims = pattern.dims or ()
-    for chain in _fullest_boxes(pattern, boxes_of(slots.ppn, dims)):
+    for chain in _fullest_boxes(pattern, boxes_of(placement.ppn, dims)):
         model = coarse(pattern, chain[0])
         if model.steps:
             node = halve_together(model, pattern.periodic, coords, distance.extents)
-            places = slots.first[node][:, None] + np.arange(slots.ppn)
+            places = placement.first_slot[node][:, None] + np.arange(placement.ppn)
             yield _deal_slots(dims, chain, places)
 
 
@@ -359,7 +358,7 @@ def _cheapest_first(chained: Costs) -> list[Chain]:
 
 
 def _lay_on_torus(
-    pattern: GridPattern, slots: Slots, distance: Distance, coords: Ints
+    pattern: GridPattern, placement: Placement, distance: Distance, coords: Ints
 ) -> tuple[float, Ints] | None:
     """Return the order of fewest hops, and its hops by the fewest that any boxes have.
 
@@ -368,15 +367,19 @@ def _lay_on_torus(
     once, router = np.unique(unwrap(coords, distance.extents), axis=0, return_inverse=True)
     router = router.reshape(-1)
     nodes, sides = np.bincount(router), box_of(once)
-    if sides is None or slots.ppn is None or nodes.min() != nodes.max():
+    if sides is None or placement.ppn is None or nodes.min() != nodes.max():
         return None
     # Slots router by router, routers in the order of their coordinates.
-    by_router = slots.first[np.argsort(router, kind="stable")][:, None] + np.arange(slots.ppn)
+    by_router = placement.first_slot[np.argsort(router, kind="stable")][:, None] + np.arange(
+        placement.ppn
+    )
     least, most, left, best = math.inf, 0.0, BUDGET, None
-    for chain in _router_chains(pattern, slots.ppn, int(nodes[0])):
+    for chain in _router_chains(pattern, placement.ppn, int(nodes[0])):
         model = coarse(pattern, chain[-1])
         total, held = inside(pattern, np.array([pattern.dims, chain[-1]])).tolist()
-        cut = total - held * (len(slots) // math.prod(chain[-1]))  # weight that leaves the boxes
+        cut = total - held * (
+            placement.ranks // math.prod(chain[-1])
+        )  # weight that leaves the boxes
         most = most or cut
         if cut >= least * (1 - 1e-9) or left < 0:
             break

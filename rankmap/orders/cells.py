@@ -20,11 +20,10 @@ from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells as numbered
 from rankmap.grid.dims import boxes_of
 from rankmap.grid.embedding import lay_grid
-from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["CellOptions", "cells", "rank_list"]
 
@@ -126,13 +125,13 @@ def _numbers(name: str, text: str) -> Shape:
 
 
 @ordering("cells")
-def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+def cells(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
     """List the grid's ranks cell by cell, as Cray's grid_order does.
 
     Parameters
     ----------
     pattern : Pattern
-    slots : Slots
+    placement : Placement
     options : str
         grid_order's own: ``-R`` (default) or ``-C``, ``-c`` cell (default: a
         box of a node's ranks), ``-g`` grid (default: the pattern's), ``-H``,
@@ -147,18 +146,18 @@ def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     grid = wanted.grid or pattern.dims
     if grid is None:
         raise UsageError(f"strategy cells needs a grid: -g, pattern {pattern.spec} has none")
-    if math.prod(grid) != len(slots):
+    if math.prod(grid) != placement.ranks:
         shown = ",".join(map(str, grid))
         raise UsageError(
-            f"strategy cells: -g {shown} has {math.prod(grid)} ranks, not {len(slots)}"
+            f"strategy cells: -g {shown} has {math.prod(grid)} ranks, not {placement.ranks}"
         )
-    cell = wanted.cell or ((1,) * len(grid) if wanted.walk == "H" else _node_cell(grid, slots))
-    return Order(inverse(rank_list(grid, cell, wanted)), slots)
+    cell = wanted.cell or ((1,) * len(grid) if wanted.walk == "H" else _node_cell(grid, placement))
+    return placement.with_order(inverse(rank_list(grid, cell, wanted)))
 
 
-def _node_cell(grid: Shape, slots: Slots) -> Shape:
+def _node_cell(grid: Shape, placement: Placement) -> Shape:
     """Return the cell of least surface that holds a node's ranks."""
-    ranks = math.gcd(*slots.counts.tolist())
+    ranks = math.gcd(*placement.counts.tolist())
     shapes = boxes_of(ranks, grid)
     if not len(shapes):
         raise UsageError(

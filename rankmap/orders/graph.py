@@ -7,22 +7,20 @@ structured pattern of moderate size is expanded for it.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints
-from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import GridPattern, Lines
+from rankmap.placement import Placement
 from rankmap.refine.budget import seconds_for
 from rankmap.refine.cache import remark
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import Slots
 
 __all__ = ["as_graph", "graph", "number_option"]
 
@@ -34,7 +32,7 @@ MOST_EDGES = 1 << 22
 
 
 @ordering("graph")
-def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
     """Cut the ranks' graph down the machine's own tree, then anneal J on the real distances.
 
     Every node gets exactly its ranks, in ascending order on it. The same
@@ -45,13 +43,13 @@ def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     effort, seconds, remarks = 1.0, math.inf, [remark()]
     if options.startswith("seconds="):
         seconds = number_option("graph", options, "seconds", math.inf, (0, math.inf))
-        effort = max(min(1.0, seconds / seconds_for(len(slots))), LEAST)
+        effort = max(min(1.0, seconds / seconds_for(placement.ranks)), LEAST)
         if effort < 1:
             remarks.append(f"mapped with {effort:.0%} of the usual search: it was to end in time")
     else:
         effort = number_option("graph", options, "effort", 1.0, (LEAST, 1000))
-    node = map_graph(as_graph(pattern), slots, job_distance(slots), effort, seconds)
-    return replace(Order.of_nodes(node, slots), remark="; ".join(filter(None, remarks)))
+    node = map_graph(as_graph(pattern), placement, job_distance(placement), effort, seconds)
+    return placement.with_ranks_on(node).with_origin(remark="; ".join(filter(None, remarks)))
 
 
 def number_option(
@@ -82,7 +80,11 @@ def number_option(
 
 
 def map_graph(
-    found: Graph, slots: Slots, distance: Distance, effort: float = 1.0, seconds: float = math.inf
+    found: Graph,
+    placement: Placement,
+    distance: Distance,
+    effort: float = 1.0,
+    seconds: float = math.inf,
 ) -> Ints:
     """Return the node of each rank: the best of all where ranks are few enough to try them all."""
     from rankmap.refine import budget
@@ -90,8 +92,8 @@ def map_graph(
     from rankmap.refine.mapping import map_ranks
 
     if found.size > budget.FEW:
-        return map_ranks(found, slots.counts, distance, effort=effort, seconds=seconds)
-    best = search_all(found, slots.node, slots.counts, distance)
+        return map_ranks(found, placement.counts, distance, effort=effort, seconds=seconds)
+    best = search_all(found, placement.node_of_slot, placement.counts, distance)
     if best is not None:
         return best
     effort *= (found.size / budget.RANKS) ** budget.LESS  # all of them take less than a second
@@ -99,9 +101,11 @@ def map_graph(
     hottest = 4 * (distance.matrix().max() / far.min() if len(far) else 1.0)
     starts = budget.STARTS if found.size <= 16 else budget.STARTS_OF_MORE
     heats = np.geomspace(budget.HOT, max(hottest, budget.HOT), starts).tolist()
-    tried = [map_ranks(found, slots.counts, distance, k, h, effort) for k, h in enumerate(heats)]
+    tried = [
+        map_ranks(found, placement.counts, distance, k, h, effort) for k, h in enumerate(heats)
+    ]
     node = tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
-    best = search_all(found, node, slots.counts, distance)
+    best = search_all(found, node, placement.counts, distance)
     return node if best is None else best
 
 

@@ -31,12 +31,11 @@ from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import balanced_factors, factorisations, shape_turns
-from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Stencil
 from rankmap.permutation import inverse
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 from rankmap.units import slots_by_node
 
 #: By the outermost block: the weight parted, and the blocks from the innermost on.
@@ -49,14 +48,14 @@ MOST_OTHERS = 64
 
 
 @ordering("hierarchical")
-def hierarchical(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+def hierarchical(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
     """Map units as DASH does: multicore groups in blade blocks, these in chassis blocks.
 
     Parameters
     ----------
     pattern : Pattern
         With a process grid.
-    slots : Slots
+    placement : Placement
     options : str
         ``levels=machine`` (default) or ``levels=paper``, and ``relax``,
         separated by commas.
@@ -77,39 +76,39 @@ def hierarchical(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     if {"levels=paper", "levels=machine"} <= set(words):
         raise UsageError("strategy hierarchical: levels is given twice")
     dims = grid_of(pattern, "hierarchical")
-    nodes = sorted_nodes(slots, "levels=paper" in words)
-    unit = cells_in(dims, chain_of(pattern, slots, "relax" in words))
-    return Order(slots_by_node(slots, nodes)[inverse(unit)], slots)
+    nodes = sorted_nodes(placement, "levels=paper" in words)
+    unit = cells_in(dims, chain_of(pattern, placement, "relax" in words))
+    return placement.with_order(slots_by_node(placement, nodes)[inverse(unit)])
 
 
-def sorted_nodes(slots: Slots, paper: bool = False) -> Ints:
+def sorted_nodes(placement: Placement, paper: bool = False) -> Ints:
     """Return the nodes sorted by all levels (step 6), as positions of the allocation.
 
     Parameters
     ----------
-    slots : Slots
+    placement : Placement
     paper : bool
         True for column, row, chassis, blade, node of the cnames as the paper
         has it: on an XC, whose groups are two cabinets side by side in a row,
         that tears a group's two cabinets apart. False for the network's own
         levels, outermost first.
     """
-    machine = slots.machine
-    if machine is None or slots.rows is None:
+    machine = placement.machine
+    if machine is None:
         if paper:
             raise UsageError("levels=paper sorts by cnames, and no machine is given", "use -m")
-        return np.arange(len(slots.counts))
+        return np.arange(len(placement.counts))
     if not paper:
-        return np.lexsort(machine.coords[slots.rows].T[::-1])
+        return np.lexsort(machine.coords[placement.rows].T[::-1])
     from placement.names.columns import parse_cnames
 
-    cnames = machine.cname[slots.rows]
+    cnames = machine.cname[placement.rows]
     if not len(cnames) or (cnames == "").any():
         raise UsageError(f"levels=paper sorts by cnames, which {machine.name} has not")
     return np.lexsort(parse_cnames(cnames).T[::-1])
 
 
-def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]:
+def chain_of(pattern: Pattern, placement: Placement, relax: bool = False) -> list[Shape]:
     """Return the blocks of all levels in units, the multicore group first (steps 7 and 8).
 
     Of all permutations that divide the grid those with the fewest neighbours
@@ -122,7 +121,7 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
     """
     dims = pattern.dims or ()
     model = pattern if isinstance(pattern, GridPattern) else Stencil(dims)
-    group = math.gcd(*slots.counts.tolist())
+    group = math.gcd(*placement.counts.tolist())
     turns = shape_turns(balanced_factors(group, len(dims)))
     groups = [shape for shape in turns if _divides(shape, dims)]
     if not groups and relax:
@@ -135,7 +134,7 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
             "--strategy hierarchical:relax takes another shape where there is one",
         )
     chains: Chains = {shape: (_weight_parted(model, shape), [shape]) for shape in groups}
-    for place, size in enumerate(_level_sizes(slots)):
+    for place, size in enumerate(_level_sizes(placement)):
         chains = _next_level(model, chains, size, flat=place == 0)
     return min(chains.values(), key=lambda priced: priced[0])[1]
 
@@ -180,15 +179,15 @@ def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
     return fitting or list(itertools.islice(factorisations(size, left), MOST_OTHERS))
 
 
-def _level_sizes(slots: Slots) -> list[int]:
+def _level_sizes(placement: Placement) -> list[int]:
     """Return how many of the level below each level holds, nodes a blade first.
 
     As many as the allocation has in every unit where these agree, else as
     many as the fullest has. What is outermost takes all that is left.
     """
-    if slots.machine is None or slots.rows is None:
+    if placement.machine is None:
         return []
-    coords = slots.machine.coords[slots.rows].astype(np.int64)
+    coords = placement.machine.coords[placement.rows].astype(np.int64)
     sizes = []
     held = np.arange(len(coords))
     for depth in range(coords.shape[1] - 1, 0, -1):

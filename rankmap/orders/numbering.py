@@ -13,60 +13,59 @@ from collections.abc import Callable
 import numpy as np
 
 from placement.support.array_types import Array, Ints, Shape
-from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["column_major", "folded", "hilbert", "morton", "round_robin", "row_major"]
 
 
 @ordering("row-major")
-def row_major(pattern: Pattern, slots: Slots) -> Order:
+def row_major(pattern: Pattern, placement: Placement) -> Placement:
     """Put rank r on slot r (Table I of the FFT job placement paper).
 
     Ranks of a grid are row-major, the last dimension fastest, as
     MPI_Cart_create numbers them, so consecutive ranks fill a node.
     """
-    return Order(np.arange(len(slots)), slots)
+    return placement.with_order(None)
 
 
 @ordering("column-major")
-def column_major(pattern: Pattern, slots: Slots) -> Order:
+def column_major(pattern: Pattern, placement: Placement) -> Placement:
     """Give consecutive slots to the cells down the first dimension, as Fortran numbers them.
 
     A pencil FFT whose columns fill nodes and whose rows do not wants this.
     """
     dims = grid_of(pattern, "column-major")
-    return Order(np.arange(len(slots)).reshape(dims[::-1]).T.ravel(), slots)
+    return placement.with_order(np.arange(placement.ranks).reshape(dims[::-1]).T.ravel())
 
 
 @ordering("round-robin")
-def round_robin(pattern: Pattern, slots: Slots) -> Order:
+def round_robin(pattern: Pattern, placement: Placement) -> Placement:
     """Put consecutive ranks on consecutive nodes, over and over.
 
     It is MPICH_RANK_REORDER_METHOD=0 and Slurm's cyclic distribution: a node
     that is full is passed over.
     """
-    place = np.arange(len(slots)) - slots.first[slots.node]
-    return Order(np.lexsort((slots.node, place)), slots)
+    place = np.arange(placement.ranks) - placement.first_slot[placement.node_of_slot]
+    return placement.with_order(np.lexsort((placement.node_of_slot, place)))
 
 
 @ordering("folded")
-def folded(pattern: Pattern, slots: Slots) -> Order:
+def folded(pattern: Pattern, placement: Placement) -> Placement:
     """Put consecutive ranks on consecutive nodes, then back from the last to the first.
 
     It is MPICH_RANK_REORDER_METHOD=2: ranks 0 to 3 on nodes 0 to 3, ranks 4
     to 7 on nodes 3 to 0, and so on; a node that is full is passed over.
     """
-    node = slots.node
-    place = np.arange(len(slots)) - slots.first[node]
-    return Order(np.lexsort((np.where(place % 2, -node, node), place)), slots)
+    node = placement.node_of_slot
+    place = np.arange(placement.ranks) - placement.first_slot[node]
+    return placement.with_order(np.lexsort((np.where(place % 2, -node, node), place)))
 
 
 @ordering("morton")
-def morton(pattern: Pattern, slots: Slots) -> Order:
+def morton(pattern: Pattern, placement: Placement) -> Placement:
     """Follow the Morton (Z) curve, the last dimension first.
 
     On a 4x4 grid these are the numbers of Table II of the FFT job placement
@@ -74,24 +73,26 @@ def morton(pattern: Pattern, slots: Slots) -> Order:
     """
     from placement.curves import morton_key
 
-    return _along(morton_key, pattern, slots, "morton")
+    return _along(morton_key, pattern, placement, "morton")
 
 
 @ordering("hilbert")
-def hilbert(pattern: Pattern, slots: Slots) -> Order:
+def hilbert(pattern: Pattern, placement: Placement) -> Placement:
     """Follow the Hilbert curve, generalised to any extents."""
     from placement.curves import hilbert_key
 
-    return _along(hilbert_key, pattern, slots, "hilbert")
+    return _along(hilbert_key, pattern, placement, "hilbert")
 
 
-def _along(key: Callable[[Array, Shape], Ints], pattern: Pattern, slots: Slots, name: str) -> Order:
+def _along(
+    key: Callable[[Array, Shape], Ints], pattern: Pattern, placement: Placement, name: str
+) -> Placement:
     """Return the order whose slots follow the curve that `key` gives the grid's cells."""
     # An extent of 1 has no direction for a curve to go in.
     extents = tuple(extent for extent in grid_of(pattern, name) if extent > 1) or (1,)
     cells = np.indices(extents, dtype=np.int32).reshape(len(extents), -1)
     keys = key(np.ascontiguousarray(cells.T), extents)
     if int(keys.max()) < len(keys):
-        return Order(keys, slots)
+        return placement.with_order(keys)
     # Keys on a curve that is cut off leave gaps.
-    return Order(inverse(np.argsort(keys, kind="stable")), slots)
+    return placement.with_order(inverse(np.argsort(keys, kind="stable")))

@@ -30,9 +30,9 @@ from placement.planners import find
 from placement.request import Request
 from placement.scheduler.kinds import ANY, kinds_of, offered
 from placement.support.array_types import Ints, Mask
-from rankmap.order import Order
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.quick_cost import QuickCost, Span
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
 
@@ -339,8 +339,8 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
         chosen = plan(
             judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
         )
-        order = cast("Order", chosen.order)  # a search always answers with one
-        gain = Gains(model, model.place(rows)).of(order.placement)
+        order = cast("Placement", chosen.order)  # a search always answers with one
+        gain = Gains(model, model.place(rows)).of(order)
         likely = max(1.0, gain.likely)
         spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))
     likely = math.exp(sum(math.log(s.likely) for s in spanned) / len(spanned))

@@ -118,7 +118,7 @@ class QuickCost:
         self.model = model
         self.machine = model.machine
         everyone = np.flatnonzero(self.machine.compute)[:1]
-        self.timeless = without_time(model.slots(everyone))
+        self.timeless = without_time(model.place(everyone))
         self._plain = None
         if self.timeless or self.machine.topology.kind == "torus":
             self._plain = cost_by(model, self.timeless)
@@ -165,7 +165,7 @@ class QuickCost:
 def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
-    pattern = fit_pattern(model.pattern, placement.on)
+    pattern = fit_pattern(model.pattern, placement)
     for phase in model.phases(placement):
         traffic = phase.traffic.listed()
         if _is_complete(pattern) and placement.ppn is not None:

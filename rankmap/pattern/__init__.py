@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from placement.traffic import Traffic
-    from rankmap.slots import Slots
+    from rankmap.placement import Placement
 
     Builder = Callable[[str], "Pattern"]
 
@@ -134,13 +134,13 @@ class Pattern(ABC):
             raise UsageError(f"pattern {self.spec} has no rank count yet")
         return self.ranks
 
-    def on(self, slots: Slots) -> Pattern:
+    def on(self, placement: Placement) -> Pattern:
         """Return this pattern for exactly these slots; see `fit`.
 
         A pattern that chooses its own process grid (``stencil:auto``) goes by
         the ranks a node here, which `fit` knows nothing of.
         """
-        return self.fit(len(slots))
+        return self.fit(placement.ranks)
 
 
 class UnsizedPattern(Pattern):

@@ -20,7 +20,7 @@ from placement.support.array_types import Shape
 from placement.traffic import Traffic
 from rankmap.grid.steps import step_ends
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 __all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
 
@@ -270,14 +270,14 @@ class AutoStencil(UnsizedPattern):
         """Return the stencil on the compact grid of so many ranks."""
         return self._on_grid(ranks, None)
 
-    def on(self, slots: Slots) -> Pattern:
+    def on(self, placement: Placement) -> Pattern:
         """Return the stencil on a grid that boxes of a node's ranks tile, where there is one."""
-        return self._on_grid(len(slots), slots)
+        return self._on_grid(placement.ranks, placement)
 
-    def _on_grid(self, ranks: int, slots: Slots | None) -> Stencil:
+    def _on_grid(self, ranks: int, placement: Placement | None) -> Stencil:
         from rankmap.grid.dims import dims
 
-        held = None if slots is None else math.gcd(*slots.counts.tolist())
+        held = None if placement is None else math.gcd(*placement.counts.tolist())
         return replace(self.form, dims=dims(ranks, len(self.form.dims), ppn=held))
 
 

@@ -42,7 +42,7 @@ from placement.support.arrays import components
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import GridPattern, Step
-from rankmap.slots import MOST_SLOTS
+from rankmap.placement import MOST_RANKS
 
 __all__ = ["AXES", "DEFAULT_ORDER", "ModelSizes", "Training"]
 
@@ -345,7 +345,7 @@ def _order(text: str) -> tuple[str, ...]:
 def _check_job(job: Training) -> Training:
     """Refuse a job whose numbers make no layout."""
     ranks, dp, experts = job.ranks or 0, job.dp or 1, job.etp * job.ep
-    if ranks > MOST_SLOTS:
+    if ranks > MOST_RANKS:
         raise UsageError(f"{job.spec}: more ranks than any machine has")
     edp, left = divmod(ranks // job.pp, experts)
     if left:

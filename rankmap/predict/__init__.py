@@ -18,14 +18,13 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
-from rankmap.order import Order
+from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict.gain import time_range
 from rankmap.predict.job import Job
 from rankmap.predict.model import Model
 from rankmap.predict.prediction import Prediction
 from rankmap.predict.report import report
-from rankmap.slots import slots_of
 
 __all__ = ["Job", "Prediction", "Predictor", "predict"]
 
@@ -73,7 +72,7 @@ def predict(
     nodes: str | NodeList | Sequence[str] | Ints | None = None,
     job: Job | None = None,
     *,
-    order: Order | Ints | None = None,
+    order: Placement | Ints | None = None,
 ) -> Prediction:
     """Predict the time of a job on its nodes.
 
@@ -82,10 +81,10 @@ def predict(
     machine : Machine
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
-        compute nodes (see `rankmap.slots.slots_of`).
+        compute nodes (see `rankmap.place_ranks.place_ranks`).
     job : Job or None
         None: an all-to-all.
-    order : Order, int64 (ranks,) or None
+    order : Placement, int64 (ranks,) or None
         Slot of each rank; None: rank r on slot r.
 
     Returns
@@ -108,8 +107,8 @@ def predict(
     ('x', 17.09)
     """
     job = job or Job()
-    slots = slots_of(machine, nodes, job.ppn)
-    predictor = Predictor(machine, job.on(slots.counts.tolist()))
-    if isinstance(order, Order):
-        return predictor.ranged(Placement.on_slots(slots, order.slots), order.strategy)
-    return predictor.ranged(Placement.on_slots(slots, order))
+    placement = place_ranks(machine, nodes, job.ppn)
+    predictor = Predictor(machine, job.on(placement.counts.tolist()))
+    if isinstance(order, Placement):
+        return predictor.ranged(placement.with_order(order.slot_of_rank), order.origin.strategy)
+    return predictor.ranged(placement.with_order(order))

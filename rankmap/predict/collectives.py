@@ -47,7 +47,7 @@ class _StepSums:
 
     def __init__(self, part: Part, placement: Placement, most: int | None) -> None:
         self.part, self.placement = part, placement
-        self.sent: Floats = np.zeros(len(placement.node))
+        self.sent: Floats = np.zeros(len(placement.node_of_rank))
         self.posted = 0.0
         self.steps: list[tuple[Traffic, float]] = []
         for k, times in _sampled_steps(part, most):
@@ -55,7 +55,7 @@ class _StepSums:
 
     def _add(self, step: BlockStep, times: float) -> None:
         """Add a step that stands for so many."""
-        node = self.placement.node
+        node = self.placement.node_of_rank
         sent = Traffic.of(step.source, step.target, step.blocks * self.part.block)
         self.sent += times * np.bincount(sent.source, sent.bytes, minlength=len(node))
         self.posted += times * float(np.bincount(sent.source).max(initial=0))

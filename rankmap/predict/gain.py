@@ -273,7 +273,7 @@ class Gains:
 
 def _same_placement(plan: Placement, base: Placement) -> bool:
     """Return whether the same ranks are on the same nodes, as the caller lists them."""
-    if plan.slots is None and base.slots is None:
+    if plan.order is None and base.order is None:
         return np.array_equal(plan.rows, base.rows)
     same = np.array_equal(plan.slot_of_rank, base.slot_of_rank)
     return same and np.array_equal(plan.rows, base.rows)
@@ -455,7 +455,7 @@ class _Times:
 
     def __init__(self, model: Model, placement: Placement) -> None:
         self.model, self.placement = model, placement
-        self.pattern = fit_pattern(model.pattern, placement.on)
+        self.pattern = fit_pattern(model.pattern, placement)
         self.histogram = model.histogram(placement)
         self._phases: dict[tuple[str, bool, float | None], list[_PhaseTimes]] = {}
         self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire

@@ -9,8 +9,8 @@ import numpy as np
 from placement.errors import UsageError
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph
+from rankmap.placement import Placement
 from rankmap.predict.neighbours import remember_steps
-from rankmap.slots import Slots
 
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fit_pattern", "parse_wanted", "size_of"]
 
@@ -56,7 +56,7 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     return pattern
 
 
-def fit_pattern(wanted: Pattern, slots: Slots) -> Pattern:
+def fit_pattern(wanted: Pattern, placement: Placement) -> Pattern:
     """Return a pattern for exactly these slots.
 
     Raises
@@ -65,9 +65,9 @@ def fit_pattern(wanted: Pattern, slots: Slots) -> Pattern:
         Where the pattern has another number of ranks.
     """
     try:
-        return wanted.on(slots)
+        return wanted.on(placement)
     except UsageError as error:
-        raise UsageError(f"{error.message} ({slots.words()})", error.hint) from None
+        raise UsageError(f"{error.message} ({placement.words()})", error.hint) from None
 
 
 def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:

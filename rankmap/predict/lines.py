@@ -81,10 +81,10 @@ class _LineTable:
         self.placement = placement
         self.part = part
         self.extent = dims[axis]
-        ranks = np.arange(len(placement.node)).reshape(dims)
+        ranks = np.arange(len(placement.node_of_rank)).reshape(dims)
         self.ranks = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
-        self.nodes = placement.node[self.ranks]
-        if len(placement.node) == self.extent:
+        self.nodes = placement.node_of_rank[self.ranks]
+        if len(placement.node_of_rank) == self.extent:
             self.lines = Traffic.everyone(np.arange(len(placement.rows)), placement.counts, part)
         else:
             line = np.repeat(np.arange(len(self.nodes)), self.extent)

@@ -28,6 +28,7 @@ from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
+from rankmap.place_ranks import parse_counts
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, beside, shared_channels
@@ -38,7 +39,6 @@ from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
-from rankmap.slots import Slots, parse_counts
 
 __all__ = ["Model"]
 
@@ -141,24 +141,18 @@ class Model:
         self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
         self._most_kept = KEPT // max(1, len(self.channels))
 
-    def slots(self, rows: Ints) -> Slots:
-        """Return the slots of a job on these rows of the machine, in this order."""
-        rows = np.asarray(rows, dtype=np.int64)
-        return Slots(
-            self.machine.names[rows], parse_counts(self.ppn, len(rows)), self.machine, rows
-        )
-
-    def place(self, rows: Ints, slots: Ints | None = None) -> Placement:
+    def place(self, rows: Ints, order: Ints | None = None) -> Placement:
         """Return the job's ranks on these rows of the machine, in this order.
 
         Parameters
         ----------
         rows : int64 (n,)
             Its nodes, in the order that numbers the slots.
-        slots : int64 (ranks,) or None
+        order : int64 (ranks,) or None
             Slot of each rank; None: rank r on slot r.
         """
-        return Placement.on_slots(self.slots(rows), slots)
+        rows = np.asarray(rows, dtype=np.int64)
+        return Placement.on_rows(self.machine, rows, parse_counts(self.ppn, len(rows)), order)
 
     def time(self, placement: Placement, below: float = math.inf) -> float:
         """Return the seconds of a placement, and nothing else.
@@ -231,7 +225,7 @@ class Model:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""
         steps = self.steps or most_steps(len(self.channels), placement.ranks, self.routing)
         if pattern is None:
-            pattern = fit_pattern(self.pattern, placement.on)
+            pattern = fit_pattern(self.pattern, placement)
         return phases(pattern, placement, self.size, self.algorithm, steps)
 
     def algorithms(self, pattern: Pattern) -> list[str]:

@@ -65,25 +65,29 @@ def phase(
         traffic, most, sent = _graph_traffic(pattern, placement, size)
         passes = in_turn = pattern.known.get(PASSES, passes)
         if STEPS in pattern.known:
-            turns = _turns(pattern, size, placement.machine.topology.parameters.get("mpi", ""))
+            turns = _turns(
+                pattern, size, placement.known_machine.topology.parameters.get("mpi", "")
+            )
             steps = partial(_recorded_steps, turns, placement)
             in_turn = sum(turn.stands_for * turn.times for turn in turns)
             if all(turn.stands_for == 1 for turn in turns):
                 passes = max(turns, key=lambda turn: float(turn.sent.bytes.sum())).times
                 sends = partial(_recorded_sends, turns, passes)
     elif isinstance(pattern, Ring):
-        on = len(placement.node) > 1
-        there = np.roll(placement.node, -1)
-        traffic = Traffic.of(placement.node, there, size).by_pair(nodes) if on else NO_TRAFFIC
+        on = len(placement.node_of_rank) > 1
+        there = np.roll(placement.node_of_rank, -1)
+        traffic = (
+            Traffic.of(placement.node_of_rank, there, size).by_pair(nodes) if on else NO_TRAFFIC
+        )
         most = float(on)
         sent = on * size
     else:
-        directions = list(_both_ways(pattern, placement.node, size, nodes))
+        directions = list(_both_ways(pattern, placement.node_of_rank, size, nodes))
         traffic, most = join_traffic(directions), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(iter, [(part, 1.0) for part in directions])
             in_turn = float(len(directions))
-            sends = partial(_sends, pattern, len(placement.node), size)
+            sends = partial(_sends, pattern, len(placement.node_of_rank), size)
         sent = size * _partners(pattern, weighted=True)
     return Phase(
         "exchange",
@@ -104,7 +108,7 @@ def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | 
     count = int(wave[-1]) + 1 if len(wave) else 0
     chosen, times = spread(count, most or max(1, count))
     begins = np.searchsorted(wave, np.arange(count + 1))
-    node, nodes = placement.node, len(placement.rows)
+    node, nodes = placement.node_of_rank, len(placement.rows)
 
     def steps() -> Iterator[tuple[Traffic, float]]:
         for number, alike in zip(chosen, times, strict=True):
@@ -168,7 +172,7 @@ def _recorded_steps(
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
     for turn in turns:
         sent = Traffic.of(turn.sent.source, turn.sent.target, turn.sent.bytes)
-        yield sent.by_node(placement.node, len(placement.rows)), turn.stands_for
+        yield sent.by_node(placement.node_of_rank, len(placement.rows)), turn.stands_for
 
 
 def _recorded_sends(turns: list[_RecordedTurn], passes: float) -> Sends:
@@ -242,11 +246,13 @@ def _graph_traffic(
         a, b, weight = directed_messages(pattern)
         most = float(np.bincount(a, minlength=1).max(initial=0))
         sent = float(np.bincount(a, weight).max(initial=0.0)) * size
-        traffic = Traffic.of(a, b, weight * size).by_node(placement.node, len(placement.rows))
+        traffic = Traffic.of(a, b, weight * size).by_node(
+            placement.node_of_rank, len(placement.rows)
+        )
         return traffic, most, sent
     size *= _share_of_edge(pattern)
     a, b, weight = pattern.upper()  # each edge once: as much goes both ways
-    ends = placement.node[a], placement.node[b]
+    ends = placement.node_of_rank[a], placement.node_of_rank[b]
     forward = Traffic.undirected(*ends, weight * size).by_pair(len(placement.rows))
     most = float(np.diff(pattern.indptr).max(initial=0))
     sent = float(np.bincount(pattern.row, pattern.weights).max(initial=0.0)) * size

@@ -49,7 +49,7 @@ def phases(
     steps : int or None
         Steps of an algorithm that are looked at, at most; None: all.
     """
-    mpi = placement.machine.topology.parameters.get("mpi", "")
+    mpi = placement.known_machine.topology.parameters.get("mpi", "")
     if isinstance(pattern, Collective):
         (algorithm_used,) = algorithms(pattern, algorithm, size, mpi)
         in_order = collectives.phases(pattern, placement, size, algorithm_used, steps)
@@ -75,7 +75,7 @@ def _training_phases(pattern: Training, placement: Placement, size: float) -> It
         if not sent or groups.shape[1] < 2:
             continue
         in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
-        traffic = _axis_traffic(axis, placement.node[groups], sent * size, in_turn, nodes)
+        traffic = _axis_traffic(axis, placement.node_of_rank[groups], sent * size, in_turn, nodes)
         yield Phase(
             axis,
             placement,

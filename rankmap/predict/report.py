@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 
 def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
     """Return the prediction for a placement whose ranks a strategy has ordered."""
-    pattern = fit_pattern(asked.pattern, placement.on)
+    pattern = fit_pattern(asked.pattern, placement)
     phases = list(asked.phases(placement, pattern))
     if not phases:  # nothing is sent at all
         phases = [Phase("exchange", placement, NO_TRAFFIC, in_turn=0.0)]
@@ -103,7 +103,7 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
     (`placement.network.bounds.best_bound`). Any order of the ranks with the
     same three figures has the same limit.
     """
-    machine, rows, demand = phase.placement.machine, phase.placement.rows, phase.total
+    machine, rows, demand = phase.placement.known_machine, phase.placement.rows, phase.total
     sent, received = demand.out[rows], demand.into[rows]
     among = machine.compute
     if not among[rows].all():
@@ -272,7 +272,6 @@ def _question_document(
     model: Model, pattern: Pattern, placement: Placement, strategy: str
 ) -> dict[str, Any]:
     """Return what was asked, as JSON takes it."""
-    slots = placement.on
     background = [
         {"job": job.name, "nodes": len(job.rows), "load_gbs": job.load} for job in model.background
     ]
@@ -280,15 +279,15 @@ def _question_document(
         "machine": model.machine.name,
         "topology": model.machine.topology.kind,
         "pattern": pattern.spec,
-        "order": strategy or ("row-major" if placement.slots is None else "given"),
-        "nodes": len(slots.counts),
-        "nodelist": NodeList(slots.names.tolist()).fold(),
-        "ranks": len(slots),
-        "ppn": slots.counts.tolist() if slots.ppn is None else slots.ppn,
+        "order": strategy or ("row-major" if placement.order is None else "given"),
+        "nodes": len(placement.counts),
+        "nodelist": NodeList(placement.names.tolist()).fold(),
+        "ranks": placement.ranks,
+        "ppn": placement.counts.tolist() if placement.ppn is None else placement.ppn,
         "bytes": model.size,
         "algorithm": _algorithms(model, pattern),
         "background": background,
-        "words": slots.words(),
+        "words": placement.words(),
         "how": _how(model, pattern),
     }
 

@@ -12,7 +12,7 @@ from placement.errors import ParseError, printable
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.reading import read_at_most
 from placement.traffic import Traffic
-from rankmap.slots import MOST_SLOTS
+from rankmap.placement import MOST_RANKS
 
 __all__ = ["Entries", "Numbers", "check_entries", "empty", "file_bytes", "gather", "whole"]
 
@@ -77,8 +77,8 @@ def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> E
                 source, line, text.format(pair=f"{a[at]} to {b[at]}", weight=weight[at])
             )
 
-    if entries.ranks > MOST_SLOTS:
-        raise ParseError(source, 0, f"{entries.ranks} ranks, at most {MOST_SLOTS} are supported")
+    if entries.ranks > MOST_RANKS:
+        raise ParseError(source, 0, f"{entries.ranks} ranks, at most {MOST_RANKS} are supported")
     low = (a < 0) | (b < 0)
     high = (a >= entries.ranks) | (b >= entries.ranks)
     refuse(low | high, f"the entry from {{pair}}: ranks are 0 to {entries.ranks - 1}")

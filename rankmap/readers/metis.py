@@ -14,8 +14,8 @@ from placement.errors import ParseError
 from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
 from rankmap.pattern.edges import distinct
+from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries, gather, whole
-from rankmap.slots import MOST_SLOTS
 
 __all__ = ["read"]
 
@@ -64,8 +64,8 @@ def _header(head: Floats, line: int, source: str) -> tuple[int, int, int, bool]:
     n, m, fmt, ncon = [*words, *(0, 1)[len(words) - 2 :]]
     if fmt not in (0, 1, 10, 11, 100, 101, 110, 111):
         raise ParseError(source, line, f"format {fmt} is none of METIS's (0, 1, 10, 11, 100 …)")
-    if n > MOST_SLOTS:
-        raise ParseError(source, line, f"{n} vertices, at most {MOST_SLOTS} are supported")
+    if n > MOST_RANKS:
+        raise ParseError(source, line, f"{n} vertices, at most {MOST_RANKS} are supported")
     if n < 1:
         raise ParseError(source, line, "a graph without vertices")
     return n, m, fmt // 100 + fmt // 10 % 10 * ncon, fmt % 10 == 1

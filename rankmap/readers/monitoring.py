@@ -18,8 +18,8 @@ import numpy as np
 
 from placement.errors import ParseError, printable
 from placement.traffic import Traffic, join_traffic
+from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries, file_bytes
-from rankmap.slots import MOST_SLOTS
 
 __all__ = ["read", "read_directory"]
 
@@ -56,8 +56,8 @@ def read(raw: bytes, source: str) -> Entries:
         raise ParseError(source, 0, "no line of Open MPI's monitoring")
     kept = [tuple(map(int, numbers)) for kind, *numbers in lines if kind in _COUNTED]
     last = max((max(a, b) for a, b, _ in kept), default=0)
-    if last >= MOST_SLOTS:  # before they are numbers of numpy's, which end at 2^63
-        raise ParseError(source, 0, f"rank {last}: at most {MOST_SLOTS} ranks are supported")
+    if last >= MOST_RANKS:  # before they are numbers of numpy's, which end at 2^63
+        raise ParseError(source, 0, f"rank {last}: at most {MOST_RANKS} ranks are supported")
     a, b, size = np.array(kept, dtype=np.float64).reshape(-1, 3).T
     sent = Traffic.of(a.astype(np.int64), b.astype(np.int64), size)
     return check_entries(Entries(last + 1, sent, stated=False), source)

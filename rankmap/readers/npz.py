@@ -13,8 +13,8 @@ import numpy as np
 from placement.errors import NidmapError, ParseError, printable
 from placement.support.array_types import Array
 from placement.traffic import Traffic
+from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries
-from rankmap.slots import MOST_SLOTS
 
 __all__ = ["read"]
 
@@ -127,6 +127,6 @@ def _square(shape: list[Any], source: str) -> int:
     if len(shape) != 2 or shape[0] != shape[1]:
         text = "x".join(str(s) for s in shape) or "a number"
         raise ParseError(source, 0, f"{printable(text, 40)}: not a square matrix")
-    if not 0 <= int(shape[0]) <= MOST_SLOTS:
-        raise ParseError(source, 0, f"{shape[0]} ranks, at most {MOST_SLOTS} are supported")
+    if not 0 <= int(shape[0]) <= MOST_RANKS:
+        raise ParseError(source, 0, f"{shape[0]} ranks, at most {MOST_RANKS} are supported")
     return int(shape[0])

@@ -19,8 +19,8 @@ from placement.commands.common import write_output
 from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
+from rankmap.placement import MOST_RANKS
 from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
-from rankmap.slots import MOST_SLOTS
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 
@@ -191,7 +191,7 @@ def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
 
 def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:
     """Raise ValueError where the columns cannot be those of a recording."""
-    if not 0 < ranks <= MOST_SLOTS:
+    if not 0 < ranks <= MOST_RANKS:
         raise ValueError(f"{ranks} ranks")
     for names in (_SENT, _CALLED, _MEMBERS):
         if len({columns[name].shape for name in names}) != 1 or columns[names[0]].ndim != 1:

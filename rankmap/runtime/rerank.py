@@ -14,15 +14,15 @@ import numpy as np
 from placement.errors import NidmapError, UsageError, error_text
 from placement.machine import Machine
 from placement.support.array_types import Ints
-from rankmap.order import Order
 from rankmap.order_file import read_order_file
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
+from rankmap.place_ranks import place_ranks
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.score import cost
 from rankmap.search.by_strategy import order_by_strategy
-from rankmap.slots import Slots, slots_of
 
 __all__ = ["Reranked", "rerank"]
 
@@ -100,29 +100,28 @@ def rerank(
     node = inverse(np.argsort(first))[back]
     at_slot = np.argsort(node, kind="stable")
     machine = machine or os.environ.get("NIDMAP_MACHINE", "").strip()
-    slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
+    placement, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
     if order_file:
-        return Reranked(at_slot[read_order_file(order_file, None, slots).slots], talk)
+        return Reranked(at_slot[read_order_file(order_file, None, placement).slot_of_rank], talk)
     if strategy:
-        return Reranked(at_slot[arrange(slots, job.pattern, strategy).slots], talk)
-    best, broke = _best_order(slots, job, seconds)
-    before, remark = Order(inverse(at_slot), slots), best.remark
-    if not np.array_equal(best.node, before.node) and not _wins(best, before, job):
+        return Reranked(at_slot[arrange(placement, job.pattern, strategy).slot_of_rank], talk)
+    best, broke = _best_order(placement, job, seconds)
+    before, remark = placement.with_order(inverse(at_slot)), best.origin.remark
+    if not np.array_equal(best.node_of_rank, before.node_of_rank) and not _wins(best, before, job):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
-    return Reranked(at_slot[best.slots], talk or broke, remark)
+    return Reranked(at_slot[best.slot_of_rank], talk or broke, remark)
 
 
-def _wins(best: Order, before: Order, job: Job) -> bool:
+def _wins(best: Placement, before: Placement, job: Job) -> bool:
     """Return whether an order is better than another one, by what it was chosen by."""
-    slots = best.on
-    by_time = best.optimised is not None and best.optimised["by"] == "time"
-    if not by_time or slots.machine is None:
+    by_time = best.origin.optimised is not None and best.origin.optimised["by"] == "time"
+    if not by_time or best.machine is None:
         return cost(best, job.pattern) < cost(before, job.pattern)
-    predictor = Predictor(slots.machine, job.on(slots.counts.tolist()))
-    return predictor.time(best.placement) < predictor.time(before.placement)
+    predictor = Predictor(best.machine, job.on(best.counts.tolist()))
+    return predictor.time(best) < predictor.time(before)
 
 
-def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Slots, str]:
+def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Placement, str]:
     """Return the slots on the machine's own rows, or on names alone and why."""
     counts = np.bincount(node)
     why = "no machine is named (machine=, NIDMAP_MACHINE)"
@@ -135,21 +134,21 @@ def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple
             known = load_machine(*machine.split()) if isinstance(machine, str) else machine
             for spelled in chain(*spellings):
                 try:
-                    return slots_of(known, spelled, counts.tolist()), ""
+                    return place_ranks(known, spelled, counts.tolist()), ""
                 except NidmapError as error:
                     why = why or error_text(error)
     except Exception as error:
         why = error_text(error)
-    return Slots(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
+    return Placement(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
 
 
-def _best_order(slots: Slots, job: Job, seconds: float) -> tuple[Order, str]:
+def _best_order(placement: Placement, job: Job, seconds: float) -> tuple[Placement, str]:
     """Return the best order that there is, and what is to be said of a strategy that broke down."""
     wanted = parse_pattern(job.pattern) if isinstance(job.pattern, str) else job.pattern
-    wanted, broke = wanted.fit(len(slots)), ""
+    wanted, broke = wanted.fit(placement.ranks), ""
     for name in BEST:
         try:
-            return order_by_strategy(slots, replace(job, pattern=wanted), name, seconds), broke
+            return order_by_strategy(placement, replace(job, pattern=wanted), name, seconds), broke
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:

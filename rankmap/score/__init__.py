@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rankmap.order import Order
 from rankmap.pattern import Pattern, parse_pattern
+from rankmap.placement import Placement
 from rankmap.score.bounds import CostBound, counting_bound
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of, traffic
-from rankmap.slots import Slots
 
 __all__ = ["CostBound", "Score", "cost", "lower_bound", "meets", "score"]
 
@@ -90,12 +89,12 @@ class Score:
         return figures
 
 
-def score(order: Order, pattern: Pattern | str | None = None) -> Score:
+def score(order: Placement, pattern: Pattern | str | None = None) -> Score:
     """Return J, hop-bytes, cuts and the lower bound of an order.
 
     Parameters
     ----------
-    order : Order
+    order : Placement
     pattern : Pattern, str or None
         Who talks to whom; None: what the order was made for.
 
@@ -113,8 +112,8 @@ def score(order: Order, pattern: Pattern | str | None = None) -> Score:
     (5.0, (4.0, 2.0, 1.0), ('node', 'level1', 'system'))
     """
     fitted = _fit_pattern(order, pattern)
-    distance = job_distance(order.on)
-    weights = traffic(fitted, order.node, distance)
+    distance = job_distance(order)
+    weights = traffic(fitted, order.node_of_rank, distance)
     return Score(
         cost=weights.cost,
         by_level=tuple(weights.by_level.tolist()),
@@ -123,13 +122,13 @@ def score(order: Order, pattern: Pattern | str | None = None) -> Score:
         hop_bytes=weights.hops,
         off_node=float(weights.by_level[1:].sum()),
         max_node_traffic=float(weights.by_node.max()),
-        max_ranks_a_node=int(order.on.counts.max()),
-        min_ranks_a_node=int(order.on.counts.min()),
-        bound=lower_bound(fitted, order.on, distance),
+        max_ranks_a_node=int(order.counts.max()),
+        min_ranks_a_node=int(order.counts.min()),
+        bound=lower_bound(fitted, order, distance),
     )
 
 
-def cost(order: Order, pattern: Pattern | str | None = None) -> float:
+def cost(order: Placement, pattern: Pattern | str | None = None) -> float:
     """Return J of an order, and nothing else.
 
     Examples
@@ -139,17 +138,19 @@ def cost(order: Order, pattern: Pattern | str | None = None) -> float:
     >>> cost(nidmap.order(m, job=nidmap.Job("stencil:4x4,periodic", 1), strategy="row-major"))
     32.0
     """
-    return cost_of(_fit_pattern(order, pattern), order.node, job_distance(order.on))
+    return cost_of(_fit_pattern(order, pattern), order.node_of_rank, job_distance(order))
 
 
-def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None) -> CostBound:
+def lower_bound(
+    pattern: Pattern, placement: Placement, distance: Distance | None = None
+) -> CostBound:
     """Return the best bound that is known for a pattern on slots.
 
     Parameters
     ----------
     pattern : Pattern
         Fitted to the slots.
-    slots : Slots
+    placement : Placement
     distance : Distance or None
         Of the slots' nodes; None: made here.
 
@@ -158,8 +159,8 @@ def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None
     CostBound
         0 where nothing better is known.
     """
-    far = job_distance(slots) if distance is None else distance
-    return counting_bound(pattern, slots, far) or CostBound(0.0, "none known")
+    far = job_distance(placement) if distance is None else distance
+    return counting_bound(pattern, placement, far) or CostBound(0.0, "none known")
 
 
 def meets(value: float, bound: CostBound) -> bool:
@@ -178,7 +179,7 @@ def plain(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def _fit_pattern(order: Order, pattern: Pattern | str | None) -> Pattern:
-    wanted = order.pattern if pattern is None else pattern
+def _fit_pattern(order: Placement, pattern: Pattern | str | None) -> Pattern:
+    wanted = order.origin.pattern if pattern is None else pattern
     fitted = parse_pattern(wanted) if isinstance(wanted, str) else wanted
-    return fitted.on(order.on)
+    return fitted.on(order)

@@ -24,8 +24,8 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
+from rankmap.placement import Placement
 from rankmap.score.distance import Distance
-from rankmap.slots import Slots
 
 __all__ = ["CostBound", "by_level_bound", "capacities", "counting_bound", "cuts"]
 
@@ -71,47 +71,49 @@ def by_level_bound(cuts: Floats, distance: Distance) -> float:
     return float(np.diff(least) @ cuts[: len(least) - 1])
 
 
-def capacities(slots: Slots, distance: Distance) -> list[Ints]:
+def capacities(placement: Placement, distance: Distance) -> list[Ints]:
     """Return the slots of each block, level by level: nodes, innermost blocks, …, the system."""
-    sizes = [slots.counts]
+    sizes = [placement.counts]
     for column in distance.blocks.T:
         _, place = np.unique(column, return_inverse=True)
-        sizes.append(np.bincount(place.reshape(-1), slots.counts).astype(np.int64))
+        sizes.append(np.bincount(place.reshape(-1), placement.counts).astype(np.int64))
     return sizes
 
 
-def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> CostBound | None:
+def counting_bound(pattern: Pattern, placement: Placement, distance: Distance) -> CostBound | None:
     """Return the counting bound; None for patterns too large.
 
     Examples
     --------
     >>> import nidmap
     >>> from rankmap.score.distance import job_distance
-    >>> from rankmap.slots import slots_of
+    >>> from rankmap.place_ranks import place_ranks
     >>> from rankmap.pattern.structured import Ring
-    >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
+    >>> on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
     >>> counting_bound(Ring((8,)), on, job_distance(on))
     CostBound(value=6.0, why='counting')
     """
     if isinstance(pattern, Lines):
-        small = len(slots.counts) <= MOST_NODES
-        return CostBound(_nearest(pattern, slots, distance), "counting") if small else None
+        small = len(placement.counts) <= MOST_NODES
+        return CostBound(_nearest(pattern, placement, distance), "counting") if small else None
     if not isinstance(pattern, Graph):
         if (pattern.ranks or 0) > MOST_EXPANDED:
             return None
         pattern = expand_pattern(pattern)
     return CostBound(
-        by_level_bound(cuts(pattern, capacities(slots, distance)), distance), "counting"
+        by_level_bound(cuts(pattern, capacities(placement, distance)), distance), "counting"
     )
 
 
-def _nearest(pattern: Lines, slots: Slots, distance: Distance) -> float:
+def _nearest(pattern: Lines, placement: Placement, distance: Distance) -> float:
     """Return J of an all-to-all whose ranks have their partners in the slots nearest to them."""
     partners = sum(extent - 1 for extent in pattern.dims or ())
     total = 0.0
-    for node, (count, far) in enumerate(zip(slots.counts.tolist(), distance.rows(), strict=True)):
+    for node, (count, far) in enumerate(
+        zip(placement.counts.tolist(), distance.rows(), strict=True)
+    ):
         order = np.argsort(far, kind="stable")
-        room = slots.counts[order] - (order == node)
+        room = placement.counts[order] - (order == node)
         before = np.minimum(np.cumsum(room) - room, partners)
         taken = np.minimum(room, partners - before)
         total += count * float(taken @ far[order])

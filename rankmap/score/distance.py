@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from placement.errors import NidmapError
 from placement.support.array_types import Array, Floats, Ints
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -456,7 +456,7 @@ def machine_distance(machine: Machine) -> Distance:
     return machine.once("distance", lambda: _by_coords(machine))
 
 
-def job_distance(slots: Slots) -> Distance:
+def job_distance(placement: Placement) -> Distance:
     """Return the distances between the nodes of a job (indices are positions in ``names``).
 
     Where only the nodes' names are known, all are 1 apart.
@@ -464,15 +464,15 @@ def job_distance(slots: Slots) -> Distance:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.slots import slots_of
+    >>> from rankmap.place_ranks import place_ranks
     >>> m = nidmap.load_machine("tree:2x2,dist=1:4")
-    >>> job_distance(slots_of(m, "nid0000[3,0,2]", 8)).between(0, np.arange(3)).tolist()
+    >>> job_distance(place_ranks(m, "nid0000[3,0,2]", 8)).between(0, np.arange(3)).tolist()
     [0.0, 4.0, 1.0]
     """
-    if slots.machine is None or slots.rows is None:
-        flat = np.zeros((len(slots.counts), 1), dtype=np.int64)
+    if placement.machine is None:
+        flat = np.zeros((len(placement.counts), 1), dtype=np.int64)
         return Levels(flat, ("system",), np.array([0.0, 1.0]))
-    return machine_distance(slots.machine).take(slots.rows)
+    return machine_distance(placement.machine).take(placement.rows)
 
 
 def _by_coords(machine: Machine) -> Distance:

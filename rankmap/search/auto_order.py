@@ -24,12 +24,11 @@ from placement.request import Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap import progress
-from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, stencil_of
-from rankmap.placement import Placement
+from rankmap.placement import Origin, Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
@@ -41,7 +40,6 @@ from rankmap.search.node_sets import node_choices
 from rankmap.search.rank_orders import ranks_alike, ready
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.search import Space, search
-from rankmap.slots import Slots
 
 __all__ = ["auto_order", "rank_orders"]
 
@@ -59,19 +57,19 @@ EXCHANGED = ", then exchanges"
 ROUNDING = 1e-6
 
 
-def auto_order(slots: Slots, job: Job, seconds: float = math.inf) -> Order:
+def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Placement:
     """Return the best order of a job's ranks on its nodes.
 
     Parameters
     ----------
-    slots : Slots
+    placement : Placement
     job : Job
     seconds : float
         Of processor time that there are.
 
     Returns
     -------
-    Order
+    Placement
         Never slower, as predicted (or of a higher J), than the default order.
 
     Raises
@@ -82,19 +80,19 @@ def auto_order(slots: Slots, job: Job, seconds: float = math.inf) -> Order:
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.slots import slots_of
-    >>> on = slots_of(nidmap.load_machine("torus:8,bw=1"), "0-5", 1)
-    >>> best = auto_order(on, nidmap.Job("stencil:2x3"))
-    >>> best.optimised["by"], best.optimised["time_s"] < best.optimised["default_time_s"]
+    >>> from rankmap.place_ranks import place_ranks
+    >>> on = place_ranks(nidmap.load_machine("torus:8,bw=1"), "0-5", 1)
+    >>> figures = auto_order(on, nidmap.Job("stencil:2x3")).origin.optimised
+    >>> figures["by"], figures["time_s"] < figures["default_time_s"]
     ('time', True)
     """
     pattern = job.pattern or job.sent
-    why = without_time(slots) or _too_large(pattern)
+    why = without_time(placement) or _too_large(pattern)
     if why:
-        return _by_j(slots, pattern, seconds, why)
-    assert slots.machine is not None  # without_time has seen it
-    model = Predictor(slots.machine, job.on(slots.counts.tolist()))
-    return _by_time(model, slots, pattern, seconds)
+        return _by_j(placement, pattern, seconds, why)
+    assert placement.machine is not None  # without_time has seen it
+    model = Predictor(placement.machine, job.on(placement.counts.tolist()))
+    return _by_time(model, placement, pattern, seconds)
 
 
 def _too_large(pattern: str | Pattern) -> str:
@@ -104,9 +102,9 @@ def _too_large(pattern: str | Pattern) -> str:
     return f"{edges:,} edges are too many to predict times" if edges > MOST_TIMED else ""
 
 
-def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:
-    fitted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
-    choice = choose(fitted, slots, seconds)
+def _by_j(placement: Placement, pattern: str | Pattern, seconds: float, why: str) -> Placement:
+    fitted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, placement)
+    choice = choose(fitted, placement, seconds)
     order = describe_choice(choice)
     optimised = {
         "by": "J",
@@ -116,26 +114,30 @@ def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Ord
         "finished": choice.close or not math.isfinite(seconds),
     }
     notes = getattr(fitted, "notes", ())
-    remark = "; ".join([*notes, f"chosen by J ({why}): {order.remark}"])
-    return Order(order.slots, slots, order.strategy, fitted.spec, remark, optimised)
+    remark = "; ".join([*notes, f"chosen by J ({why}): {order.origin.remark}"])
+    return placement.with_order(
+        order.slot_of_rank, Origin(order.origin.strategy, fitted.spec, remark, optimised)
+    )
 
 
-def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:
+def _by_time(
+    model: Predictor, placement: Placement, pattern: str | Pattern, seconds: float
+) -> Placement:
     """Return the order with the least predicted time, with what is to be said of it."""
     end = time.thread_time() + seconds
     mapping = not math.isfinite(seconds) or cache.kernels_compiled()
-    others = _cheapest(slots, pattern, seconds)  # may have to compile first
+    others = _cheapest(placement, pattern, seconds)  # may have to compile first
     limit = end - time.thread_time()
 
     def watch(moment: Moment) -> None:
         progress.step()
 
     deadline = limit if math.isfinite(limit) else None
-    budget = LIMITS.budget_of(len(slots.counts), model.routing == "adaptive", deadline, watch)
-    ranking = rank_orders(model, slots, budget, others, mapping)
-    gain = _gain(model, slots, ranking)
+    budget = LIMITS.budget_of(len(placement.counts), model.routing == "adaptive", deadline, watch)
+    ranking = rank_orders(model, placement, budget, others, mapping)
+    gain = _gain(model, placement, ranking)
     best = ranking.best if gain is not None else _default(ranking)
-    fitted = fit_pattern(model.pattern, slots)
+    fitted = fit_pattern(model.pattern, placement)
     optimised = {
         "by": "time",
         "time_s": best.cost,
@@ -150,9 +152,11 @@ def _by_time(model: Predictor, slots: Slots, pattern: str | Pattern, seconds: fl
     }
     remark = f"chosen by predicted time: {_words(ranking, gain)}"
     notes = getattr(fitted, "notes", ())
-    row = best.placement.slot_of_rank
     name = ROW_MAJOR if gain is None else best.order
-    return Order(row, slots, f"auto: {name}", fitted.spec, "; ".join([*notes, remark]), optimised)
+    return placement.with_order(
+        best.placement.order,
+        Origin(f"auto: {name}", fitted.spec, "; ".join([*notes, remark]), optimised),
+    )
 
 
 def _default(ranking: Ranking) -> Candidate:
@@ -160,15 +164,15 @@ def _default(ranking: Ranking) -> Candidate:
     return ranking.default
 
 
-def _gain(model: Predictor, slots: Slots, ranking: Ranking) -> Gain | None:
+def _gain(model: Predictor, placement: Placement, ranking: Ranking) -> Gain | None:
     """Return what an order wins; None where the default is not worth leaving for it."""
     if ranking.best.cost >= _default(ranking).cost * (1 - LIMITS.clearly):
         return None
-    plan = Placement.on_slots(slots, ranking.best.placement.slots)
-    return Gains(model, Placement.on_slots(slots)).of(plan)
+    plan = placement.with_order(ranking.best.placement.order)
+    return Gains(model, placement.with_order(None)).of(plan)
 
 
-def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
+def _cheapest(placement: Placement, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
     """Return the order with the least J, by its name; none where there is none.
 
     Of a graph that is no grid it is the mapped one, which is searched for in any case.
@@ -178,10 +182,10 @@ def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str,
         return {}
     limited = f":seconds={BY_J * seconds:g}" if math.isfinite(seconds) else ""
     try:
-        order = arrange(slots, pattern, f"auto{limited}")
+        order = arrange(placement, pattern, f"auto{limited}")
     except NidmapError:
         return {}
-    return {f"{order.strategy.removeprefix('auto: ')}, by J": order.slots}
+    return {f"{order.origin.strategy.removeprefix('auto: ')}, by J": order.slot_of_rank}
 
 
 def _words(ranking: Ranking, gain: Gain | None) -> str:
@@ -203,7 +207,7 @@ def _words(ranking: Ranking, gain: Gain | None) -> str:
 
 def rank_orders(
     model: Predictor,
-    slots: Slots,
+    placement: Placement,
     budget: Budget,
     others: Mapping[str, Ints] | None = None,
     mapping: bool = True,
@@ -214,7 +218,7 @@ def rank_orders(
     ----------
     model : Predictor
         With the slots' own ranks a node.
-    slots : Slots
+    placement : Placement
         Of a machine.
     budget : Budget
     others : mapping of str to int64 (ranks,) or None
@@ -231,49 +235,47 @@ def rank_orders(
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.slots import slots_of
+    >>> from rankmap.place_ranks import place_ranks
     >>> m = nidmap.load_machine("torus:8,bw=1,latency=0")
     >>> model = Predictor(m, Job("stencil:2x3", [1] * 6, 1e6))
-    >>> ranking = rank_orders(model, slots_of(m, "0-5", 1), Budget(800))
+    >>> ranking = rank_orders(model, place_ranks(m, "0-5", 1), Budget(800))
     >>> ranking.default.cost, ranking.best.cost, ranking.every
     (0.003, 0.002, True)
     """
-    assert slots.rows is not None
-    pattern = fit_pattern(model.pattern, slots)
+    pattern = fit_pattern(model.pattern, placement)
     cost = TimeCost(model)
-    default = Placement.on_slots(slots)
-    if len(slots.counts) == 1 or ranks_alike(pattern, model.algorithms(pattern)):
+    default = placement.with_order(None)
+    if len(placement.counts) == 1 or ranks_alike(pattern, model.algorithms(pattern)):
         first = Candidate("", ROW_MAJOR, default, cost.of(default))
         return Ranking(first, [first], first, 1, alike=True)
-    if _ways(slots.counts) <= budget.judgements:
-        return _judge_every_order(cost, slots, budget)
+    if _ways(placement.counts) <= budget.judgements:
+        return _judge_every_order(cost, placement, budget)
     if mapping:
         ready(pattern)
     alike = copy(model)
-    if slots.ppn is not None:
-        alike.ppn = slots.ppn  # places share one number of ranks
+    if placement.ppn is not None:
+        alike.ppn = placement.ppn  # places share one number of ranks
     free = np.zeros(len(model.machine), dtype=bool)
-    free[slots.rows] = True
-    request = Request(len(slots.rows), free)
+    free[placement.rows] = True
+    request = Request(len(placement.rows), free)
     # Where nodes differ in their ranks, their order says which of them has how many.
-    choices = node_choices(model.machine, request) if slots.ppn is not None else ()
-    space = Space(request, choices, slots.rows, others=others or {}, mapping=mapping)
+    choices = node_choices(model.machine, request) if placement.ppn is not None else ()
+    space = Space(request, choices, placement.rows, others=others or {}, mapping=mapping)
     ranking = search(TimeCost(alike), space, budget)
-    if slots.ppn is None:
+    if placement.ppn is None:
         ranking = _exchange_by_lot(cost, ranking, budget)
-    best = replace(ranking.best, placement=ranking.best.placement.listed_as(slots.rows))
+    best = replace(ranking.best, placement=ranking.best.placement.listed_as(placement.rows))
     return replace(ranking, best=best)
 
 
-def _judge_every_order(cost: TimeCost, slots: Slots, budget: Budget) -> Ranking:
+def _judge_every_order(cost: TimeCost, placement: Placement, budget: Budget) -> Ranking:
     """Judge all orders that put other ranks together."""
     candidates: list[Candidate] = []
-    for node in _layouts(slots.node):
+    for node in _layouts(placement.node_of_slot):
         if not budget.spend("every order"):
             break
-        row = Order.of_nodes(node, slots).slots if candidates else None
-        placement = Placement.on_slots(slots, row)
-        candidates.append(Candidate("", "exhaustive", placement, cost.of(placement)))
+        laid = placement.with_ranks_on(node)
+        candidates.append(Candidate("", "exhaustive", laid, cost.of(laid)))
     candidates[0] = first = replace(candidates[0], order=ROW_MAJOR)
     best = min(candidates, key=lambda candidate: candidate.cost)
     return Ranking(first, candidates, best, budget.judged, every=not budget.ended)
@@ -316,7 +318,7 @@ def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Rankin
     counts = best.placement.counts
     first = np.cumsum(counts) - counts
     while stale < LIMITS.stale * max(2, len(counts)) and budget.left:
-        row, node = best.placement.slot_of_rank.copy(), best.placement.node
+        row, node = best.placement.slot_of_rank.copy(), best.placement.node_of_rank
         stale += 1
         if rng.random() < 0.5:
             a, b = rng.integers(len(row), size=2).tolist()
@@ -331,7 +333,7 @@ def _exchange_by_lot(cost: TimeCost, ranking: Ranking, budget: Budget) -> Rankin
             row[on_a] += first[b] - first[a]
             row[on_b] += first[a] - first[b]
         budget.spend("exchanges")
-        placement = replace(best.placement, slots=row)
+        placement = best.placement.with_order(row)
         seconds = cost.of(placement, best.cost)
         if seconds < best.cost * (1 - ROUNDING):
             order = best.order.removesuffix(EXCHANGED) + EXCHANGED

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
-from rankmap.order import Order
 from rankmap.orders import arrange
+from rankmap.place_ranks import place_ranks
+from rankmap.placement import Placement
 from rankmap.predict import Job
 from rankmap.search.auto_order import auto_order
-from rankmap.slots import Slots, slots_of
 
 __all__ = ["AUTO", "order", "order_by_strategy"]
 
@@ -26,7 +26,7 @@ def order(
     job: Job | None = None,
     *,
     strategy: str = "row-major",
-) -> Order:
+) -> Placement:
     """Order the ranks of a job on its nodes.
 
     Parameters
@@ -34,7 +34,7 @@ def order(
     machine : Machine
     nodes : str, NodeList, names, int64 rows (n,) or None
         The job's nodes in the order that numbers the slots; None: all free
-        compute nodes in NID order (see `rankmap.slots.slots_of`).
+        compute nodes in NID order (see `rankmap.place_ranks.place_ranks`).
     job : Job or None
         Who talks to whom, and how many ranks a node has; None: an all-to-all.
     strategy : str
@@ -43,7 +43,7 @@ def order(
 
     Returns
     -------
-    Order
+    Placement
 
     Raises
     ------
@@ -56,24 +56,27 @@ def order(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4x4")
-    >>> nidmap.order(m, "0-3", nidmap.Job("fft:4x4", ppn=4), strategy="morton").slots.tolist()
+    >>> job = nidmap.Job("fft:4x4", ppn=4)
+    >>> nidmap.order(m, "0-3", job, strategy="morton").slot_of_rank.tolist()
     [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     """
     job = job or Job()
-    return order_by_strategy(slots_of(machine, nodes, job.ppn), job, strategy)
+    return order_by_strategy(place_ranks(machine, nodes, job.ppn), job, strategy)
 
 
-def order_by_strategy(slots: Slots, job: Job, strategy: str, seconds: float = math.inf) -> Order:
+def order_by_strategy(
+    placement: Placement, job: Job, strategy: str, seconds: float = math.inf
+) -> Placement:
     """Return the order that a strategy makes on slots that are known already; see `order`.
 
     Parameters
     ----------
-    slots : Slots
+    placement : Placement
     job : Job
     strategy : str
     seconds : float
         Of processor time that there are for ``auto``.
     """
     if strategy == AUTO:
-        return auto_order(slots, job, seconds)
-    return arrange(slots, job.pattern or job.sent, strategy)
+        return auto_order(placement, job, seconds)
+    return arrange(placement, job.pattern or job.sent, strategy)

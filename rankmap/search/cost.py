@@ -26,7 +26,6 @@ from rankmap.predict.phase import Phase
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.search.rank_orders import Make, searched_orders
-from rankmap.slots import Slots
 
 __all__ = [
     "POWER",
@@ -54,21 +53,21 @@ class Cost(Protocol):
         """Return what a placement costs; inf where that is certainly not below a figure."""
 
     def orders(
-        self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
+        self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
     ) -> dict[str, Make]:
         """Return how to make each order that is searched for, in the seconds that are left."""
 
 
-def without_time(slots: Slots) -> str:
+def without_time(placement: Placement) -> str:
     """Return why no time can be predicted on some slots; '' where it can."""
-    if slots.machine is None or slots.rows is None:
+    if placement.machine is None:
         return "no machine is named"
     try:
-        bandwidth = channels(slots.machine).bandwidth
+        bandwidth = channels(placement.machine).bandwidth
     except UsageError as error:
         return error.message
-    bandwidths = bandwidth if len(bandwidth) else injection_bandwidth(slots.machine)
-    return "" if np.isfinite(bandwidths).any() else f"{slots.machine.name} states no bandwidths"
+    bandwidths = bandwidth if len(bandwidth) else injection_bandwidth(placement.machine)
+    return "" if np.isfinite(bandwidths).any() else f"{placement.machine.name} states no bandwidths"
 
 
 class HopCost:
@@ -87,16 +86,19 @@ class HopCost:
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return J, always worked out to the end."""
-        slots = placement.on
-        return cost_of(fit_pattern(self.model.pattern, slots), placement.node, job_distance(slots))
+        return cost_of(
+            fit_pattern(self.model.pattern, placement),
+            placement.node_of_rank,
+            job_distance(placement),
+        )
 
     def orders(
-        self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
+        self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
     ) -> dict[str, Make]:
         """Return the order with the least J, which several searches are tried for."""
 
-        def cheapest(slots: Slots) -> Ints:
-            return choose(pattern, slots, seconds()).order.slots
+        def cheapest(placement: Placement) -> Ints:
+            return choose(pattern, placement, seconds()).order.slot_of_rank
 
         return {"least J": cheapest}
 
@@ -174,10 +176,10 @@ class TimeCost:
         return self.model.guess(placement)
 
     def orders(
-        self, pattern: Pattern, slots: Slots, seconds: Callable[[], float]
+        self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]
     ) -> dict[str, Make]:
         """Return orders for graphs and for grids, which go by distances."""
-        return searched_orders(pattern, slots, seconds)
+        return searched_orders(pattern, placement, seconds)
 
     def judge(self, placement: Placement) -> Judged:
         """Return the seconds with what is sent, and what links carry of it."""
@@ -224,7 +226,7 @@ def norm(seconds: Floats) -> Floats:
     return np.asarray(most * (eighth * eighth * eighth).sum(axis=-1) ** (1 / POWER))
 
 
-def pattern_on(model: Predictor, rows: Ints) -> tuple[Pattern, Slots]:
+def pattern_on(model: Predictor, rows: Ints) -> tuple[Pattern, Placement]:
     """Return the model's pattern fitted to nodes, and their slots."""
-    slots = model.slots(rows)
-    return fit_pattern(model.pattern, slots), slots
+    placement = model.place(rows)
+    return fit_pattern(model.pattern, placement), placement

@@ -21,7 +21,6 @@ from placement.support.array_types import Floats, Ints
 from placement.support.quantities import size_text, time_text
 from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
-from rankmap.order import Order
 from rankmap.placement import Placement
 from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
@@ -99,7 +98,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
     adapts = model.routing == "adaptive"
     budget = LIMITS.budget_of(request.count, adapts, deadline, request.progress)
-    timeless = without_time(model.slots(rows))
+    timeless = without_time(model.place(rows))
     within = inside_one_block if request.segment is None else whole_segments
     segments = within(model, request)
     if segments is not None and request.segment is not None:
@@ -171,12 +170,10 @@ class SearchAnswer:
         return Gains(self.model, base.placement).of(self.placement)
 
     @cached_property
-    def order(self) -> Order:
+    def order(self) -> Placement:
         """The order of the ranks on the plan's nodes."""
         name = f"auto: {self.ranking.best.name}"
-        return Order(
-            self.placement.slot_of_rank, self.placement.on, name, self.prediction.asked["pattern"]
-        )
+        return self.placement.with_origin(strategy=name, pattern=self.prediction.asked["pattern"])
 
     def choice(self) -> Choice:
         """Return the plan."""
@@ -224,7 +221,7 @@ class SearchAnswer:
 
     def _ignored(self, placement: Placement) -> Placement:
         """Return what a launcher makes of it that is told no order: nodes as Slurm lists them."""
-        return replace(placement, rows=placement.rows[placement.on.sorting()], slots=None)
+        return placement.with_order(None).on_nodes(placement.rows[placement.sorting()])
 
     def _sentence(self) -> str:
         words = self.request.baseline.words
@@ -279,8 +276,8 @@ class SearchAnswer:
             "by_class": best.by_class,
             "terms": {term.name: term.seconds for term in best.terms},
             "order": {
-                "strategy": ROW_MAJOR if placement.slots is None else ranking.best.order,
-                "slots": None if placement.slots is None else placement.slots.tolist(),
+                "strategy": ROW_MAJOR if placement.order is None else ranking.best.order,
+                "slots": None if placement.order is None else placement.order.tolist(),
                 "sorted_time_s": ignored_s,
                 "needed": needed,
             },
@@ -324,7 +321,7 @@ class SearchAnswer:
                 f"this may be slower than {self.request.baseline.words}: {gain.low:.2f} x as fast"
                 f" at worst (largest uncertainty: {gain.most_unsure})"
             )
-        pattern = fit_pattern(self.model.pattern, self.order.on)
+        pattern = fit_pattern(self.model.pattern, self.order)
         copies = copies_inside(self.order, pattern, self.model.size)
         if copies:
             yield copies.sentence()

@@ -15,7 +15,6 @@ from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders
 from rankmap.grid.lines import stretches
-from rankmap.order import Order
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, from_edges
 from rankmap.pattern.structured import Lines
@@ -25,9 +24,8 @@ from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.score.distance import job_distance
 from rankmap.search.budget import LIMITS
-from rankmap.slots import Slots
 
-Make = Callable[[Slots], Ints | None]
+Make = Callable[[Placement], Ints | None]
 
 __all__ = [
     "brick_shapes",
@@ -52,9 +50,9 @@ def ready(pattern: Pattern) -> None:
     if not isinstance(pattern, Graph):
         return
     two = np.array([0]), np.array([1]), np.ones(1)
-    on = Slots(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
+    placement = Placement(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
     with contextlib.suppress(NidmapError):
-        orders.find("graph")(from_edges(2, *two), on)
+        orders.find("graph")(from_edges(2, *two), placement)
 
 
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
@@ -73,29 +71,29 @@ def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) ->
     return single_line and set(algorithms) == {ALGORITHMS[0]}
 
 
-def quick_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
+def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
     """Return how to make each order that takes milliseconds, row-major first.
 
     Parameters
     ----------
     pattern : Pattern
         Fitted to the slots.
-    slots : Slots
+    placement : Placement
         Of any of the node sets: which orders there are hangs on their number alone.
 
     Examples
     --------
     >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.slots import Slots
-    >>> on = Slots(np.array(["a", "b"]), np.array([2, 2]))
+    >>> from rankmap.placement import Placement
+    >>> on = Placement(np.array(["a", "b"]), np.array([2, 2]))
     >>> "hilbert" in quick_orders(parse_pattern("fft:2x2").on(on), on)
     True
     """
     makers: dict[str, Make] = {"row-major": lambda _: None}
     makers |= {name: _by_name(name, pattern) for name in QUICK}
-    if pattern.dims is not None and slots.ppn is not None:
+    if pattern.dims is not None and placement.ppn is not None:
         for name, slot_of_rank in itertools.chain(
-            bricks(pattern.dims, slots.ppn), _along_lines(pattern, slots.ppn)
+            bricks(pattern.dims, placement.ppn), _along_lines(pattern, placement.ppn)
         ):
             makers[name] = lambda _, slot_of_rank=slot_of_rank: slot_of_rank  # type: ignore[misc]  # bound as it is now
     return makers
@@ -140,7 +138,7 @@ def pieces(cells: Ints, ppn: int) -> Ints | None:
 
 
 def searched_orders(
-    pattern: Pattern, slots: Slots, seconds: Callable[[], float] = lambda: math.inf
+    pattern: Pattern, placement: Placement, seconds: Callable[[], float] = lambda: math.inf
 ) -> dict[str, Make]:
     """Return how to make each order that is searched for.
 
@@ -151,13 +149,13 @@ def searched_orders(
     ----------
     pattern : Pattern
         Fitted to the slots.
-    slots : Slots
+    placement : Placement
     seconds : callable
         Returns the processor time that there is for one of them.
     """
     if isinstance(pattern, Graph):
         return {"graph": _mapped(pattern, seconds)}
-    if pattern.dims is None or len(slots) > LIMITS.most_ranks:
+    if pattern.dims is None or placement.ranks > LIMITS.most_ranks:
         return {}
     return {"boxes": _by_name("boxes", pattern)}
 
@@ -166,19 +164,19 @@ def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:
     from rankmap.orders.graph import map_graph
     from rankmap.refine.budget import LEAST_EFFORT, seconds_for
 
-    def make(slots: Slots) -> Ints:
+    def make(placement: Placement) -> Ints:
         left = seconds()
-        if left < LEAST_EFFORT * seconds_for(len(slots)):
+        if left < LEAST_EFFORT * seconds_for(placement.ranks):
             raise NidmapError("no time is left for a graph")
-        node = map_graph(graph, slots, job_distance(slots), seconds=left)
-        return np.asarray(Order.of_nodes(node, slots).slots)
+        node = map_graph(graph, placement, job_distance(placement), seconds=left)
+        return np.asarray(placement.with_ranks_on(node).slot_of_rank)
 
     return make
 
 
 def node_by_node(
     model: Predictor,
-    slots: Slots,
+    placement: Placement,
     grouping: Ints | None,
     seconds: Callable[[], float] = lambda: math.inf,
 ) -> Make | None:
@@ -187,7 +185,7 @@ def node_by_node(
     Parameters
     ----------
     model : Predictor
-    slots : Slots
+    placement : Placement
     grouping : int64 (ranks,) or None
         Slot of each rank in an order that says which ranks share a node;
         None: rank r has slot r.
@@ -202,27 +200,26 @@ def node_by_node(
     """
     from rankmap.refine.mapping import map_ranks
 
-    ppn, nodes = slots.ppn, len(slots.counts)
+    ppn, nodes = placement.ppn, len(placement.counts)
     if ppn is None:
         return None
-    placement = Placement.on_slots(slots, grouping)
-    sent = join_traffic(phase.traffic.listed() for phase in model.phases(placement))
+    grouped = placement.with_order(grouping)
+    sent = join_traffic(phase.traffic.listed() for phase in model.phases(grouped))
     graph = from_edges(nodes, sent.source, sent.target, sent.bytes)
     if not 0 < len(graph.indices) <= 2 * LIMITS.most_edges:
         return None
 
-    def make(on: Slots) -> Ints:
+    def make(placement: Placement) -> Ints:
         ones = np.ones(nodes, dtype=np.int64)
-        far = job_distance(Slots(on.names, ones, on.machine, on.rows))
-        place = map_ranks(graph, ones, far, seconds=seconds())
-        return np.asarray(place[placement.node] * ppn + placement.slot_of_rank % ppn)
+        place = map_ranks(graph, ones, job_distance(placement), seconds=seconds())
+        return np.asarray(place[grouped.node_of_rank] * ppn + grouped.slot_of_rank % ppn)
 
     return make
 
 
 def _by_name(name: str, pattern: Pattern) -> Make:
-    def make(slots: Slots) -> Ints | None:
-        return np.asarray(orders.find(name)(pattern, slots).slots)
+    def make(placement: Placement) -> Ints | None:
+        return np.asarray(orders.find(name)(pattern, placement).slot_of_rank)
 
     return make
 

@@ -129,10 +129,10 @@ class Enumeration:
         self.request = request = space.request
         segments, base = space.segments, space.base
         first = request.rows()[: request.count] if base is None else base
-        self.pattern, self.slots = pattern_on(cost.model, first)
+        self.pattern, self.placement = pattern_on(cost.model, first)
         alike = ranks_alike(self.pattern, cost.model.algorithms(self.pattern))
-        self.ordered = self.slots.ppn is None or not alike
-        self.orders = quick_orders(self.pattern, self.slots) if self.ordered else {}
+        self.ordered = self.placement.ppn is None or not alike
+        self.orders = quick_orders(self.pattern, self.placement) if self.ordered else {}
         self.first: tuple[str, Ints] | None = None
         if segments is not None and segments.slots is not None:
             self.first = "replica by replica", segments.slots  # row-major may tear replicas apart
@@ -225,10 +225,10 @@ class Enumeration:
         """Judge all nodes in any order with the best order of the ranks, where these are few."""
         free, count = np.flatnonzero(self.request.free), self.request.count
         ways = math.perm(len(free), count) if self.ordered else math.comb(len(free), count)
-        if self.best is None or self.slots.ppn is None or ways > self.budget.left // 2:
+        if self.best is None or self.placement.ppn is None or ways > self.budget.left // 2:
             return
         walk = itertools.permutations if self.ordered else itertools.combinations
-        order, slots = self.best.order, self.best.placement.slots
+        order, slots = self.best.order, self.best.placement.order
         for rows in walk(free.tolist(), count):
             if np.isin(self.request.include, rows).all():
                 self._judge(_NodeChoice("every list of nodes", np.array(rows)), order, slots)
@@ -248,7 +248,7 @@ class Enumeration:
 
     def take_steps(self, cost: TimeCost) -> None:
         """Exchange nodes with free ones and with each other as long as that wins."""
-        if self.slots.ppn is None:
+        if self.placement.ppn is None:
             return
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
         for candidate in self._kept():
@@ -281,9 +281,13 @@ class Enumeration:
 
     def _judge_grids(self) -> None:
         """Judge the process grid laid on free boxes of a torus as it is."""
-        if self.pattern.dims is None or self.slots.ppn is None or self.space.segments is not None:
+        if (
+            self.pattern.dims is None
+            or self.placement.ppn is None
+            or self.space.segments is not None
+        ):
             return
-        machine, dims, ppn = self.cost.model.machine, self.pattern.dims, self.slots.ppn
+        machine, dims, ppn = self.cost.model.machine, self.pattern.dims, self.placement.ppn
         for name, rows, slots in grid_on_boxes(machine, self.request, dims, ppn):
             choice = _NodeChoice(name, rows)
             self._judge(choice, "as the grid lies", slots)
@@ -295,17 +299,19 @@ class Enumeration:
             return np.inf
         try:
             make = self.orders.get(order)
-            slots = None if make is None else make(self.cost.model.slots(choice.rows))
+            slots = None if make is None else make(self.cost.model.place(choice.rows))
         except NidmapError:
             return np.inf
         return self.guess(self._placed(choice, slots))
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
-        return Placement(self.cost.model.machine, choice.rows, self.slots.counts, slots)
+        return Placement.on_rows(self.cost.model.machine, choice.rows, self.placement.counts, slots)
 
     def _judge_searched_orders(self) -> None:
         """Judge orders that are searched for on the best distinct choices."""
-        for name, make in self.cost.orders(self.pattern, self.slots, self.budget.seconds).items():
+        for name, make in self.cost.orders(
+            self.pattern, self.placement, self.budget.seconds
+        ).items():
             for choice in self._distinct()[: LIMITS.searched]:
                 self._judge_order(choice, name, make)
         if self.pattern.dims is None and isinstance(self.cost, TimeCost):
@@ -317,10 +323,10 @@ class Enumeration:
         """Yield how to map node by node the best ways to put ranks together on nodes."""
         groupings: dict[bytes, Ints | None] = {}
         for candidate in sorted(self.candidates, key=lambda candidate: candidate.cost):
-            slots = candidate.placement.canonical().slots
+            slots = candidate.placement.canonical().order
             groupings.setdefault(b"" if slots is None else slots.tobytes(), slots)
         for slots in list(groupings.values())[: LIMITS.groupings]:
-            make = node_by_node(self.cost.model, self.slots, slots, self.budget.seconds)
+            make = node_by_node(self.cost.model, self.placement, slots, self.budget.seconds)
             if make is not None:
                 yield make
 
@@ -336,7 +342,7 @@ class Enumeration:
         searched = make is not None
         make = make or self.orders.get(name)
         try:
-            slots = None if make is None else make(self.cost.model.slots(choice.rows))
+            slots = None if make is None else make(self.cost.model.place(choice.rows))
         except NidmapError:
             return np.inf
         self._judge(choice, name, slots, searched)

@@ -77,7 +77,7 @@ class Segments:
             return False
         if self.replica is None:
             return True
-        of_rank = block[placement.node]
+        of_rank = block[placement.node_of_rank]
         low = np.full(int(self.replica.max()) + 1, len(self.blocks.of), dtype=np.int64)
         high = np.full(len(low), -1, dtype=np.int64)
         np.minimum.at(low, self.replica, of_rank)
@@ -138,17 +138,17 @@ def whole_segments(model: Predictor, request: Request) -> Segments:
     UsageError
         0 without a training pattern, or with nodes of different rank counts.
     """
-    slots = model.slots(request.rows()[: request.count])
+    placement = model.place(request.rows()[: request.count])
     if request.segment:
         return _in_segments(model, request, request.segment)
-    pattern = fit_pattern(model.pattern, slots)
-    if not isinstance(pattern, Training) or slots.ppn is None:
+    pattern = fit_pattern(model.pattern, placement)
+    if not isinstance(pattern, Training) or placement.ppn is None:
         raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
     refused: PlanError | None = None
     for axes in KEPT:
         replica = pattern.replicas(axes)
         ranks = int(np.bincount(replica).max())
-        size = math.lcm(ranks, slots.ppn) // slots.ppn
+        size = math.lcm(ranks, placement.ppn) // placement.ppn
         try:
             return _in_segments(model, replace(request, segment=size), size, replica, axes)
         except PlanError as error:

@@ -4,7 +4,7 @@ import json
 
 from nidmap import load_machine
 from rankmap.emit import read_order
-from rankmap.slots import slots_of
+from rankmap.place_ranks import place_ranks
 
 POLARIS = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "4", "--pattern", "stencil:2x4"]
 
@@ -17,8 +17,8 @@ def test_options_go_out_and_the_order_into_its_file(tmp_path, inside):
     assert found.out.splitlines()[-1] == options
     assert "export MPICH_OFI_NIC_POLICY=NUMA" in found.out
     assert "(assumed)" in found.err
-    on = slots_of(load_machine("polaris"), "#0-1", 4)
-    assert len(read_order(path.read_text(), "mpich", on)) == 8
+    on = place_ranks(load_machine("polaris"), "#0-1", 4)
+    assert read_order(path.read_text(), "mpich", on).ranks == 8
 
 
 def test_processes_counted_by_rank_have_their_own_masks_and_nics(tmp_path, inside):
@@ -41,12 +41,12 @@ def test_a_rankfile_binds_by_itself(tmp_path, inside):
     assert (found.code, found.out) == (0, "")
     lines = path.read_text().splitlines()
     assert len(lines) == 8
-    on = slots_of(load_machine("polaris"), "#0-1", 4)
+    on = place_ranks(load_machine("polaris"), "#0-1", 4)
     again = read_order(path.read_text(), "openmpi", on)
     for rank, line in enumerate(lines):
-        place = int(again.slots[rank]) % 4
+        place = int(again.slot_of_rank[rank]) % 4
         cores = ",".join(str(core) for core in range(8 * place, 8 * place + 8))
-        assert line == f"rank {rank}={again.hosts[rank]} slot={cores}"
+        assert line == f"rank {rank}={again.host_of_rank[rank]} slot={cores}"
 
 
 def test_json_says_the_places(inside):

@@ -117,7 +117,7 @@ def test_the_wheel_holds_the_rooms_and_the_sites(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     sites = {f"placement/site-configs/{p.name}" for p in (ROOT / "site-configs").glob("*.toml")}
     assert len(sites) == 19
-    assert sites | {"nidmap.py", "placement/plan.py", "rankmap/order.py"} <= names
+    assert sites | {"nidmap.py", "placement/plan.py", "rankmap/placement.py"} <= names
     tops = {name.split("/")[0] for name in names if "dist-info" not in name}
     data = next(top for top in tops if top.endswith(".data"))
     assert tops == {"nidmap.py", "placement", "rankmap", "workloads", "web", data}

@@ -3,14 +3,13 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from rankmap.order import Order
-from rankmap.slots import Slots
+from rankmap.placement import Placement
 
 
 def slots(names, counts):
     """Return slots on nodes of no known machine."""
     counts = [counts] * len(names) if isinstance(counts, int) else counts
-    return Slots(np.array(names), np.array(counts, dtype=np.int64))
+    return Placement(np.array(names), np.array(counts, dtype=np.int64))
 
 
 def named(*numbers):
@@ -30,17 +29,17 @@ def layouts(draw, most=12):
 def orders(draw):
     """Draw an order: any permutation on any layout."""
     on = draw(layouts())
-    return Order(np.array(draw(st.permutations(range(len(on))))), on)
+    return on.with_order(np.array(draw(st.permutations(range(on.ranks)))))
 
 
 def levelled(made):
     """Return the order that a list of hosts says: the same ranks a node, ascending within."""
-    return Order.of_nodes(made.node, made.on)
+    return made.with_ranks_on(made.node_of_rank)
 
 
 def placed(model, rows, order=None):
     """Return ranks on rows of a model's machine, by an order or an array of slots if any."""
-    return model.place(rows, getattr(order, "slots", order))
+    return model.place(rows, getattr(order, "order", order))
 
 
 def time_of(model, rows, order=None):

@@ -15,8 +15,8 @@ from rankmap.orders import arrange
 from rankmap.orders.auto import DEFAULT, choose
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expand_pattern, from_edges
+from rankmap.place_ranks import place_ranks
 from rankmap.score import cost
-from rankmap.slots import slots_of
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
@@ -39,14 +39,14 @@ def jobs(draw):
     rows = draw(st.permutations(range(len(machine))))[:nodes]
     cuts = sorted(draw(st.permutations(range(1, total)))[: nodes - 1]) if total > 1 else []
     counts = np.diff([0, *cuts, total]).tolist()
-    return draw(st.sampled_from(patterns)), slots_of(machine, np.array(rows), counts)
+    return draw(st.sampled_from(patterns)), place_ranks(machine, np.array(rows), counts)
 
 
 @examples(40)
 @given(jobs())
 def test_auto_is_never_worse_than_the_default_nor_below_the_bound(job):
     text, on = job
-    pattern = parse_pattern(text).fit(len(on))
+    pattern = parse_pattern(text).fit(on.ranks)
     found = choose(pattern, on)
     made = cost(found.order, pattern)
     assert made == pytest.approx(found.cost)
@@ -58,14 +58,14 @@ def test_auto_is_never_worse_than_the_default_nor_below_the_bound(job):
 
 def test_an_even_pencil_grid_keeps_the_default():
     machine = nidmap.load_machine("tree:4x4x8,dist=1:2:3")
-    made = arrange(slots_of(machine, None, 32), "fft:64x64", "auto")
-    assert made.slots.tolist() == list(range(4096))
-    assert made.remark.endswith("nothing tried is better")
+    made = arrange(place_ranks(machine, None, 32), "fft:64x64", "auto")
+    assert made.slot_of_rank.tolist() == list(range(4096))
+    assert made.origin.remark.endswith("nothing tried is better")
 
 
 def test_an_uneven_pencil_grid_gets_a_better_order():
     machine = nidmap.load_machine("tree:4x16x6,dist=1:2:3")
-    on = slots_of(machine, np.arange(171), [24] * 170 + [16])
+    on = place_ranks(machine, np.arange(171), [24] * 170 + [16])
     assert choose(parse_pattern("fft:64x64").fit(4096), on).strategy != DEFAULT
 
 
@@ -78,27 +78,27 @@ def test_a_hopeless_strategy_does_not_stop_the_others(monkeypatch):
 
     monkeypatch.setitem(orders._orderings.known, "hilbert", broken)
     machine = nidmap.load_machine("tree:4x4")
-    found = choose(parse_pattern("stencil:9x7").fit(63), slots_of(machine, None, [4] * 15 + [3]))
+    found = choose(parse_pattern("stencil:9x7").fit(63), place_ranks(machine, None, [4] * 15 + [3]))
     assert found.failed.get("hilbert", "not here") == "not here"
     assert found.cost <= found.default_cost
 
 
 def test_what_there_is_no_time_for_is_left_out_and_said():
     machine = nidmap.load_machine("tree:4x4x4,dist=1:2:3")
-    on = slots_of(machine, None, 16)
+    on = place_ranks(machine, None, 16)
     graph = expand_pattern(parse_pattern("stencil:1024").fit(1024))
     some = from_edges(1024, *(end[1:] for end in graph.upper()))  # no stencil any more
     none = choose(some, on, 0.5)
     assert none.strategy == DEFAULT
     assert none.optimal or "graph is left out: not in 0.5 s" in none.words()
     assert choose(some, on, 1e9).cost <= none.cost
-    assert arrange(on, some, "auto:seconds=0.7").strategy.startswith("auto: ")
+    assert arrange(on, some, "auto:seconds=0.7").origin.strategy.startswith("auto: ")
 
 
 def test_kernels_that_are_not_compiled_yet_are_not_waited_for(monkeypatch):
     from rankmap.refine import cache
 
-    on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 16)
+    on = place_ranks(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 16)
     rng = np.random.default_rng(5)
     any_edges = from_edges(1024, *rng.integers(0, 1024, (2, 3000)), np.ones(3000))
     monkeypatch.setattr(cache, "kernels_compiled", lambda: False)
@@ -117,7 +117,7 @@ def test_options_of_auto_that_make_no_sense(options):
 
 def test_the_same_question_has_the_same_answer():
     machine = nidmap.load_machine("torus:4x4x4")
-    on = slots_of(machine, None, 8)
+    on = place_ranks(machine, None, 8)
     assert arrange(on, "stencil:32x16", "auto") == arrange(on, "stencil:32x16", "auto")
 
 

@@ -200,7 +200,7 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
     name, _, path = variable.partition("=")
     expected = arrange(slots(named(12, 13, 14, 15), 16), "fft:8x8", "morton")
     with open(path) as stream:
-        assert (name, stream.read().split()) == ("NIDMAP_LAUNCH", expected.hosts.tolist())
+        assert (name, stream.read().split()) == ("NIDMAP_LAUNCH", expected.host_of_rank.tolist())
     assert err == (
         "nidmap: morton order of fft:8x8 on 4 nodes x 16; its gain is not known: no machine"
         f" is named\nnidmap: the order file is {path}\n"

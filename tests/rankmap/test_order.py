@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import PlanError, UsageError
 from rankmap import orders as orderings
-from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.placement import Origin, Placement
 from rankmap.predict import Job
 from rankmap.search.by_strategy import order
 from tests.rankmap.helpers import named, orders, slots
@@ -18,43 +18,45 @@ from tests.rankmap.helpers import named, orders, slots
 
 def placement(made):
     """Return (host, place in it) of every rank."""
-    node = made.node
-    place = made.slots - made.on.first[node]
-    return list(zip(made.hosts.tolist(), place.tolist(), strict=True))
+    node = made.node_of_rank
+    place = made.slot_of_rank - made.first_slot[node]
+    return list(zip(made.host_of_rank.tolist(), place.tolist(), strict=True))
 
 
 @settings(deadline=None)
 @given(orders())
 def test_slots_and_ranks_are_inverse(made):
-    assert made.slots[made.ranks].tolist() == list(range(len(made)))
-    assert made.ranks[made.slots].tolist() == list(range(len(made)))
+    assert made.slot_of_rank[made.rank_at_slot].tolist() == list(range(made.ranks))
+    assert made.rank_at_slot[made.slot_of_rank].tolist() == list(range(made.ranks))
 
 
 @settings(deadline=None)
 @given(orders(), st.randoms())
 def test_renumbering_nodes_moves_no_rank(made, random):
-    positions = list(range(len(made.on.names)))
+    positions = list(range(len(made.names)))
     random.shuffle(positions)
-    moved = made.onto(np.array(positions))
+    moved = made.renumbered(np.array(positions))
     assert placement(moved) == placement(made)
     assert placement(made.sorted()) == placement(made)
-    assert made.sorted().on.names.tolist() == sorted(made.on.names.tolist())
+    assert made.sorted().names.tolist() == sorted(made.names.tolist())
 
 
 def test_an_order_cannot_be_changed_from_outside():
     given_slots = np.array([1, 0])
-    made = Order(given_slots, slots(named(1), 2))
+    made = slots(named(1), 2).with_order(given_slots)
     given_slots[0] = 7
-    assert made.slots.tolist() == [1, 0]
+    assert made.slot_of_rank.tolist() == [1, 0]
     with pytest.raises(ValueError, match="read-only"):
-        made.slots[0] = 0
+        made.slot_of_rank[0] = 0
 
 
 def test_orders_compare_by_value():
     on = slots(named(1, 2), 1)
-    assert Order(np.array([1, 0]), on) == Order(np.array([1, 0]), slots(named(1, 2), 1), "morton")
-    assert Order(np.array([1, 0]), on) != Order(np.array([0, 1]), on)
-    assert Order(np.array([1, 0]), on) != Order(np.array([1, 0]), slots(named(2, 1), 1))
+    assert on.with_order(np.array([1, 0])) == slots(named(1, 2), 1).with_order(
+        np.array([1, 0]), Origin("morton")
+    )
+    assert on.with_order(np.array([1, 0])) != on.with_order(np.array([0, 1]))
+    assert on.with_order(np.array([1, 0])) != slots(named(2, 1), 1).with_order(np.array([1, 0]))
     with pytest.raises(TypeError):
         hash(on)
 
@@ -71,19 +73,19 @@ def test_orders_compare_by_value():
 )
 def test_what_is_no_order_is_refused(values, says):
     with pytest.raises(PlanError, match=says) as caught:
-        Order(np.array(values), slots(named(1, 2), 2))
+        slots(named(1, 2), 2).with_order(np.array(values))
     assert caught.value.exit_code == 1
 
 
 def test_the_front_door_orders_ranks_on_a_machine():
     machine = nidmap.load_machine("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
     made = nidmap.order(machine, "nid[00020-00023]", Job("fft:4x4", 4), strategy="morton")
-    assert isinstance(made, Order)
-    assert made.on.machine is machine
-    assert made.hosts[:4].tolist() == named(20, 20, 21, 21)
-    assert (made.strategy, made.pattern) == ("morton", "fft:4x4")
+    assert isinstance(made, Placement)
+    assert made.machine is machine
+    assert made.host_of_rank[:4].tolist() == named(20, 20, 21, 21)
+    assert (made.origin.strategy, made.origin.pattern) == ("morton", "fft:4x4")
     by_value = order(machine, [20, 21, 22, 23], Job(parse_pattern("fft:4x4"), 4))
-    assert by_value.slots.tolist() == list(range(16))
+    assert by_value.slot_of_rank.tolist() == list(range(16))
 
 
 def test_ranks_that_are_not_the_slots_name_both_and_the_layout():
@@ -124,17 +126,17 @@ def foreign(monkeypatch):
 
 
 def test_an_ordering_of_another_distribution_is_found(foreign):
-    foreign(lambda pattern, on: Order(np.arange(len(on))[::-1], on))
+    foreign(lambda pattern, on: on.with_order(np.arange(on.ranks)[::-1]))
     assert "foreign" in orderings.names()
     made = arrange(slots(named(1), 3), "ring", "foreign")
-    assert (made.slots.tolist(), made.strategy) == ([2, 1, 0], "foreign")
+    assert (made.slot_of_rank.tolist(), made.origin.strategy) == ([2, 1, 0], "foreign")
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        lambda pattern, on: np.arange(len(on)),
-        lambda pattern, on: Order(np.array([0]), slots(named(9), 1)),
+        lambda pattern, on: np.arange(on.ranks),
+        lambda pattern, on: slots(named(9), 1).with_order(np.array([0])),
     ],
 )
 def test_a_broken_ordering_of_another_distribution_is_caught(foreign, broken):

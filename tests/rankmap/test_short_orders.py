@@ -17,14 +17,14 @@ from rankmap.emit.process_mapping import (
     parse_limit,
     vector,
 )
-from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from rankmap.place_ranks import place_ranks
+from rankmap.placement import Origin
 from rankmap.predict import Job, Predictor
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.short_orders import fit_format, renumber_nodes, shorten_order
-from rankmap.slots import slots_of
 from tests.effort import examples
 
 
@@ -60,9 +60,9 @@ def test_hydra_has_words_of_its_own(node, text):
 
 def job(name, nodes, ppn, pattern, strategy):
     machine = load_machine(name)
-    on = slots_of(machine, np.flatnonzero(machine.free)[:nodes], ppn)
+    on = place_ranks(machine, np.flatnonzero(machine.free)[:nodes], ppn)
     made = arrange(on, pattern, strategy)
-    return made.sorted(), parse_pattern(pattern).on(made.on)
+    return made.sorted(), parse_pattern(pattern).on(made)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,13 @@ def job(name, nodes, ppn, pattern, strategy):
 )
 def test_what_was_too_long_fits_with_its_nodes_in_other_places(case, free, length):
     order, pattern = job(*case)
-    assert len(vector(order.node)) == free
+    assert len(vector(order.node_of_rank)) == free
     found = shorten_order(order, CRAY_MPICH, 1023, pattern)
     assert (found.length, found.free_length, found.lost) == (length, free, 0)
-    distance = job_distance(order.on)
-    assert cost_of(pattern, found.order.node, distance) == cost_of(pattern, order.node, distance)
+    distance = job_distance(order)
+    assert cost_of(pattern, found.order.node_of_rank, distance) == cost_of(
+        pattern, order.node_of_rank, distance
+    )
     assert "costs nothing" in found.words(CRAY_MPICH, 1023)
 
 
@@ -96,9 +98,9 @@ def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
     by_j = shorten_order(order, CRAY_MPICH, 200, pattern)
     by_time = shorten_order(order, CRAY_MPICH, 200, pattern, Job("stencil:8x8x4"))
     assert (by_j.by, by_time.by) == ("J", "time")
-    asked = Predictor(order.on.machine, Job(pattern, 8))
+    asked = Predictor(order.machine, Job(pattern, 8))
     seconds = [
-        asked.time(asked.place(order.on.rows, one.slots))
+        asked.time(asked.place(order.rows, one.slot_of_rank))
         for one in (order, by_j.order, by_time.order)
     ]
     assert seconds[2] <= seconds[1]
@@ -108,8 +110,8 @@ def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
 
 def test_uneven_ranks_that_no_order_makes_short_are_said_to_be():
     machine = load_machine("torus:8x8x8")
-    on = slots_of(machine, None, [1 + k % 2 for k in range(512)])
-    found = shorten_order(Order(np.arange(len(on)), on), CRAY_MPICH, 1023)
+    on = place_ranks(machine, None, [1 + k % 2 for k in range(512)])
+    found = shorten_order(on.with_order(np.arange(on.ranks)), CRAY_MPICH, 1023)
     assert not found.fits
     assert "the job may not start" in found.words(CRAY_MPICH, 1023)
 
@@ -123,14 +125,14 @@ def test_no_random_order_on_any_site_is_told_in_more_bytes_than_are_allowed(data
     ppn = data.draw(st.sampled_from([1, 2, 3, 4, 8, 16]))
     first = data.draw(st.integers(0, len(machine) - nodes - 1))
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
-    on = slots_of(machine, np.arange(first, first + nodes), ppn)
-    order = Order(rng.permutation(len(on)), on)
+    on = place_ranks(machine, np.arange(first, first + nodes), ppn)
+    order = on.with_order(rng.permutation(on.ranks))
     mapping = data.draw(st.sampled_from([CRAY_MPICH, HYDRA]))
     limit = data.draw(st.sampled_from([60, 300, 1023]))
     found = shorten_order(order, mapping, limit)
     assert found.fits
-    assert 0 < found.length == len(mapping.text(found.order.node)) <= limit
-    assert np.bincount(found.order.node).tolist() == on.counts.tolist()
+    assert 0 < found.length == len(mapping.text(found.order.node_of_rank)) <= limit
+    assert np.bincount(found.order.node_of_rank).tolist() == on.counts.tolist()
 
 
 @given(st.data())
@@ -138,24 +140,24 @@ def test_nodes_change_places_only_with_their_like(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
     counts = rng.integers(1, 4, size=12)
     machine = load_machine("tree:2x3x2,dist=1:2:3")
-    on = slots_of(machine, None, counts.tolist())
-    order = Order(rng.permutation(len(on)), on)
+    on = place_ranks(machine, None, counts.tolist())
+    order = on.with_order(rng.permutation(on.ranks))
     distance = job_distance(on)
     one = renumber_nodes(order, distance.blocks[:, 0])
-    ranks = rng.integers(len(on), size=(2, 50))
-    before, after = (distance.between(*each.node[ranks]) for each in (order, one))
+    ranks = rng.integers(on.ranks, size=(2, 50))
+    before, after = (distance.between(*each.node_of_rank[ranks]) for each in (order, one))
     assert before.tolist() == after.tolist()
-    assert np.bincount(one.node).tolist() == counts.tolist()
+    assert np.bincount(one.node_of_rank).tolist() == counts.tolist()
 
 
 def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
     machine = load_machine("tree:4x4,dist=1:2")
     rng = np.random.default_rng(1)
-    on = slots_of(machine, rng.permutation(16), 4)
-    order = Order(rng.permutation(64), on, "random", "stencil:8x8")
+    on = place_ranks(machine, rng.permutation(16), 4)
+    order = on.with_order(rng.permutation(64), Origin("random", "stencil:8x8"))
     fitted, told = fit_format(order, "mpich", "sorted", "300")
-    assert fitted.on is on
-    assert len(vector(fitted.sorted().node)) <= 300
+    assert fitted.on_same_nodes(on)
+    assert len(vector(fitted.sorted().node_of_rank)) <= 300
     assert "Cray MPICH's 300" in told
     assert fit_format(order, "openmpi", "sorted", None) == (order, "")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rankmap.emit import emit, format_of
-from rankmap.order import Order
+from rankmap.placement import Origin
 from tests.rankmap.helpers import named, slots
 from tests.waiting import HANGS, wait_until
 
@@ -317,12 +317,14 @@ PLANNED = named(14, 12, 15, 13)
 @pytest.mark.parametrize("name", ["plan.json", "plan.hosts", "plan.slots", "MPICH_RANK_ORDER"])
 def test_what_plan_or_order_wrote_is_launched(srun, name):
     on = slots(PLANNED, 4)
-    made = Order(np.random.default_rng(3).permutation(16), on, "auto: bricks", "stencil:4x4")
+    made = on.with_order(
+        np.random.default_rng(3).permutation(16), Origin("auto: bricks", "stencil:4x4")
+    )
     form = format_of(name)
     (srun.parent / name).write_text(emit(made, form))
     here = ("--nodes", ",".join(PLANNED)) if name == "plan.slots" else ()
     done = call(srun, "--hosts", options=(*ORDER, name, "-m", "tree:16x2,bw=1", *SLOW, *here))
-    assert done.stdout.split("\n")[1:17] == made.hosts.tolist()
+    assert done.stdout.split("\n")[1:17] == made.host_of_rank.tolist()
     made_by = "auto: bricks " if name == "plan.json" else ""
     head = f"nidmap: {made_by}order of stencil:4x4 from {name} on 4 nodes x 4; expected "
     assert done.stderr.startswith(head)

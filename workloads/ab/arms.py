@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.launch.run_command import RunCommand
-    from rankmap.order import Order
+    from rankmap.placement import Placement
 
 __all__ = [
     "DEFAULT",
@@ -117,7 +117,7 @@ class _Made(NamedTuple):
     prepared: Prepared
 
     @property
-    def filled(self) -> Order:
+    def filled(self) -> Placement:
         """The order on the nodes as the launcher fills them by default: as listed, or its own."""
         return self.prepared.order if self.job.how.keeps_list else self.prepared.laid
 
@@ -181,8 +181,8 @@ def _compared_arms(
     command: tuple[str, ...], made: Sequence[_Made]
 ) -> tuple[list[ProgramArm], dict[str, Any]]:
     """Return the arms of what was prepared, and what a header says of them."""
-    job, on = made[0].job, made[0].filled.on
-    members = list(range(len(on)))
+    job, placement = made[0].job, made[0].filled
+    members = list(range(placement.ranks))
     plain = ProgramArm(Arm(DEFAULT, DEFAULT, members), Launch(command))
     plain.arm.notes.extend(job.asked_remarks())
     arms = [plain]
@@ -198,11 +198,11 @@ def _compared_arms(
     pattern = next((one.job.request.job.pattern for one in made if one.job.request.job.pattern), "")
     return arms, {
         "workload": " ".join(job.how.step.argv[job.how.step.program :]),
-        "ranks": len(on),
-        "nodes": len(on.names),
-        "ppn": max(on.counts.tolist()),
-        "hosts": on.names.tolist(),
-        "counts": on.counts.tolist(),
+        "ranks": placement.ranks,
+        "nodes": len(placement.names),
+        "ppn": max(placement.counts.tolist()),
+        "hosts": placement.names.tolist(),
+        "counts": placement.counts.tolist(),
         "pattern": pattern,
         "arms": [one.arm.document() for one in arms],
         "expected": {one.arm.name: one.expected for one in arms if one.expected},
@@ -212,8 +212,8 @@ def _compared_arms(
 def _order_arm(made: _Made) -> ProgramArm:
     prepared, order = made.prepared, made.prepared.order
     expected = made.job.expected(order)
-    what = made.job.request.order_file or order.strategy
-    members = made.filled.slots.tolist()
+    what = made.job.request.order_file or order.origin.strategy
+    members = made.filled.slot_of_rank.tolist()
     return ProgramArm(
         Arm(made.name, what, members, notes=list(prepared.remarks)),
         prepared.launch,

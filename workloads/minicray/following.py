@@ -223,8 +223,8 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     """
     placement = phase.placement
     every = (*phase.before, phase)
-    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node)
-    if many > MOST_PACKETS * phase.passes or placement.machine.router.shape[1] > 1:
+    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node_of_rank)
+    if many > MOST_PACKETS * phase.passes or placement.known_machine.router.shape[1] > 1:
         return None
     each = [one.sends() for one in every if one.sends is not None]
     if len(each) < len(every) or not len(each[-1].step):
@@ -245,14 +245,16 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
     sends = sends._replace(size=sends.size + headers)
     packets = _packets(sends, burst)
-    a, b = placement.node[sends.source], placement.node[sends.target]
+    a, b = placement.node_of_rank[sends.source], placement.node_of_rank[sends.target]
     there, back = (
         _ways(placement, a, b, routing, channels),
         _ways(placement, b, a, routing, channels),
     )
     runs = min(-(-MOST_RUNS // int(again)), MOST_PACKETS // int(packets.sum())) or 1
     passes = phase.passes / again
-    return Course(sends, there, back, packets, head, len(placement.node), burst, runs, passes)
+    return Course(
+        sends, there, back, packets, head, len(placement.node_of_rank), burst, runs, passes
+    )
 
 
 def _packets(sends: Sends, burst: float) -> Ints:
@@ -266,10 +268,10 @@ def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -
 
     pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
     one, other = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
-    message, channel = walk(placement.machine, one, other, routing)
+    message, channel = walk(placement.known_machine, one, other, routing)
     order = np.argsort(message, kind="stable")
     ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
-    ejection = channels + len(placement.machine)
+    ejection = channels + len(placement.known_machine)
     found = [
         [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
         for x, y, i, j in zip(one.tolist(), other.tolist(), ends[:-1], ends[1:], strict=True)

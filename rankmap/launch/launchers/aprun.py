@@ -14,8 +14,7 @@ from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
-    from rankmap.order import Order
-    from rankmap.slots import Slots
+    from rankmap.placement import Placement
 
 __all__ = ["Aprun"]
 
@@ -48,21 +47,21 @@ class Aprun(CrayOrder):
             raise unclear_counts(ranks, nodes)
         return super().counts(ranks, nodes)
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-n``, ``-N``, ``-L``, for the nodes as ALPS takes them."""
-        nids, per_node = _nids(order.on), self.even_ranks(order)
-        return self.command([], path, ranks=len(order), per_node=per_node, list=nids)
+        nids, per_node = _nids(order), self.even_ranks(order)
+        return self.command([], path, ranks=order.ranks, per_node=per_node, list=nids)
 
 
-def _nids(on: Slots) -> str:
+def _nids(placement: Placement) -> str:
     """Return the nodes as ``aprun -L`` takes them: ``12-15,40``."""
     from placement.lists.folding import nid_ranges
     from placement.names.columns import name_numbers
 
-    if on.machine is not None and on.rows is not None:
-        nids = on.machine.nid[on.rows]
+    if placement.machine is not None:
+        nids = placement.machine.nid[placement.rows]
     else:
-        nids = name_numbers(on.names)[1]
+        nids = name_numbers(placement.names)[1]
     if (nids < 0).any():
-        raise LaunchError(f"node {on.names[int(np.argmin(nids))]} has no NID for aprun -L")
+        raise LaunchError(f"node {placement.names[int(np.argmin(nids))]} has no NID for aprun -L")
     return nid_ranges(np.sort(nids).tolist())

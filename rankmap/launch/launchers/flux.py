@@ -20,7 +20,7 @@ from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
-    from rankmap.order import Order
+    from rankmap.placement import Placement
 
 __all__ = ["CrayFlux", "Flux"]
 
@@ -64,15 +64,15 @@ class Flux(Launcher):
             )
         return np.full(nodes, ranks // nodes)
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``--taskmap`` and the numbers it needs."""
-        on, job = order.on, self.allocation
-        if on.ppn is None or (job and len(job.nodes) != len(on.names)):
+        job = self.allocation
+        if order.ppn is None or (job and len(job.nodes) != len(order.names)):
             raise LaunchError(
                 "flux run can be ordered only on all its nodes, as many ranks on each"
             )
-        ranks = {} if self.per_node() else {"ranks": len(order)}
-        return self.command([f"--taskmap=hostfile:{path}"], path, **ranks, nodes=len(on.names))
+        ranks = {} if self.per_node() else {"ranks": order.ranks}
+        return self.command([f"--taskmap=hostfile:{path}"], path, **ranks, nodes=len(order.names))
 
 
 class CrayFlux(Flux):
@@ -80,9 +80,9 @@ class CrayFlux(Flux):
 
     library = CRAY
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command; only where ranks in a row sit on nodes in a row."""
-        if (np.diff(order.node) < 0).any():
+        if (np.diff(order.node_of_rank) < 0).any():
             raise LaunchError(
                 "Cray MPICH hangs in MPI_Init where Flux's task map is not block"
                 " (flux-coral2 issue 125)",

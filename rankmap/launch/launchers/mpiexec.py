@@ -40,7 +40,7 @@ from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
 from rankmap.launch.cray import CrayOrder
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
-from rankmap.order import Order
+from rankmap.placement import Placement
 
 __all__ = ["Hydra", "IntelHydra", "OpenMpi", "Pals"]
 
@@ -105,22 +105,22 @@ class Hydra(_HydraFamily):
         """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
         return self.limit if self.major >= MAPS else HYDRA_FILE
 
-    def text(self, order: Order) -> str:
+    def text(self, order: Placement) -> str:
         """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
-        by_node = Order(np.arange(len(order)), order.on.sorted())
+        by_node = order.sorted().with_order(None)
         return super().text(order if self.major < MAPS else by_node)
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-f`` and ``-rankmap``."""
         words = ["-f", path]
         if self.major >= MAPS:
             words += ["-rankmap", rankmap(order.sorted())]
-        elif np.count_nonzero(np.diff(order.node)) >= len(order.on.counts):
+        elif np.count_nonzero(np.diff(order.node_of_rank)) >= len(order.counts):
             raise LaunchError(
                 "under MPICH 4 and older only consecutive ranks of a node share memory",
                 "use srun, or a strategy that keeps each node's ranks together",
             )
-        return self.with_file(words, path, len(order))
+        return self.with_file(words, path, order.ranks)
 
 
 class IntelHydra(_HydraFamily):
@@ -143,9 +143,9 @@ class IntelHydra(_HydraFamily):
                 "use srun, or -bootstrap ssh",
             )
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-machinefile``."""
-        return self.with_file(["-machinefile", path], path, len(order))
+        return self.with_file(["-machinefile", path], path, order.ranks)
 
 
 class OpenMpi(Launcher):
@@ -202,7 +202,7 @@ class OpenMpi(Launcher):
             return super().ranks(nodes)
         return int(slots.sum())
 
-    def text(self, order: Order) -> str:
+    def text(self, order: Placement) -> str:
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
         from rankmap.emit import openmpi, slurm
 
@@ -210,11 +210,11 @@ class OpenMpi(Launcher):
             return openmpi.write(order, places=self.bound.cores())
         return openmpi.write(order, self.cores()) if self._binds(order) else slurm.write(order)
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
         job = self.allocation
         if job and job.tasks is not None and "oversubscribe" not in self.step.values:
-            job.refuse_more(order.on, job.tasks, "ranks")  # mpirun would not start
+            job.refuse_more(order, job.tasks, "ranks")  # mpirun would not start
         gone = ["map", "per_node"]
         if self.bound or self._binds(order):
             words = (
@@ -228,14 +228,13 @@ class OpenMpi(Launcher):
             words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
         if job is None and "--hostfile" not in words:
             words += ["--host", _host_option(order)]
-        return self.command(words, path, **dict.fromkeys(gone), ranks=len(order))
+        return self.command(words, path, **dict.fromkeys(gone), ranks=order.ranks)
 
-    def _binds(self, order: Order) -> bool:
+    def _binds(self, order: Placement) -> bool:
         """Tell whether the machine's cores are known and enough, and binding is left to us."""
-        on = order.on
-        if on.machine is None or on.rows is None or {"bind", "map"} & self.step.values.keys():
+        if order.machine is None or order.rows is None or {"bind", "map"} & self.step.values.keys():
             return False
-        return bool((on.machine.cores[on.rows] >= on.counts * self.cores()).all())
+        return bool((order.machine.cores[order.rows] >= order.counts * self.cores()).all())
 
 
 class Pals(CrayOrder):
@@ -265,15 +264,15 @@ class Pals(CrayOrder):
             knows = False
         return options if knows else options[:1]
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-n``, ``--ppn`` and the reordering variables."""
-        on, job = order.on, self.allocation
-        whole = job is not None and len(job.nodes) == len(on.counts)
-        hosts = {} if whole else {"files": None, "hosts": ",".join(on.names.tolist())}
-        return self.command([], path, ranks=len(order), per_node=self.even_ranks(order), **hosts)
+        job = self.allocation
+        whole = job is not None and len(job.nodes) == len(order.counts)
+        hosts = {} if whole else {"files": None, "hosts": ",".join(order.names.tolist())}
+        return self.command([], path, ranks=order.ranks, per_node=self.even_ranks(order), **hosts)
 
 
-def rankmap(order: Order) -> str:
+def rankmap(order: Placement) -> str:
     """Return Hydra's ``-rankmap``: the vector of blocks, the node being its line.
 
     Raises
@@ -283,24 +282,24 @@ def rankmap(order: Order) -> str:
 
     Examples
     --------
-    >>> from rankmap.slots import Slots
-    >>> on = Slots(np.array(["nid1", "nid2"]), np.array([2, 2]))
-    >>> from rankmap.order import Order
-    >>> rankmap(Order(np.array([0, 2, 3, 1]), on))
+    >>> from rankmap.placement import Placement
+    >>> on = Placement(np.array(["nid1", "nid2"]), np.array([2, 2]))
+    >>> from rankmap.placement import Placement
+    >>> rankmap(on.with_order(np.array([0, 2, 3, 1])))
     '(vector,(0,1,1),(1,1,2),(0,1,1))'
     """
-    text = vector(order.node)
+    text = vector(order.node_of_rank)
     if len(text) > _LONGEST:
         raise LaunchError(
-            f"-rankmap of {printable(str(len(order)))} ranks is too long for a command line",
+            f"-rankmap of {printable(str(order.ranks))} ranks is too long for a command line",
             "launch with srun or Open MPI, which read the order from a file",
         )
     return text
 
 
-def _host_option(order: Order) -> str:
+def _host_option(order: Placement) -> str:
     """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
-    pairs = zip(order.on.names.tolist(), order.on.counts.tolist(), strict=True)
+    pairs = zip(order.names.tolist(), order.counts.tolist(), strict=True)
     text = ",".join(f"{name}:{count}" for name, count in pairs)
     if len(text) > _LONGEST:
         raise LaunchError("too many nodes for --host", "give mpirun a --hostfile")

@@ -24,7 +24,7 @@ from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
-    from rankmap.order import Order
+    from rankmap.placement import Placement
 
 __all__ = ["CraySrun", "HostfileSrun"]
 
@@ -129,9 +129,9 @@ class HostfileSrun(Srun):
         asked = self.step.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
         return None if asked.startswith("pmix") else self.limit
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the same command with the host file."""
-        return self.command([], path, list=path, distribution="arbitrary", ranks=len(order))
+        return self.command([], path, list=path, distribution="arbitrary", ranks=order.ranks)
 
 
 class CraySrun(CrayOrder, Srun):
@@ -139,21 +139,21 @@ class CraySrun(CrayOrder, Srun):
 
     library = CRAY
 
-    def launch(self, order: Order, path: str) -> Launch:
+    def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with the node list, block distribution and reordering variables."""
         from placement.nodelist import NodeList
 
-        on = order.on.sorted()
-        if on.ppn is None and not np.array_equal(
-            on.counts, self.counts(len(order), len(on.counts))
+        placement = order.sorted()
+        if placement.ppn is None and not np.array_equal(
+            placement.counts, self.counts(order.ranks, len(placement.counts))
         ):
-            raise LaunchError(f"srun's block distribution does not yield {on.words()}")
+            raise LaunchError(f"srun's block distribution does not yield {placement.words()}")
         return self.command(
             [],
             path,
-            list=NodeList(on.names.tolist()).fold(),
-            nodes=len(on.counts),
-            ranks=len(order),
+            list=NodeList(placement.names.tolist()).fold(),
+            nodes=len(placement.counts),
+            ranks=order.ranks,
             distribution=self.step.values.get("distribution", "block"),
-            **({"per_node": on.ppn} if on.ppn else {}),
+            **({"per_node": placement.ppn} if placement.ppn else {}),
         )

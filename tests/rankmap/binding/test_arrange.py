@@ -12,10 +12,9 @@ from placement.errors import UsageError
 from placement.hardware.model import Core, NodeHardware
 from rankmap.binding import bind
 from rankmap.binding.arrange import arrange_inside, best_seats, seating_cost
-from rankmap.order import Order
 from rankmap.orders import find
 from rankmap.pattern import parse_pattern
-from rankmap.slots import slots_of
+from rankmap.place_ranks import place_ranks
 
 NODE = NodeHardware(tuple(Core((k,), k // 2, k // 4, k // 8) for k in range(16)))
 
@@ -61,12 +60,12 @@ def measured_cost(order, pattern):
     """Return the sum over the edges inside nodes of weight times seconds a GB, edge by edge."""
     from rankmap.binding.places import costs_between, places_on
 
-    local = order.slots - order.on.first[order.node]
+    local = order.slot_of_rank - order.first_slot[order.node_of_rank]
     total = 0.0
     for block in pattern.edges():
         for a, b, weight in zip(*map(np.ndarray.tolist, block.columns[:3]), strict=True):
-            if order.node[a] == order.node[b]:
-                count = int(order.on.counts[order.node[a]])
+            if order.node_of_rank[a] == order.node_of_rank[b]:
+                count = int(order.counts[order.node_of_rank[a]])
                 costs = costs_between(places_on(NODE, count), NODE)
                 total += weight * costs[local[a], local[b]]
     return total
@@ -76,30 +75,30 @@ def measured_cost(order, pattern):
 @pytest.mark.parametrize("ppn", [8, "16,16,16,8,8"])
 def test_cost_is_that_of_the_edges_and_nodes_stay(spec, ppn):
     count = 8 if ppn == 8 else 5
-    on = slots_of(nidmap.load_machine("torus:4x4"), f"#0-{count - 1}", ppn)
+    on = place_ranks(nidmap.load_machine("torus:4x4"), f"#0-{count - 1}", ppn)
     pattern = parse_pattern(spec).on(on)
     order = find("round-robin")(pattern, on)
     found = arrange_inside(order, pattern, NODE)
-    assert found.order.node.tolist() == order.node.tolist()
+    assert found.order.node_of_rank.tolist() == order.node_of_rank.tolist()
     assert found.cost == pytest.approx(measured_cost(found.order, pattern))
     assert found.before == pytest.approx(measured_cost(order, pattern))
     assert found.cost <= found.before * (1 + 1e-9)
 
 
 def test_one_arrangement_for_all_nodes_is_one():
-    on = slots_of(nidmap.load_machine("torus:4x4"), "#0-3", 16)
+    on = place_ranks(nidmap.load_machine("torus:4x4"), "#0-3", 16)
     pattern = parse_pattern("stencil:8x8").on(on)
     order = find("hilbert")(pattern, on)
     found = arrange_inside(order, pattern, NODE, alike=True).order
-    turns = np.argsort(found.ranks.reshape(4, 16), axis=1)
+    turns = np.argsort(found.rank_at_slot.reshape(4, 16), axis=1)
     assert (turns == turns[0]).all()
-    assert found.node.tolist() == order.node.tolist()
+    assert found.node_of_rank.tolist() == order.node_of_rank.tolist()
 
 
 def test_nodes_of_different_counts_need_a_rankfile():
-    on = slots_of(nidmap.load_machine("polaris"), "#0-1", "4,2")
+    on = place_ranks(nidmap.load_machine("polaris"), "#0-1", "4,2")
     ring = parse_pattern("ring").on(on)
-    order = Order(np.arange(6), on)
+    order = on.with_order(np.arange(6))
     for form in ("mpich", "slurm"):
         with pytest.raises(UsageError, match="one list cannot bind nodes of 2 and of 4 ranks"):
             bind(order, ring, "srun", form)

@@ -12,13 +12,13 @@ from placement.nodelist import NodeList
 from rankmap import emit as formats
 from rankmap.emit import emit, format_of, names, read_order
 from rankmap.emit.text import BrokenOrderError, _line_of, _numbers
-from rankmap.order import Order
 from rankmap.orders import arrange
+from rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
 
 #: Two nodes in descending order, so that Slurm's sorting matters.
 ON = slots(named(45, 12), [2, 3])
-MADE = Order(np.array([4, 0, 2, 1, 3]), ON, "morton", "ring")
+MADE = ON.with_order(np.array([4, 0, 2, 1, 3]), Origin("morton", "ring"))
 
 
 def bare(text):
@@ -105,7 +105,7 @@ NODE_ONLY = ("slurm", "seq", "hydra", "intel", "torchrun", "deepspeed")
 @settings(deadline=None)
 @given(orders())
 def test_every_format_reads_back(form, launcher_order, made):
-    read = read_order(emit(made, form, launcher_order), form, made.on, "-", launcher_order)
+    read = read_order(emit(made, form, launcher_order), form, made, "-", launcher_order)
     assert read == (levelled(made) if form in NODE_ONLY else made)
 
 
@@ -113,13 +113,13 @@ def test_every_format_reads_back(form, launcher_order, made):
 @given(orders())
 def test_a_simulated_launch_puts_every_rank_where_the_order_says(made):
     """Do what Cray MPICH does under native Slurm: sorted nodes, blocks, renumbered by the file."""
-    ordered = sorted(zip(made.on.names.tolist(), made.on.counts.tolist(), strict=True))
+    ordered = sorted(zip(made.names.tolist(), made.counts.tolist(), strict=True))
     block = [host for host, count in ordered for _ in range(count)]
     file = [int(r) for line in bare(emit(made, "mpich")) for r in line.split(",")]
-    hosts = [""] * len(made)
+    hosts = [""] * made.ranks
     for position, rank in enumerate(file):
         hosts[rank] = block[position]
-    assert hosts == made.hosts.tolist()
+    assert hosts == made.host_of_rank.tolist()
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_simulated_launch_puts_every_rank_where_the_order_says(made):
 )
 def test_what_others_write_is_read(form, text):
     on = slots(named(12, 45), [3, 2])
-    assert read_order(text, form, on).slots.tolist() == [0, 1, 2, 3, 4]
+    assert read_order(text, form, on).slot_of_rank.tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_file_cut_short_is_never_taken_for_whole(made, form, data):
     text = emit(made, form)
     cut = text[: data.draw(st.integers(0, len(text) - 2))]
     try:
-        read = read_order(cut, form, made.on)
+        read = read_order(cut, form, made)
     except ParseError:
         return
     # A cut through the last number or name can leave a shorter one: never another order.
@@ -214,7 +214,7 @@ def test_any_text_is_an_order_or_one_line_of_error(form, on, text):
         message = str(error)
     else:
         message = ""
-        assert sorted(made.slots.tolist()) == list(range(len(on)))
+        assert sorted(made.slot_of_rank.tolist()) == list(range(on.ranks))
     assert not message or message.isprintable()
 
 
@@ -255,11 +255,11 @@ def test_a_format_of_another_distribution_is_found(monkeypatch):
             class Pairs:
                 @staticmethod
                 def write(order):
-                    return repr(order.slots.tolist())
+                    return repr(order.slot_of_rank.tolist())
 
                 @staticmethod
                 def read(text, on, source):
-                    return Order(np.array(json.loads(text)), on)
+                    return on.with_order(np.array(json.loads(text)))
 
             return Pairs
 

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from placement.errors import ParseError, UsageError
 from rankmap.emit import emit, openmpi, read_order
 from rankmap.emit.text import BrokenOrderError
-from rankmap.order import Order
+from rankmap.placement import Origin
 from tests.effort import examples
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
 
 ON = slots(named(45, 12), [2, 3])
 #: Ranks 0, 2, 4 on nid00012 at places 2, 0, 1; ranks 1, 3 on nid00045 at places 0, 1.
-MADE = Order(np.array([4, 0, 2, 1, 3]), ON, "morton", "ring")
+MADE = ON.with_order(np.array([4, 0, 2, 1, 3]), Origin("morton", "ring"))
 
 
 @st.composite
@@ -23,9 +23,9 @@ def blocks(draw):
     on = draw(layouts())
     nodes = draw(st.permutations(range(len(on.names))))
     node = np.repeat(np.array(nodes), on.counts[list(nodes)])
-    slot = np.empty(len(on), dtype=np.int64)
-    slot[np.argsort(node, kind="stable")] = np.arange(len(on))
-    return Order(slot, on)
+    slot = np.empty(on.ranks, dtype=np.int64)
+    slot[np.argsort(node, kind="stable")] = np.arange(on.ranks)
+    return on.with_order(slot)
 
 
 def test_a_rankfile_has_the_host_and_core_of_every_rank():
@@ -54,12 +54,12 @@ def test_seq_has_the_host_of_every_rank():
 
 @pytest.mark.parametrize("form", ["hydra", "intel"])
 def test_hydra_and_intel_have_a_line_for_each_run_of_ranks(form):
-    made = Order(np.array([2, 3, 0, 1, 4]), ON)
+    made = ON.with_order(np.array([2, 3, 0, 1, 4]))
     assert emit(made, form) == "nid00012:2\nnid00045:2\nnid00012:1\n"
 
 
 def test_torchrun_has_node_ranks_and_says_how_to_start():
-    made = Order(np.array([2, 3, 4, 0, 1]), ON)
+    made = ON.with_order(np.array([2, 3, 4, 0, 1]))
     lines = emit(made, "torchrun").splitlines()
     assert [line for line in lines if line[0] != "#"] == ["0 nid00012 3", "1 nid00045 2"]
     assert "--nnodes=2" in lines[1]
@@ -74,7 +74,7 @@ def test_torchrun_cannot_be_told_an_order_that_tears_nodes():
 @examples(60)
 @given(blocks())
 def test_torchrun_reads_back(made):
-    assert read_order(emit(made, "torchrun"), "torchrun", made.on) == made
+    assert read_order(emit(made, "torchrun"), "torchrun", made) == made
 
 
 @examples(60)
@@ -82,7 +82,7 @@ def test_torchrun_reads_back(made):
 def test_a_rankfile_in_any_order_of_lines_is_the_same(made, cores, random):
     lines = openmpi.write(made, cores).splitlines()
     random.shuffle(lines)
-    assert read_order("\n".join(lines), "openmpi", made.on) == made
+    assert read_order("\n".join(lines), "openmpi", made) == made
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_rankfile_in_any_order_of_lines_is_the_same(made, cores, random):
 )  # fmt: skip
 def test_what_others_write_is_read(form, text):
     on = slots(named(12, 45), [3, 2])
-    assert read_order(text, form, on).slots.tolist() == [0, 1, 2, 3, 4]
+    assert read_order(text, form, on).slot_of_rank.tolist() == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_file_cut_short_is_never_taken_for_whole(form, made, data):
     text = emit(made, form)
     cut = text[: data.draw(st.integers(0, len(text) - 2))]
     try:
-        read = read_order(cut, form, made.on)
+        read = read_order(cut, form, made)
     except ParseError:
         return
     assert read in (made, levelled(made))
@@ -162,5 +162,5 @@ def test_any_rankfile_is_an_order_or_one_line_of_error(on, text):
         message = str(error)
     else:
         message = ""
-        assert sorted(made.slots.tolist()) == list(range(len(on)))
+        assert sorted(made.slot_of_rank.tolist()) == list(range(on.ranks))
     assert not message or message.isprintable()

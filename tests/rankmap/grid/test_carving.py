@@ -14,10 +14,10 @@ from rankmap.grid.lines import swap_along_lines
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil
+from rankmap.place_ranks import place_ranks
 from rankmap.score import score
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import slots_of
 from tests.effort import examples
 
 
@@ -52,7 +52,7 @@ def test_a_sparse_torus_allocation_gains(seed):
     machine = parse_spec("torus:12x12x12")
     starts = np.random.default_rng(seed).choice(1700, 20, replace=False)
     rows = np.unique(starts[:, None] + np.arange(8))[:96]
-    on = slots_of(machine, rows, 24)
+    on = place_ranks(machine, rows, 24)
     costs = {s: score(arrange(on, "stencil:12x12x16", s)).cost for s in ("hilbert", "boxes")}
     assert costs["boxes"] < 0.9 * costs["hilbert"]
 
@@ -65,23 +65,23 @@ def test_swaps_only_ever_gain(data):
     nodes = data.draw(st.integers(1, min(total, 8)))
     machine = parse_spec(data.draw(st.sampled_from(["tree:2x2x2,dist=1:2:5", "torus:4x3"])))
     counts = np.bincount(np.arange(total) % nodes).tolist()
-    on = slots_of(machine, np.arange(nodes), counts)
+    on = place_ranks(machine, np.arange(nodes), counts)
     start = np.array(data.draw(st.permutations(range(total)))).reshape(rows, columns)
     distance = job_distance(on)
-    found = swap_along_lines(start, on.node, distance.matrix())
+    found = swap_along_lines(start, on.node_of_slot, distance.matrix())
     assert sorted(found.ravel().tolist()) == list(range(total))
     pattern = Lines("fft", (rows, columns))
-    before, after = (cost_of(pattern, on.node[s.ravel()], distance) for s in (start, found))
+    before, after = (cost_of(pattern, on.node_of_slot[s.ravel()], distance) for s in (start, found))
     assert after <= before + 1e-9
     for row in range(rows):  # every swap that is left costs something
         for p in range(columns):
             turned = found.copy()
             turned[row, [0, p]] = turned[row, [p, 0]]
-            assert cost_of(pattern, on.node[turned.ravel()], distance) >= after - 1e-9
+            assert cost_of(pattern, on.node_of_slot[turned.ravel()], distance) >= after - 1e-9
 
 
 def test_uneven_pencils_gain_on_a_torus():
-    on = slots_of(parse_spec("torus:8x8x4"), "#0-170", "24*170,16")
+    on = place_ranks(parse_spec("torus:8x8x4"), "#0-170", "24*170,16")
     pattern = parse_pattern("fft:64x64")
     default, made = (score(arrange(on, pattern, s)).cost for s in ("row-major", "boxes"))
     assert made < default

@@ -77,7 +77,7 @@ def test_nonsense_is_refused(wrong):
 
 def test_stencil_auto_chooses_by_the_ranks_a_node():
     made = arrange(slots(named(*range(384)), 24), "stencil:auto", "boxes")
-    assert made.pattern == "stencil:24x24x16"
+    assert made.origin.pattern == "stencil:24x24x16"
 
 
 @pytest.mark.parametrize(

@@ -6,27 +6,26 @@ import pytest
 from placement.load import load_machine
 from placement.traffic import Traffic
 from rankmap.launch.expectation import default_order, expectation
-from rankmap.order import Order
 from rankmap.orders import arrange
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
 from rankmap.recording import RecordedPhase, Recording
 from rankmap.recording.file import save_recording
-from rankmap.slots import slots_of
 
 SPEC = "minicray:dragonfly"
 
 
 def placed(nodes, ppn, strategy="hilbert", pattern="stencil:4x8"):
-    on = slots_of(load_machine(f"{SPEC},routing=single,process=8,memory=20"), nodes, ppn)
+    on = place_ranks(load_machine(f"{SPEC},routing=single,process=8,memory=20"), nodes, ppn)
     return arrange(on, pattern, strategy)
 
 
 def test_it_is_the_gain_over_the_default_order():
     made = placed("0-7", "4")
     found = expectation(made, Job("stencil:4x8", bytes=1e5))
-    asked = Predictor(made.on.machine, Job("stencil:4x8", [4] * 8, 1e5, algorithm="library"))
-    gain = Gains(asked, asked.place(made.on.rows)).of(made.placement)
+    asked = Predictor(made.machine, Job("stencil:4x8", [4] * 8, 1e5, algorithm="library"))
+    gain = Gains(asked, asked.place(made.rows)).of(made)
     assert found.gain == gain.document()
     assert found.words.startswith(f"expected {gain.range_text} as fast as the default order")
     assert all(one["name"] != "routing" for one in found.gain["unknowns"])
@@ -35,10 +34,12 @@ def test_it_is_the_gain_over_the_default_order():
 @pytest.mark.parametrize("ppn", ["2", "3,1,2,2"])
 def test_the_default_is_what_the_launcher_does_with_these_nodes(ppn):
     made = placed("9,3,7,1", ppn, "row-major", "ring")
-    assert default_order(made, keeps_list=True).node.tolist() == made.node.tolist()
+    assert default_order(made, keeps_list=True).node_of_rank.tolist() == made.node_of_rank.tolist()
     own = default_order(made, keeps_list=False)
-    assert own.on == made.on
-    assert own.hosts.tolist() == np.repeat(made.sorted().on.names, made.sorted().on.counts).tolist()
+    assert own.on_same_nodes(made)
+    assert (
+        own.host_of_rank.tolist() == np.repeat(made.sorted().names, made.sorted().counts).tolist()
+    )
     assert expectation(own, Job("ring")).words == "which is the default order"
     assert expectation(made, Job("ring"), keeps_list=True).words == "which is the default order"
     assert expectation(made, Job("ring")).words.startswith("expected ")
@@ -59,8 +60,8 @@ def test_what_cannot_be_told_is_said(pattern, job, says):
 
 
 def test_nothing_is_expected_where_no_bandwidth_is_known():
-    on = slots_of(load_machine("tree:4x4,dist=1:2"), "0-3", "2")
-    found = expectation(Order(np.arange(8), on), Job("ring"))
+    on = place_ranks(load_machine("tree:4x4,dist=1:2"), "0-3", "2")
+    found = expectation(on.with_order(np.arange(8)), Job("ring"))
     assert found.words.endswith("tree:4x4,dist=1:2 states no bandwidths")
 
 
@@ -84,9 +85,9 @@ def test_a_program_that_hardly_communicates_is_told_so(tmp_path, seconds, window
     path = str(tmp_path / "app.npz")
     phase = RecordedPhase("point-to-point", "app+0x1", 10, 20, sent)
     save_recording(Recording(16, seconds, (phase,), window=window), path)
-    on = slots_of(machine, "0-15", "1")
+    on = place_ranks(machine, "0-15", "1")
     slots = np.arange(16)
     slots[[1, 5]] = 5, 1  # the two side by side
-    found = expectation(Order(slots, on), Job(f"measured:{path}"))
+    found = expectation(on.with_order(slots), Job(f"measured:{path}"))
     assert found.gain["likely"] == pytest.approx(1.0)
     assert says in found.words if says else "communication is" not in found.words

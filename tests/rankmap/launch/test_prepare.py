@@ -12,7 +12,6 @@ from rankmap.emit import read_order
 from rankmap.launch import CRAY, INTEL, OPENMPI, OTHER, Launch, find
 from rankmap.launch import _launchers as launchers
 from rankmap.launch.job import RunRequest, read_job
-from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.predict import Job
 from tests.rankmap.helpers import named, slots
@@ -59,7 +58,7 @@ def test_srun_gets_a_host_file():
     assert result.launch.env == {"NIDMAP_LAUNCH": result.path}
     on = slots(named(12, 13, 14, 15), 16)
     expected = arrange(on, "fft:8x8", "morton")
-    assert order_of(result, "slurm", on).hosts.tolist() == expected.hosts.tolist()
+    assert order_of(result, "slurm", on).host_of_rank.tolist() == expected.host_of_rank.tolist()
 
 
 def test_srun_without_n_gets_the_jobs_number():
@@ -71,13 +70,13 @@ def test_ntasks_per_node_says_how_many_where_nothing_else_does():
     result = prepared("srun --ntasks-per-node=16 ./app", env)
     assert result.launch.argv[3:] == ("--ntasks=64", "--ntasks-per-node=16", "./app")
     outside = prepared("srun --ntasks-per-node=16 ./app", {}, nodes="nid[00012-00015]")
-    assert outside.order.on.counts.tolist() == [16, 16, 16, 16]
+    assert outside.order.counts.tolist() == [16, 16, 16, 16]
 
 
 def test_ranks_a_node_as_given_say_how_many_where_nothing_else_does():
     result = prepared("srun ./app", {}, nodes="nid[00012-00014]", ppn="32,16,16")
     assert result.launch.argv[3:] == ("--ntasks=64", "./app")
-    assert result.order.on.counts.tolist() == [32, 16, 16]
+    assert result.order.counts.tolist() == [32, 16, 16]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_a_plain_srun_is_one_rank_a_node_unless_slurm_says_otherwise(line, env, 
     job = {"SLURM_JOB_NODELIST": "nid[00012-00015]", "SLURM_TASKS_PER_NODE": "16(x4)",
            "SLURM_JOB_CPUS_PER_NODE": "16(x4)"}  # fmt: skip
     result = prepared(line, job | env, pattern="ring")
-    assert result.order.on.counts.tolist() == counts
+    assert result.order.counts.tolist() == counts
     assert f"--ntasks={sum(counts)}" in result.launch.argv
 
 
@@ -118,7 +117,7 @@ def test_cray_mpich_nodes_given_in_another_order_are_translated():
     given = slots(named(15, 12, 13, 14), 16)
     assert order_of(result, "mpich", given) == arrange(given, "fft:8x8", "morton")
     as_sorted = order_of(result, "mpich", slots(named(12, 13, 14, 15), 16))
-    assert as_sorted.hosts[0] == "nid00015"
+    assert as_sorted.host_of_rank[0] == "nid00015"
 
 
 def test_a_host_file_keeps_the_order_of_nodes_given():
@@ -157,7 +156,7 @@ def test_uneven_jobs_keep_their_ranks_a_node():
     assert [hosts.count(h) for h in named(12, 13, 14)] == [32, 32, 16]
     cray = prepared("srun ./app", env, pattern="stencil:8x10", mpi=CRAY)
     assert not any("ntasks-per-node" in word for word in cray.launch.argv)
-    assert cray.order.on.counts.tolist() == [32, 32, 16]
+    assert cray.order.counts.tolist() == [32, 32, 16]
     wish = {"pattern": "stencil:8x10", "mpi": CRAY, "ppn": "16,32,32"}
     assert "block distribution does not yield" in refused("srun ./app", env, **wish)
 
@@ -167,7 +166,7 @@ def test_own_counts_follow_the_nodes_however_they_are_listed():
     env |= {"SLURM_JOB_NODELIST": "nid[00012-00014]", "SLURM_JOB_CPUS_PER_NODE": "32(x2),16"}
     for mpi in (CRAY, OTHER):
         wish = {"pattern": "stencil:8x10", "mpi": mpi, "nodes": "nid[00014,00012,00013]"}
-        assert prepared("srun ./app", env, **wish).order.on.counts.tolist() == [16, 32, 32]
+        assert prepared("srun ./app", env, **wish).order.counts.tolist() == [16, 32, 32]
 
 
 def test_aprun_gets_candidates_counts_and_the_rank_order():
@@ -191,7 +190,7 @@ def test_aprun_fills_its_last_node_with_the_rest():
     machine = load_machine("torus:4x4x4")
     wish = {"nodes": "12-15", "dry": True, "pattern": "stencil:5x10"}
     result = prepared("aprun -n 50 -N 16 ./app", {}, machine, **wish)
-    assert result.order.on.counts.tolist() == [16, 16, 16, 2]
+    assert result.order.counts.tolist() == [16, 16, 16, 2]
     assert "not as many ranks" in refused(
         "aprun -n 50 ./app", {}, machine, **wish, ppn="16,2,16,16"
     )
@@ -221,8 +220,11 @@ def test_aprun_is_asked_for_its_own_node_order(aprun):
     result = prepared("aprun -n 8 -N 2 ./app", dict(os.environ), machine, **wish)
     laid = slots(named(14, 12, 15, 13), 2)
     expected = arrange(slots(named(12, 13, 14, 15), 2), "stencil:2x4", "morton")
-    assert order_of(result, "mpich", laid, "given").hosts.tolist() == expected.hosts.tolist()
-    assert result.rank_nodes == laid.names[laid.node].tolist()
+    assert (
+        order_of(result, "mpich", laid, "given").host_of_rank.tolist()
+        == expected.host_of_rank.tolist()
+    )
+    assert result.rank_nodes == laid.names[laid.node_of_rank].tolist()
     assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "8", "-N", "2", "./app")
 
 
@@ -253,8 +255,8 @@ def test_an_aprun_that_hangs_is_given_up(aprun, here):
 
 def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
     result = prepared("srun -N 2 -n 16 ./app", pattern="stencil:4x4")
-    assert result.order.on.names.tolist() == named(12, 13)
-    assert result.order.on.counts.tolist() == [8, 8]
+    assert result.order.names.tolist() == named(12, 13)
+    assert result.order.counts.tolist() == [8, 8]
     assert any("first 2 of the job's 4 nodes" in remark for remark in result.remarks)
     one = prepared("srun -n 2 ./app", pattern="ring", mpi=CRAY)
     assert "--nodelist=nid[00012-00013]" in one.launch.argv
@@ -355,9 +357,9 @@ def test_a_program_path_and_its_arguments_survive_the_shell():
 def test_flux_starts_cray_mpich_in_blocks_alone():
     how = find("flux", CRAY)(shlex.split("flux run -n 8 ./app"), {})
     on = slots(named(1, 2), 4)
-    assert how.launch(Order(np.arange(8), on), "f").argv[:2] == ("flux", "run")
+    assert how.launch(on.with_order(np.arange(8)), "f").argv[:2] == ("flux", "run")
     with pytest.raises(LaunchError, match="hangs in MPI_Init where Flux's task map is not block"):
-        how.launch(Order(np.arange(8)[::-1], on), "f")
+        how.launch(on.with_order(np.arange(8)[::-1]), "f")
 
 
 def test_a_launcher_of_another_distribution_is_found(monkeypatch):
@@ -406,7 +408,7 @@ def test_bound_ranks_have_the_cores_beside_their_gpus():
     assert not any("not bound" in remark for remark in result.remarks)
     # Ranks are where they are without it, but for their places on a node.
     plain = prepared("srun -n 8 ./app", env, machine, **{**BOUND, "bind": False})
-    assert result.order.hosts.tolist() == plain.order.hosts.tolist()
+    assert result.order.host_of_rank.tolist() == plain.order.host_of_rank.tolist()
 
 
 def says(here, name, text):

@@ -11,7 +11,6 @@ import pytest
 from rankmap.emit import emit, openmpi
 from rankmap.emit.hosts import runs
 from rankmap.emit.process_mapping import hydra_vector, vector
-from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.hwloc_xml import node_xml
 from tests.rankmap.helpers import named, slots
@@ -44,7 +43,7 @@ def launched(command, env, folder):
 def order(*counts):
     """Return an order that no launcher makes by itself."""
     on = slots(named(9, 3, 7)[: len(counts)], list(counts))
-    return Order(np.random.default_rng(7).permutation(len(on)), on)
+    return on.with_order(np.random.default_rng(7).permutation(on.ranks))
 
 
 def test_an_order_file_as_it_is_puts_every_rank_on_its_node(mpi, tmp_path):
@@ -66,7 +65,7 @@ def test_an_order_file_as_it_is_puts_every_rank_on_its_node(mpi, tmp_path):
         options = ["--hostfile", "order", "--mca", "rmaps", "seq"]
     command = ["mpiexec", *words, *options, "-n", "7", *where(name)]
     said, _ = launched(command, env, tmp_path)
-    assert [node for node, _ in said] == made.hosts.tolist()
+    assert [node for node, _ in said] == made.host_of_rank.tolist()
 
 
 def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
@@ -81,8 +80,8 @@ def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
     said, _ = launched(
         ["mpiexec", *words, *hosts, *options, "-n", "4", *where(name)], env, tmp_path
     )
-    assert [node for node, _ in said] == made.hosts.tolist()
-    place = made.slots - made.on.first[made.node]
+    assert [node for node, _ in said] == made.host_of_rank.tolist()
+    place = made.slot_of_rank - made.first_slot[made.node_of_rank]
     cores = sorted(os.sched_getaffinity(0))
     assert [cpus for _, cpus in said] == [str(cores[p]) for p in place]
 
@@ -106,7 +105,7 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
         *where(name),
     ]  # fmt: skip
     said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
-    assert [node for node, _ in said] == made.hosts.tolist()
+    assert [node for node, _ in said] == made.host_of_rank.tolist()
     assert ("verified: all 6 ranks" in talk) == bool(verify)
 
 
@@ -150,7 +149,7 @@ def test_options_of_the_users_own_reach_the_launcher(mpi, tmp_path):
     command.remove("--dry-run")
     command.remove("--tag-output")
     said, _ = launched([*command[:-1], *where(name)], {**env, "PYTHONPATH": ROOT}, tmp_path)
-    assert [node for node, _ in said] == made.hosts.tolist()
+    assert [node for node, _ in said] == made.host_of_rank.tolist()
 
 
 @pytest.mark.parametrize("called", ["mpiexec.{}", "mpirun.{}", "orterun"])
@@ -167,7 +166,7 @@ def test_run_knows_a_distributions_own_names(mpi, tmp_path, called):
     ]  # fmt: skip
     said, _ = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
     made = arrange(slots(named(9, 3, 7), 1), "ring", "auto")
-    assert [node for node, _ in said] == made.hosts.tolist()
+    assert [node for node, _ in said] == made.host_of_rank.tolist()
 
 
 def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):
@@ -182,7 +181,7 @@ def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):
     ]  # fmt: skip
     said, _ = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
     made = arrange(slots(named(9, 3), 2), "stencil:2x2", "morton")
-    assert [node for node, _ in said] == made.hosts.tolist()
+    assert [node for node, _ in said] == made.host_of_rank.tolist()
     assert (tmp_path / "hosts").read_text() == text
     assert version
 
@@ -192,12 +191,21 @@ def test_mpich_tells_its_ranks_the_mapping_that_is_counted_on(mpi, tmp_path):
     if name != "mpich" or int(version.split(".")[0]) < 5:
         pytest.skip("the vector's words are those of MPICH 5")
     made = order(3, 2, 2).sorted()
-    pairs = zip(made.on.names, made.on.counts, strict=True)
+    pairs = zip(made.names, made.counts, strict=True)
     (tmp_path / "hosts").write_text("".join(f"{host}:{count}\n" for host, count in pairs))
     program = os.path.join(os.path.dirname(__file__), "print_mapping.py")
-    told = ["-f", "hosts", "-rankmap", vector(made.node), "-n", "7", sys.executable, program]
+    told = [
+        "-f",
+        "hosts",
+        "-rankmap",
+        vector(made.node_of_rank),
+        "-n",
+        "7",
+        sys.executable,
+        program,
+    ]
     code, out, talk = patiently(
         ["mpiexec", *words, *told], env, tmp_path, lambda out: "mapping" in out
     )
     assert code == 0, talk
-    assert out.split()[1:] == [hydra_vector(made.node)]
+    assert out.split()[1:] == [hydra_vector(made.node_of_rank)]

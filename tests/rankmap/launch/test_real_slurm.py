@@ -14,7 +14,6 @@ import pytest
 from rankmap.emit import emit, format_of
 from rankmap.emit.process_mapping import vector
 from rankmap.launch.allocation import deal_ranks
-from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 from tests.real_slurm import needs_slurm, real_slurm
@@ -75,7 +74,7 @@ def test_a_job_under_the_host_file_has_every_rank_where_the_order_says(slurm, st
     hosts = slurm.folder / f"{strategy}.hosts"
     hosts.write_text(emit(made, "slurm"))
     out, _ = in_job(slurm, f"SLURM_HOSTFILE={hosts} srun -n 16 {WHERE}")
-    assert placed(out) == made.hosts.tolist()
+    assert placed(out) == made.host_of_rank.tolist()
 
 
 @needs_slurm
@@ -85,7 +84,7 @@ def test_run_starts_ranks_in_order_inside_an_allocation(slurm):
     expected = arrange(slots(named(3, 12, 20, 45), 4), "fft:4x4", "morton")
     assert said.endswith(UNKNOWN)
     assert said.count("\n") == 1
-    assert placed(out) == expected.hosts.tolist()
+    assert placed(out) == expected.host_of_rank.tolist()
 
 
 @needs_slurm
@@ -109,14 +108,14 @@ def test_what_plan_wrote_is_launched_from_every_format(slurm):
     plan = f"{NIDMAP} plan {job} -N 4 --ppn 4 --from {','.join(NODES)} --deadline 1"
     slurm.run(["sh", "-c", f"cd {place} && {plan} --order-out made.json"], env={"PYTHONPATH": ROOT})
     made = json.loads((place / "made.json").read_text())
-    order = Order(np.array(made["slots"]), slots(made["nodes"], made["counts"]))
+    order = slots(made["nodes"], made["counts"]).with_order(np.array(made["slots"]))
     for file in files:
         (place / file).write_text(emit(order, format_of(file)))
     run = f"{NIDMAP} run {job} --strict --patience 60 --order $file -- srun -n 16 {WHERE}"
     script = f"cd {place}; for file in {' '.join(files)}; do {run} > $file.out; done"
     _, said = in_job(slurm, script, "--ntasks-per-node=4")
     for file in files:
-        assert placed((place / f"{file}.out").read_text()) == order.hosts.tolist()
+        assert placed((place / f"{file}.out").read_text()) == order.host_of_rank.tolist()
         assert f"order of stencil:4x4 from {file} on 4 nodes x 4; " in said
 
 
@@ -140,7 +139,7 @@ def test_run_takes_nodes_and_ranks_a_node_as_given(slurm):
     expected = arrange(slots(named(45, 3, 20), [2, 1, 3]), "stencil:2x3", "hilbert")
     assert said.endswith(UNKNOWN)
     assert said.count("\n") == 1
-    assert placed(out) == expected.hosts.tolist()
+    assert placed(out) == expected.host_of_rank.tolist()
 
 
 @needs_slurm
@@ -152,7 +151,7 @@ def test_a_dry_runs_command_line_works_when_pasted(slurm):
     )
     out, said = in_job(slurm, script, "--ntasks-per-node=4")
     expected = arrange(slots(named(3, 12, 20, 45), 4), "stencil:4x4", "hilbert")
-    assert placed(out) == expected.hosts.tolist()
+    assert placed(out) == expected.host_of_rank.tolist()
     assert "hilbert order of stencil:4x4 on 4 nodes x 4" in said
 
 
@@ -174,7 +173,7 @@ def test_the_cray_way_puts_slots_on_the_sorted_nodes(slurm):
     expected = arrange(slots(named(45, 3, 20, 12), 4), "stencil:4x4", "morton")
     assert said.endswith(UNKNOWN)
     assert said.count("\n") == 1
-    assert [hosts[r] for r in range(16)] == expected.hosts.tolist()
+    assert [hosts[r] for r in range(16)] == expected.host_of_rank.tolist()
     # The trap: read for the list as given, the same file would be another order.
     given = emit(expected, "mpich", "given")
     assert given != emit(expected, "mpich", "sorted")
@@ -248,8 +247,8 @@ def test_ranks_of_a_real_mpi_are_where_the_order_says(slurm):
     )
     out, _ = in_job(slurm, script, "--ntasks-per-node=2")
     expected = arrange(slots(named(3, 12, 20, 45), 2), "stencil:2x4", "morton")
-    assert placed(out) == expected.hosts.tolist()
-    assert np.bincount(expected.node).tolist() == [2, 2, 2, 2]
+    assert placed(out) == expected.host_of_rank.tolist()
+    assert np.bincount(expected.node_of_rank).tolist() == [2, 2, 2, 2]
 
 
 @needs_slurm
@@ -263,7 +262,7 @@ def test_verify_compares_the_ranks_with_the_plan(slurm):
     first, order = said.splitlines(True)
     assert first == "nidmap: verified: all 16 ranks are where the plan says, on 4 nodes\n"
     assert order.endswith(UNKNOWN)
-    assert placed(out) == expected.hosts.tolist()
+    assert placed(out) == expected.host_of_rank.tolist()
 
 
 #: What srun itself would place ranks by, and what it leaves to the order.
@@ -293,7 +292,8 @@ def test_verify_finds_ranks_that_are_elsewhere(slurm):
     assert "of 16 ranks are not where the plan says, first rank" in said
     assert said.endswith(": default order\n")
     assert (
-        placed(out) == arrange(slots(named(3, 12, 20, 45), 4), "ring", "row-major").hosts.tolist()
+        placed(out)
+        == arrange(slots(named(3, 12, 20, 45), 4), "ring", "row-major").host_of_rank.tolist()
     )
     strict = f"PATH={folder}:$PATH; {run} --strict -- srun -n 16 {WHERE}; echo rc $?"
     assert in_job(slurm, strict, "--ntasks-per-node=4")[0] == "rc 125\n"
@@ -340,14 +340,14 @@ def test_hydra_keeps_the_order_inside_slurm(slurm, ppn):
     assert said.endswith(UNKNOWN)
     assert said.count("\n") == 1
     rows = sorted((int(r), node, int(many)) for r, node, many in map(str.split, out.splitlines()))
-    assert [node for _, node, _ in rows] == expected.hosts.tolist()
-    assert [many for _, _, many in rows] == expected.on.counts[expected.node].tolist()
+    assert [node for _, node, _ in rows] == expected.host_of_rank.tolist()
+    assert [many for _, _, many in rows] == expected.counts[expected.node_of_rank].tolist()
 
 
 @needs_slurm
 def test_slurm_tells_its_ranks_no_longer_mapping_than_is_counted_on(slurm):
     on = slots(named(3, 12, 20, 45), 2)
-    made = Order(np.random.default_rng(3).permutation(8), on)
+    made = on.with_order(np.random.default_rng(3).permutation(8))
     hosts = slurm.folder / "mapping.hosts"
     hosts.write_text(emit(made, "slurm"))
     program = os.path.join(os.path.dirname(__file__), "print_mapping.py")
@@ -356,4 +356,4 @@ def test_slurm_tells_its_ranks_no_longer_mapping_than_is_counted_on(slurm):
     # Slurm before 24.05 says that each rank has a node of its own.
     version = tuple(map(int, slurm.run(["srun", "--version"]).stdout.split()[1].split(".")[:2]))
     alone = "(vector,(0,8,1))"
-    assert out.split() == ["mapping", alone if version < (24, 5) else vector(made.node)]
+    assert out.split() == ["mapping", alone if version < (24, 5) else vector(made.node_of_rank)]

@@ -10,8 +10,8 @@ from placement.errors import UsageError
 from placement.specs import parse_spec
 from placement.topologies import links
 from rankmap.orders import arrange
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job
-from rankmap.slots import slots_of
 
 CUBE = "dragonfly:groups=18,chassis=6,blades=16,nodes=4,wiring=aligned"
 
@@ -48,8 +48,8 @@ def blades(machine, count, chassis=2, groups=range(18), nodes=1):
 def test_every_pair_of_a_row_or_a_column_is_one_router_hop(grid, turned, seed):
     machine = parse_spec(CUBE)
     rows = np.random.default_rng(seed).permutation(blades(machine, 12))
-    made = arrange(slots_of(machine, rows, 1), f"fft:{grid[0]}x{grid[1]}", "aligned")
-    router = machine.router[rows[made.node], 0].reshape(grid)
+    made = arrange(place_ranks(machine, rows, 1), f"fft:{grid[0]}x{grid[1]}", "aligned")
+    router = machine.router[rows[made.node_of_rank], 0].reshape(grid)
     assert len(np.unique(router)) == 216
     lines = [*router, *router.T]
     for first in np.unique(router[:, 0]):
@@ -67,18 +67,18 @@ def test_every_pair_of_a_row_or_a_column_is_one_router_hop(grid, turned, seed):
 def test_several_ranks_a_node_and_nodes_a_blade():
     machine = parse_spec(CUBE)
     rows = blades(machine, 8, groups=range(4), nodes=4)
-    made = arrange(slots_of(machine, rows, 6), "fft:16x48", "aligned")
-    coords = machine.coords[rows[made.node]].reshape(16, 48, 4)
+    made = arrange(place_ranks(machine, rows, 6), "fft:16x48", "aligned")
+    coords = machine.coords[rows[made.node_of_rank]].reshape(16, 48, 4)
     assert all(len(np.unique(row[:, :2], axis=0)) == 1 for row in coords)
     for column in coords.transpose(1, 0, 2):
         assert len(np.unique(column[:, 1:3], axis=0)) == 1
-    assert np.bincount(made.node).tolist() == [6] * len(rows)
+    assert np.bincount(made.node_of_rank).tolist() == [6] * len(rows)
 
 
 def test_the_front_door_takes_it():
     machine = nidmap.load_machine(CUBE)
     made = nidmap.order(machine, blades(machine, 12), Job("fft:18x12", 1), strategy="aligned")
-    assert made.strategy == "aligned"
+    assert made.origin.strategy == "aligned"
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_the_front_door_takes_it():
 def test_other_patterns_are_refused(pattern, says):
     machine = parse_spec(CUBE)
     with pytest.raises(UsageError, match=says):
-        arrange(slots_of(machine, blades(machine, 12), 1), pattern, "aligned")
+        arrange(place_ranks(machine, blades(machine, 12), 1), pattern, "aligned")
 
 
 def test_other_allocations_are_refused():
     machine = parse_spec(CUBE)
     ragged = blades(machine, 12)[:-1]
     with pytest.raises(UsageError, match="as many ranks on each"):
-        arrange(slots_of(machine, ragged, 1), "fft:215x1", "aligned")
+        arrange(place_ranks(machine, ragged, 1), "fft:215x1", "aligned")
     two = np.concatenate([blades(machine, 2, chassis=c, groups=[0, 1]) for c in (0, 1)])
     with pytest.raises(UsageError, match="nodes are in 2 chassis"):
-        arrange(slots_of(machine, two, 1), "fft:2x4", "aligned")
+        arrange(place_ranks(machine, two, 1), "fft:2x4", "aligned")
     with pytest.raises(UsageError, match="needs a dragonfly"):
-        arrange(slots_of(parse_spec("torus:4x4"), None, 1), "fft:4x4", "aligned")
+        arrange(place_ranks(parse_spec("torus:4x4"), None, 1), "fft:4x4", "aligned")
 
 
 def test_slingshot_groups_have_no_chassis():
     machine = parse_spec("slingshot:groups=4,switches=8,nodes=2,wiring=aligned")
-    made = arrange(slots_of(machine, None, 1), "fft:4x16", "aligned")
-    group = machine.coords[made.on.rows[made.node], 0].reshape(4, 16)
+    made = arrange(place_ranks(machine, None, 1), "fft:4x16", "aligned")
+    group = machine.coords[made.rows[made.node_of_rank], 0].reshape(4, 16)
     assert all(len(set(row)) == 1 for row in group.tolist())
     assert all(len(set(c)) == 4 for c in group.T.tolist())
     assert list(itertools.chain.from_iterable(group.tolist()))[:16] == [0] * 16

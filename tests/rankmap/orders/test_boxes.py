@@ -16,10 +16,10 @@ from rankmap.grid.embedding import hops, layouts
 from rankmap.grid.lines import stretches
 from rankmap.orders import arrange
 from rankmap.pattern.structured import Lines, Stencil
+from rankmap.place_ranks import place_ranks
 from rankmap.score import cost, score
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import slots_of
 from rankmap.units import bisect_points, units_of, unwrap
 from tests.effort import examples
 
@@ -27,7 +27,7 @@ TREE = "tree:4x16x6,dist=1:2:3"
 
 
 def on(spec, ppn, nodes=None):
-    return slots_of(parse_spec(spec), nodes, ppn)
+    return place_ranks(parse_spec(spec), nodes, ppn)
 
 
 def made(spec, ppn, pattern, nodes=None, strategy="boxes"):
@@ -108,7 +108,7 @@ def test_an_allocation_round_the_edge_of_a_torus_is_one_piece():
 
 def test_pencils_that_tile_keep_the_default():
     place = on(TREE, 32, "#0-127")
-    assert arrange(place, "fft:64x64", "boxes").slots.tolist() == list(range(4096))
+    assert arrange(place, "fft:64x64", "boxes").slot_of_rank.tolist() == list(range(4096))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_levels_that_no_box_fills_stay_near_the_isoperimetric_bound(grid, least)
 def test_uneven_nodes_get_exactly_what_they_hold():
     place = on("tree:4x16x6", "24,24,12", "#0-2")
     order = arrange(place, "stencil:6x10", "boxes")
-    assert np.bincount(order.node).tolist() == [24, 24, 12]
+    assert np.bincount(order.node_of_rank).tolist() == [24, 24, 12]
     assert cost(order) < cost(arrange(place, "stencil:6x10", "row-major"))
 
 
@@ -155,10 +155,10 @@ def test_carving_fast_is_nearly_as_good():
     pattern = Stencil((16, 16, 24))
     model, levels = coarse(pattern, (1, 1, 1)), [level.starts for level in units.levels]
     careful, fast = (
-        cost_of(pattern, place.node[units.order(way(model, levels))], distance)
+        cost_of(pattern, place.node_of_slot[units.order(way(model, levels))], distance)
         for way in (carve, carve_fast)
     )
-    default = cost_of(pattern, place.node, distance)
+    default = cost_of(pattern, place.node_of_slot, distance)
     assert careful <= fast * 1.02
     assert fast < 1.12 * careful
     assert fast < 0.75 * default
@@ -171,9 +171,9 @@ def test_large_irregular_allocations_are_exact(spec):
     counts = np.full(1201, 16)
     counts[::7] = 23
     counts[-1] += 31 * 29 * 24 - counts.sum()
-    place = slots_of(machine, rows, counts.tolist())
+    place = place_ranks(machine, rows, counts.tolist())
     order = arrange(place, "stencil:31x29x24", "boxes")
-    assert np.bincount(order.node).tolist() == counts.tolist()
+    assert np.bincount(order.node_of_rank).tolist() == counts.tolist()
     assert cost(order) < 0.6 * cost(arrange(place, "stencil:31x29x24", "row-major"))
 
 
@@ -257,5 +257,5 @@ def test_distances_of_a_big_dragonfly_are_not_tabled():
     # 1,200 routers: the levels' typical distances decide, and the counts stay exact.
     place = on("dragonfly:groups=25,chassis=6,blades=8,nodes=1", 4)
     order = arrange(place, "stencil:20x12x20", "boxes")
-    assert np.bincount(order.node).tolist() == [4] * 1200
+    assert np.bincount(order.node_of_rank).tolist() == [4] * 1200
     assert job_distance(place)._table is None

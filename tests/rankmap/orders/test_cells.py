@@ -48,7 +48,7 @@ def test_lists_are_those_made_by_hand(data):
 
 def test_a_cell_fills_a_node():
     made = arrange(slots(named(*range(8)), 8), "stencil:8x8", "cells:-R -c 4,2 -g 8,8")
-    nodes = made.node.reshape(8, 8)
+    nodes = made.node_of_rank.reshape(8, 8)
     assert [len(np.unique(nodes[i : i + 4, j : j + 2])) for i in (0, 4) for j in (0, 2, 4, 6)] == [
         1
     ] * 8
@@ -96,7 +96,7 @@ def test_all_the_ways_to_write_it():
 
 def test_without_a_cell_it_is_a_box_of_a_nodes_ranks():
     made = arrange(slots(named(*range(4)), 4), "stencil:4x4", "cells")
-    assert made.ranks[:4].tolist() == [0, 1, 4, 5]
+    assert made.rank_at_slot[:4].tolist() == [0, 1, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_any_text_gives_an_order_or_an_error(text):
         made = arrange(slots(named(*range(4)), 4), "stencil:4x4", f"cells:{text}")
     except NidmapError:
         return
-    assert sorted(made.slots.tolist()) == list(range(16))
+    assert sorted(made.slot_of_rank.tolist()) == list(range(16))

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
-from rankmap.order import Order
 from rankmap.orders import arrange, find, names
 from rankmap.pattern import parse_pattern
-from rankmap.slots import slots_of
+from rankmap.place_ranks import place_ranks
+from rankmap.placement import Placement
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
@@ -58,7 +58,7 @@ def placed_jobs(draw):
         counts = [draw(st.integers(1, 12))] * len(rows)
     else:
         counts = draw(st.lists(st.integers(1, 9), min_size=len(rows), max_size=len(rows)))
-    on = slots_of(machine, np.array(rows), counts)
+    on = place_ranks(machine, np.array(rows), counts)
     left, dims = sum(counts), []
     for _ in range(draw(st.integers(0, 3))):
         dims.append(draw(st.sampled_from([k for k in range(1, left + 1) if left % k == 0])))
@@ -99,10 +99,10 @@ def keeps_the_contract(strategy, job):
         if strategy in PARTICULAR and (strategy in said or "multicore group" in said):
             return
         raise
-    assert isinstance(made, Order)
-    assert made.on is on
-    assert sorted(made.slots.tolist()) == list(range(len(on)))
-    assert np.bincount(made.node, minlength=len(on.names)).tolist() == on.counts.tolist()
+    assert isinstance(made, Placement)
+    assert made.on_same_nodes(on)
+    assert sorted(made.slot_of_rank.tolist()) == list(range(on.ranks))
+    assert np.bincount(made.node_of_rank, minlength=len(on.names)).tolist() == on.counts.tolist()
     assert arrange(on, pattern, strategy) == made  # nothing is drawn by lot
 
 
@@ -113,11 +113,11 @@ def test_every_ordering_says_what_it_does(strategy):
 
 @pytest.mark.parametrize("strategy", sorted(set(names()) - {"aligned"}))
 def test_one_rank_is_no_special_case(strategy):
-    assert arrange(slots(named(3), 1), "stencil:1x1x1", strategy).slots.tolist() == [0]
+    assert arrange(slots(named(3), 1), "stencil:1x1x1", strategy).slot_of_rank.tolist() == [0]
 
 
 @pytest.mark.parametrize("strategy", sorted(STRAIGHT))
 def test_a_line_of_ranks_stays_a_line(strategy):
-    assert arrange(slots(named(1, 2), 5), parse_pattern("ring"), strategy).slots.tolist() == list(
-        range(10)
-    )
+    assert arrange(
+        slots(named(1, 2), 5), parse_pattern("ring"), strategy
+    ).slot_of_rank.tolist() == list(range(10))

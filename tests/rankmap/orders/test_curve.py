@@ -25,14 +25,14 @@ def made(grid, strategy, ppn=1):
 def test_the_papers_tables_hold_the_slot_of_each_rank(strategy, table):
     order = made("4x4", strategy)
     # The rank that row-major numbering puts in a cell gets the slot printed there.
-    assert order.slots.reshape(4, 4).tolist() == table.tolist()
+    assert order.slot_of_rank.reshape(4, 4).tolist() == table.tolist()
 
 
 def test_on_the_papers_grid_slots_and_ranks_are_the_same_numbers():
     # Swapping the two middle bits is its own inverse: the table cannot tell
     # which of the two the paper prints; a grid that is not square can.
     order = made("4x4", "morton")
-    assert order.ranks.tolist() == order.slots.tolist()
+    assert order.rank_at_slot.tolist() == order.slot_of_rank.tolist()
     wide = made("4x8", "morton")
     assert wide.ranks.tolist() != wide.slots.tolist()
 
@@ -66,7 +66,10 @@ def test_hilbert_takes_neighbouring_cells_one_after_the_other(dims):
 
 def cut(order, pattern):
     """Count the pattern's edges between different nodes."""
-    return sum(int((order.node[e.source] != order.node[e.target]).sum()) for e in pattern.edges())
+    return sum(
+        int((order.node_of_rank[e.source] != order.node_of_rank[e.target]).sum())
+        for e in pattern.edges()
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,8 +88,8 @@ def test_morton_tears_the_rows_of_a_pencil_fft_as_the_paper_found():
     on = slots(named(*range(16)), 32)
     row, morton = (arrange(on, pattern, s) for s in ("row-major", "morton"))
     ranks = np.arange(512).reshape(16, 32)
-    assert all(len(set(row.node[r])) == 1 for r in ranks)
-    assert all(len(set(morton.node[r])) > 1 for r in ranks)
+    assert all(len(set(row.node_of_rank[r])) == 1 for r in ranks)
+    assert all(len(set(morton.node_of_rank[r])) > 1 for r in ranks)
 
 
 def test_a_pattern_without_a_grid_is_refused_in_one_line():

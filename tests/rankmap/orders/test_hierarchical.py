@@ -15,8 +15,8 @@ from placement.specs import parse_spec
 from rankmap.orders import arrange
 from rankmap.orders.hierarchical import chain_of, sorted_nodes
 from rankmap.pattern import parse_pattern
+from rankmap.place_ranks import place_ranks
 from rankmap.score import cost
-from rankmap.slots import slots_of
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
@@ -59,17 +59,17 @@ def factors(dims, chain):
 
 @pytest.mark.parametrize("grid", [(24, 24, 16), (24, 16, 24), (48, 24, 8)])
 def test_it_is_algorithm_1(grid):
-    on = slots_of(parse_spec(HAZEL_HEN), "#0-383", 24)
+    on = place_ranks(parse_spec(HAZEL_HEN), "#0-383", 24)
     pattern = parse_pattern("stencil:" + "x".join(map(str, grid)))
     n0, n1, n2, n3, n4 = factors(grid, chain_of(pattern, on))
     assert n1[0] == 1  # a blade's nodes lie in the last two dimensions
     assert (sorted(n0), math.prod(n1), math.prod(n2), math.prod(n3)) == ([2, 3, 4], 4, 16, 6)
     made = arrange(on, pattern, "hierarchical")
-    assert made.ranks.tolist() == algorithm_1(n4, n3, n2, n1[1:], n0, grid)
+    assert made.rank_at_slot.tolist() == algorithm_1(n4, n3, n2, n1[1:], n0, grid)
 
 
 def test_it_beats_the_default_on_the_papers_case():
-    on = slots_of(parse_spec(HAZEL_HEN), "#0-383", 24)
+    on = place_ranks(parse_spec(HAZEL_HEN), "#0-383", 24)
     default = cost(arrange(on, "stencil:24x24x16", "row-major"))
     assert cost(arrange(on, "stencil:24x24x16", "hierarchical")) < default / 1.8
 
@@ -77,10 +77,10 @@ def test_it_beats_the_default_on_the_papers_case():
 def test_a_sparse_allocation_fills_the_nodes_that_are_there():
     machine = parse_spec(HAZEL_HEN)
     rows = np.sort(np.random.default_rng(7).permutation(768)[:384])
-    on = slots_of(machine, np.random.default_rng(8).permutation(rows), 24)
+    on = place_ranks(machine, np.random.default_rng(8).permutation(rows), 24)
     made = arrange(on, "stencil:24x24x16", "hierarchical")
     # Nodes in machine order hold one multicore group each, one after another.
-    groups = made.ranks.reshape(384, 24)[np.argsort(on.rows)]
+    groups = made.rank_at_slot.reshape(384, 24)[np.argsort(on.rows)]
     corner = np.stack(np.unravel_index(groups, (24, 24, 16)))
     assert (np.ptp(corner, axis=2).prod(axis=0) == (4 - 1) * (3 - 1) * (2 - 1)).all()
     assert cost(made) < 0.9 * cost(arrange(on, "stencil:24x24x16", "row-major"))
@@ -99,7 +99,7 @@ def cabinets():
 
 def test_levels_paper_tears_a_groups_cabinets_apart_and_levels_machine_does_not():
     machine = cabinets()
-    on = slots_of(machine, None, 2)
+    on = place_ranks(machine, None, 2)
     ours, papers = sorted_nodes(on), sorted_nodes(on, paper=True)
     first = np.array([name[:4] for name in machine.cname.tolist()])
     assert list(dict.fromkeys(first[ours].tolist())) == ["c0-0", "c1-0", "c0-1", "c1-1"]
@@ -108,9 +108,11 @@ def test_levels_paper_tears_a_groups_cabinets_apart_and_levels_machine_does_not(
     assert default == arrange(on, "stencil:24x8x8", "hierarchical:levels=machine")
     assert default != arrange(on, "stencil:24x8x8", "hierarchical:levels=paper")
     # A group is two cabinets side by side in a row: its half of the grid is in one piece.
-    group = machine.coords[default.node, 0]
+    group = machine.coords[default.node_of_rank, 0]
     assert len(np.unique(group)) == 2
-    torn = machine.coords[arrange(on, "stencil:24x8x8", "hierarchical:levels=paper").node, 0]
+    torn = machine.coords[
+        arrange(on, "stencil:24x8x8", "hierarchical:levels=paper").node_of_rank, 0
+    ]
 
     def parted(of):
         table = of.reshape(24, 8, 8)
@@ -130,7 +132,7 @@ def test_where_no_permutation_divides_the_error_names_those_tried():
 def test_relax_takes_another_shape():
     on = slots(named(*range(10)), 24)
     made = arrange(on, "stencil:5x6x8", "hierarchical:relax")
-    boxes = np.stack(np.unravel_index(made.ranks.reshape(10, 24), (5, 6, 8)))
+    boxes = np.stack(np.unravel_index(made.rank_at_slot.reshape(10, 24), (5, 6, 8)))
     assert ((np.ptp(boxes, axis=2) + 1).prod(axis=0) == 24).all()
     with pytest.raises(UsageError, match="hierarchical:relax"):
         arrange(slots(named(*range(6)), 4), "stencil:3x8", "hierarchical")
@@ -146,7 +148,7 @@ def test_a_flat_grid_has_no_cube_of_eight():
 
 def test_uneven_nodes_hold_whole_groups_of_what_they_share():
     made = arrange(slots(named(1, 2, 3), [24, 24, 12]), "stencil:6x10", "hierarchical:relax")
-    assert np.bincount(made.node).tolist() == [24, 24, 12]
+    assert np.bincount(made.node_of_rank).tolist() == [24, 24, 12]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_uneven_nodes_hold_whole_groups_of_what_they_share():
     ],
 )
 def test_bad_options_are_refused(options, says):
-    on = slots_of(parse_spec("tree:2x2"), None, 4)
+    on = place_ranks(parse_spec("tree:2x2"), None, 4)
     with pytest.raises(UsageError, match=says):
         arrange(on, "stencil:4x4", f"hierarchical:{options}")
 
@@ -175,9 +177,9 @@ def test_every_group_is_a_box_on_one_node(data):
     ppn = data.draw(st.sampled_from([2, 4, 6, 8]))
     count = data.draw(st.integers(1, 12))
     nodes = data.draw(st.permutations(range(32)))[:count]
-    on = slots_of(machine, np.array(nodes), ppn)
+    on = place_ranks(machine, np.array(nodes), ppn)
     pattern = parse_pattern(f"stencil:{count * ppn}x1")
     made = arrange(on, pattern, "hierarchical:relax")
-    assert np.bincount(made.node).tolist() == [ppn] * count
-    held = made.ranks.reshape(count, ppn)
+    assert np.bincount(made.node_of_rank).tolist() == [ppn] * count
+    held = made.rank_at_slot.reshape(count, ppn)
     assert (np.ptp(held, axis=1) == ppn - 1).all()

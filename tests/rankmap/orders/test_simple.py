@@ -11,12 +11,12 @@ from tests.rankmap.helpers import layouts, named, slots
 def test_column_major_goes_down_the_first_dimension():
     made = arrange(slots(named(1), 6), "stencil:2x3", "column-major")
     # Cell (i, j) has slot i + 2 j.
-    assert made.slots.tolist() == [0, 2, 4, 1, 3, 5]
+    assert made.slot_of_rank.tolist() == [0, 2, 4, 1, 3, 5]
 
 
 def test_column_major_keeps_a_column_of_pencils_on_a_node():
     made = arrange(slots(named(*range(4)), 8), "fft:8x4", "column-major")
-    assert made.node.reshape(8, 4).tolist() == [[0, 1, 2, 3]] * 8
+    assert made.node_of_rank.reshape(8, 4).tolist() == [[0, 1, 2, 3]] * 8
 
 
 def dealt(counts, folds):
@@ -38,15 +38,15 @@ def dealt(counts, folds):
 @given(layouts())
 def test_ranks_are_dealt_as_by_hand(strategy, folds, on):
     made = arrange(on, "alltoall", strategy)
-    assert made.node.tolist() == dealt(on.counts.tolist(), folds)
+    assert made.node_of_rank.tolist() == dealt(on.counts.tolist(), folds)
     for node in range(len(on.names)):  # in ascending order inside every node
-        mine = made.slots[made.node == node]
+        mine = made.slot_of_rank[made.node_of_rank == node]
         assert (mine[1:] > mine[:-1]).all()
 
 
 def test_folded_is_crays_method_2():
     made = arrange(slots(named(1, 2, 3, 4), 2), "ring", "folded")
-    assert made.node.tolist() == [0, 1, 2, 3, 3, 2, 1, 0]
+    assert made.node_of_rank.tolist() == [0, 1, 2, 3, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize("strategy", ["boxes:big", "row-major:1", "hilbert:"])

@@ -17,10 +17,10 @@ from rankmap.orders.graph import as_graph
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expand_pattern, from_edges, stencil_of
 from rankmap.pattern.structured import Stencil
+from rankmap.place_ranks import place_ranks
 from rankmap.score import lower_bound
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import slots_of
 from tests.effort import examples
 
 needs_numba = pytest.mark.skipif(
@@ -50,7 +50,7 @@ def fitting(draw, machine, n):
     nodes = draw(st.integers(1, min(n, len(machine))))
     rows = draw(st.permutations(range(len(machine))))[:nodes]
     cuts = sorted(draw(st.permutations(range(1, n)))[: nodes - 1]) if n > 1 else []
-    return slots_of(machine, np.array(rows), np.diff([0, *cuts, n]).tolist())
+    return place_ranks(machine, np.array(rows), np.diff([0, *cuts, n]).tolist())
 
 
 @settings(deadline=None)
@@ -60,8 +60,8 @@ def test_every_graph_on_any_machine_gets_exact_counts(data):
     graph = data.draw(graphs())
     on = fitting(data.draw, machine, graph.size)
     made = arrange(on, graph, "graph")
-    assert sorted(made.slots.tolist()) == list(range(graph.size))
-    assert np.bincount(made.node, minlength=len(on.counts)).tolist() == on.counts.tolist()
+    assert sorted(made.slot_of_rank.tolist()) == list(range(graph.size))
+    assert np.bincount(made.node_of_rank, minlength=len(on.counts)).tolist() == on.counts.tolist()
     assert arrange(on, graph, "graph") == made
 
 
@@ -90,7 +90,7 @@ def test_small_graphs_get_the_exact_minimum_and_bounds_hold(data):
     distance = job_distance(on)
     least = min(cost_of(graph, node, distance) for node in placements(on.counts.tolist()))
     assert lower_bound(graph, on).value <= least * (1 + 1e-9)
-    found = cost_of(graph, arrange(on, graph, "auto").node, distance)
+    found = cost_of(graph, arrange(on, graph, "auto").node_of_rank, distance)
     assert found == pytest.approx(least)
 
 
@@ -127,9 +127,9 @@ def test_a_stencil_with_one_edge_changed_is_none():
 @needs_numba
 def test_the_stencil_of_the_peers_meets_the_boxes():
     machine = nidmap.load_machine("tree:4x16x6,dist=1:2:3")
-    on = slots_of(machine, None, 24)
+    on = place_ranks(machine, None, 24)
     graph = expand_pattern(Stencil((24, 24, 16)))
-    assert cost_of(graph, arrange(on, graph, "graph").node, job_distance(on)) <= 14592
+    assert cost_of(graph, arrange(on, graph, "graph").node_of_rank, job_distance(on)) <= 14592
     assert lower_bound(graph, on).value <= 14520  # by isoperimetry
 
 
@@ -140,8 +140,8 @@ def test_a_hidden_order_of_blocks_is_found():
     inside = [(a, b) for k in range(0, 512, 8) for a in range(k, k + 8) for b in range(k, a)]
     a, b = hidden[np.array(inside).T]
     graph = from_edges(512, a, b, np.ones(len(a)))
-    on = slots_of(machine, None, 8)
-    assert cost_of(graph, arrange(on, graph, "graph").node, job_distance(on)) == 0
+    on = place_ranks(machine, None, 8)
+    assert cost_of(graph, arrange(on, graph, "graph").node_of_rank, job_distance(on)) == 0
 
 
 @needs_numba
@@ -152,14 +152,14 @@ def test_weights_that_only_hide_a_grid_do_not_hide_its_boxes(spec, above):
     """Edges of random weight and ranks in random order: about as good as boxes of the grid."""
     rng = np.random.default_rng(3)
     machine = nidmap.load_machine(spec)
-    on = slots_of(machine, None, 8)
+    on = place_ranks(machine, None, 8)
     dims = Stencil((8, 8, 8))
     a, b, _ = expand_pattern(dims).upper()
     weight = rng.integers(80, 121, len(a)).astype(float)
     where = rng.permutation(512)
     graph = from_edges(512, where[a], where[b], weight)
-    found = cost_of(graph, arrange(on, graph, "graph").node, job_distance(on))
-    boxes = arrange(on, dims, "boxes").node
+    found = cost_of(graph, arrange(on, graph, "graph").node_of_rank, job_distance(on))
+    boxes = arrange(on, dims, "boxes").node_of_rank
     plain = cost_of(from_edges(512, a, b, weight), boxes, job_distance(on))
     assert found <= above * plain
 
@@ -167,12 +167,13 @@ def test_weights_that_only_hide_a_grid_do_not_hide_its_boxes(spec, above):
 @needs_numba
 def test_more_effort_is_taken_and_nonsense_refused():
     rng = np.random.default_rng(8)
-    on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 8)
+    on = place_ranks(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 8)
     a, b = rng.integers(0, 512, (2, 1500))
     graph = from_edges(512, a, b, rng.integers(1, 9, 1500).astype(float))
     distance = job_distance(on)
     little, much = (
-        cost_of(graph, arrange(on, graph, f"graph:effort={e}").node, distance) for e in (0.05, 4)
+        cost_of(graph, arrange(on, graph, f"graph:effort={e}").node_of_rank, distance)
+        for e in (0.05, 4)
     )
     assert much < little
     for options in ("effort=0", "effort=many", "seed=3", "effort=nan"):

@@ -188,8 +188,8 @@ def test_nonsense_is_refused(spec, says):
 def test_boxes_order_a_training_job():
     on = slots(named(*range(8)), 8)
     made = arrange(on, "training:tp=8,dp=4,pp=2", "boxes")
-    assert made.slots.tolist() == list(range(64))  # tp fills nodes as it is numbered
+    assert made.slot_of_rank.tolist() == list(range(64))  # tp fills nodes as it is numbered
     wide = arrange(
         slots(named(*range(4)), 4), "training:tp=2,dp=4,pp=2,order=tp-cp-ep-dp-pp", "boxes"
     )
-    assert sorted(wide.slots.tolist()) == list(range(16))
+    assert sorted(wide.slot_of_rank.tolist()) == list(range(16))

@@ -11,10 +11,10 @@ from placement.options import with_figures
 from rankmap.collectives import FAMILIES, algorithms_of, parts
 from rankmap.collectives.alltoall import choose
 from rankmap.pattern import parse_pattern
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, predict
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import traffic
-from rankmap.slots import slots_of
 
 #: One switch: only nodes' own links, 1 GB/s, take time.
 SWITCH = nidmap.load_machine("fattree:leaf=64,leaves=1,spines=1,bw=1")
@@ -139,10 +139,10 @@ def test_what_cannot_be_is_refused(spec, algorithm, said):
 
 @pytest.mark.parametrize("family", list(FAMILIES))
 def test_j_counts_the_messages(family):
-    on = slots_of(TORUS, "0-6", 3)
+    on = place_ranks(TORUS, "0-6", 3)
     pattern = parse_pattern(family).on(on)
     weight = sum(edges.bytes.sum() for edges in pattern.edges())
-    found = traffic(pattern, on.node, job_distance(on))
+    found = traffic(pattern, on.node_of_slot, job_distance(on))
     assert found.by_level.sum() == pytest.approx(weight)
     assert found.cost > 0
 

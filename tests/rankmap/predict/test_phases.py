@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
-from rankmap.order import Order
 from rankmap.pattern.structured import Lines, Ring, Stencil
+from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
 from rankmap.predict.phases import phases
-from rankmap.slots import Slots, slots_of
 from tests.rankmap.predict import brute
 
 MACHINE = parse_spec("torus:5x5")
@@ -36,12 +35,12 @@ def jobs(draw, ranks):
     )
     counts = np.diff([0, *sorted(cuts), ranks])
     slots = np.array(draw(st.permutations(range(ranks))))
-    return Placement(MACHINE, np.array(rows), counts, slots)
+    return Placement.on_rows(MACHINE, np.array(rows), counts, slots)
 
 
 def on_first(nodes, ppn):
     """Return ranks one after another on the first nodes."""
-    return Placement(MACHINE, np.arange(nodes), np.full(nodes, ppn))
+    return Placement.on_rows(MACHINE, np.arange(nodes), np.full(nodes, ppn))
 
 
 extents = st.integers(1, 5)
@@ -70,7 +69,7 @@ def total(found):
 @given(st.data(), grids)
 def test_a_pattern_sends_every_message_once(data, pattern):
     job = data.draw(jobs(pattern.ranks))
-    wanted, _ = brute.table(brute.messages(pattern, 8.0), job.node, job.rows, 25)
+    wanted, _ = brute.table(brute.messages(pattern, 8.0), job.node_of_rank, job.rows, 25)
     found = list(phases(pattern, job, 8.0, "at-once"))
     np.testing.assert_allclose(total(found), wanted, rtol=1e-12)
 
@@ -79,11 +78,11 @@ def test_a_pattern_sends_every_message_once(data, pattern):
 def test_flows_are_the_same_messages(data, pattern):
     job = data.draw(jobs(pattern.ranks))
     sent = brute.messages(pattern, 8.0)
-    wanted, _ = brute.table(sent, job.node, job.rows, 25)
+    wanted, _ = brute.table(sent, job.node_of_rank, job.rows, 25)
     found = [phase.traffic.listed() for phase in phases(pattern, job, 8.0, "at-once")]
     total = sum((job.demand(one).table() for one in found), np.zeros((25, 25)))
     np.testing.assert_allclose(total, wanted, rtol=1e-12)
-    off = sum(job.node[a] != job.node[b] for a, b, _ in sent)
+    off = sum(job.node_of_rank[a] != job.node_of_rank[b] for a, b, _ in sent)
     assert sum(one.messages.sum() for one in found) == off
 
 
@@ -94,10 +93,12 @@ def test_messages_are_counted(data, pattern):
     found = list(phases(pattern, job, 1.0, "at-once"))
     each = np.bincount([a for a, _, _ in sent], minlength=1)
     assert sum(phase.a_rank for phase in found) == each.max(initial=0)
-    leaving = [job.node[a] for a, b, _ in sent if job.node[a] != job.node[b]]
+    leaving = [
+        job.node_of_rank[a] for a, b, _ in sent if job.node_of_rank[a] != job.node_of_rank[b]
+    ]
     if len(found) == 1:  # two phases may have their busiest nodes in two places
         assert found[0].a_node == np.bincount(leaving, minlength=1).max(initial=0)
-        _, inside = brute.table(sent, job.node, job.rows, 25)
+        _, inside = brute.table(sent, job.node_of_rank, job.rows, 25)
         assert found[0].inside == pytest.approx(inside.max())
 
 
@@ -119,8 +120,8 @@ def test_bruck_brings_every_block_home(ranks):
     at = {(source, distance): source for source in range(ranks) for distance in range(ranks)}
     rows = np.arange(25)
     node = np.arange(ranks) % 25
-    on = slots_of(MACHINE, rows[: min(ranks, 25)], np.bincount(node).tolist())
-    job = Order.of_nodes(node, on).placement
+    on = place_ranks(MACHINE, rows[: min(ranks, 25)], np.bincount(node).tolist())
+    job = on.with_ranks_on(node)
     (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "bruck")
     sent = []
     for k in range(math.ceil(math.log2(ranks))):
@@ -186,7 +187,7 @@ def test_experts_exchange_all_to_all():
 def test_a_matrix_keeps_its_directions(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("0,10,0\n3,0,0\n0,4,0\n")
-    slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
+    slots = Placement(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
     pattern = fit_pattern(parse_wanted(f"matrix:{path}"), slots)
     job = on_first(3, 1)
     (phase,) = phases(pattern, job, 2.0, "at-once")
@@ -206,7 +207,7 @@ def test_a_graph_sends_its_weight_both_ways(tmp_path):
 def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("0,1,10\n1,0,4\n")
-    slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
+    slots = Placement(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
     pattern = parse_wanted(f"matrix:{path}")
     if pattern.ranks is None:
         pattern = fit_pattern(pattern, slots)

@@ -16,9 +16,9 @@ from placement.specs import parse_spec
 from placement.support.quantities import time_text
 from placement.topologies import links, router_coords
 from rankmap.orders import arrange
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
-from rankmap.slots import slots_of
 from tests.effort import examples
 from tests.rankmap.helpers import placed, time_of
 
@@ -271,7 +271,7 @@ def test_one_node_sends_nothing_over_the_network():
 
 def test_an_order_matters_to_a_stencil():
     machine = nidmap.load_machine("torus:8,bw=1")
-    slots = slots_of(machine, None, 8)
+    slots = place_ranks(machine, None, 8)
     asked = Predictor(machine, Job("stencil:8x8", 8, 1e6, algorithm=""))
     rows = slots.rows
     assert rows is not None

@@ -11,12 +11,12 @@ import nidmap
 from rankmap.orders import arrange
 from rankmap.orders.auto import choose
 from rankmap.pattern.graph import from_edges
+from rankmap.place_ranks import place_ranks
 from rankmap.refine import mapping
 from rankmap.refine.exhaustive import search_all
 from rankmap.refine.mapping import map_ranks
 from rankmap.score.distance import job_distance, machine_distance
 from rankmap.score.traffic import cost_of
-from rankmap.slots import slots_of
 from tests.effort import examples
 
 MACHINES = [
@@ -47,25 +47,25 @@ def least(graph, counts, distance):
 @given(st.data())
 def test_small_graphs_on_uneven_slots_get_the_least_cost_of_all(data):
     spec, nodes = data.draw(st.sampled_from(MACHINES))
-    places = len(slots_of(nidmap.load_machine(spec), nodes, 1))
+    places = place_ranks(nidmap.load_machine(spec), nodes, 1).ranks
     shape = st.lists(st.integers(1, 3), min_size=places, max_size=places)
     counts = data.draw(shape.filter(lambda c: sum(c) <= 8))
-    on = slots_of(nidmap.load_machine(spec), nodes, counts)
-    n = len(on)
+    on = place_ranks(nidmap.load_machine(spec), nodes, counts)
+    n = on.ranks
     graph = decades(n, data.draw(st.integers(1, 4 * n)), data.draw(st.integers(0, 9999)))
     if not len(graph.indices):
         return
     distance = job_distance(on)
     wanted = pytest.approx(least(graph, on.counts, distance), rel=1e-9)
     for strategy in ("graph", "auto", "auto:seconds=0"):
-        assert cost_of(graph, arrange(on, graph, strategy).node, distance) == wanted
+        assert cost_of(graph, arrange(on, graph, strategy).node_of_rank, distance) == wanted
     assert choose(graph, on).optimal
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_outside_case(seed):
     """torus:6 with 3, 2, 2 and 3 ranks: 25,200 placements, weights from 10 to 10^6."""
-    on = slots_of(nidmap.load_machine("torus:6"), "#0-3", "3,2,2,3")
+    on = place_ranks(nidmap.load_machine("torus:6"), "#0-3", "3,2,2,3")
     graph, far = decades(10, 15 + seed, seed), job_distance(on).matrix()
     a, b, weight = graph.upper()
     best = np.inf
@@ -79,20 +79,20 @@ def test_the_outside_case(seed):
             node[np.arange(len(third))[:, None], third] = 2
             best = min(best, (weight * far[node[:, a], node[:, b]]).sum(axis=1).min())
     found = arrange(on, graph, "graph")
-    assert cost_of(graph, found.node, job_distance(on)) == pytest.approx(best)
+    assert cost_of(graph, found.node_of_rank, job_distance(on)) == pytest.approx(best)
 
 
 def test_what_is_too_much_is_given_up_at_once():
-    on = slots_of(nidmap.load_machine("torus:4x4x4"), "#0-31", 2)
+    on = place_ranks(nidmap.load_machine("torus:4x4x4"), "#0-31", 2)
     graph = decades(64, 300, 1)
-    assert search_all(graph, on.node, on.counts, job_distance(on)) is None
+    assert search_all(graph, on.node_of_slot, on.counts, job_distance(on)) is None
 
 
 def test_idle_ranks_cost_no_search():
     """Four ranks that talk among two hundred that do not."""
-    on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), "#0-49", 4)
+    on = place_ranks(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), "#0-49", 4)
     graph = from_edges(200, np.array([3, 77]), np.array([150, 199]), np.array([1.0, 1e6]))
-    assert cost_of(graph, arrange(on, graph, "graph").node, job_distance(on)) == 0
+    assert cost_of(graph, arrange(on, graph, "graph").node_of_rank, job_distance(on)) == 0
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,13 @@ import numpy as np
 import nidmap
 from rankmap.orders import arrange
 from rankmap.score import cost
-from rankmap.slots import slots_of
-on = slots_of(nidmap.load_machine("tree:4x6x4,dist=1:2:3"), None, 30)
+from rankmap.place_ranks import place_ranks
+on = place_ranks(nidmap.load_machine("tree:4x6x4,dist=1:2:3"), None, 30)
 found = {}
 for strategy in ("row-major", "graph", "auto"):
     made = arrange(on, sys.argv[1], strategy)
-    found[strategy] = cost(made, sys.argv[1]), np.bincount(made.node).tolist(), made.remark
+    counts = np.bincount(made.node_of_rank).tolist()
+    found[strategy] = cost(made, sys.argv[1]), counts, made.origin.remark
 print(json.dumps(found))
 """
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.load import load_machine
-from rankmap.order import Order
 from rankmap.predict import Job
 from rankmap.runtime.rerank import rerank
 from rankmap.score import cost
@@ -61,7 +60,7 @@ def by_node(old, pattern, hosts):
     process = np.argsort([names.index(host) for host in hosts], kind="stable")
     at = np.empty(len(hosts), dtype=int)
     at[np.array(old)[process]] = np.arange(len(hosts))
-    return cost(Order(at, on), pattern)
+    return cost(on.with_order(at), pattern)
 
 
 @pytest.mark.mpi

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.topologies import links, router_coords
+from rankmap.place_ranks import place_ranks
 from rankmap.score.distance import Levels, job_distance, machine_distance
-from rankmap.slots import slots_of
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
@@ -116,7 +116,7 @@ def test_a_fat_tree_counts_levels(spec):
 
 def test_a_job_counts_its_own_nodes_in_its_own_order():
     machine = nidmap.load_machine("tree:2x2x2,dist=1:2:7")
-    distance = job_distance(slots_of(machine, "nid0000[7,0,1,6]", 1))
+    distance = job_distance(place_ranks(machine, "nid0000[7,0,1,6]", 1))
     assert distance.matrix().tolist() == [
         [0, 7, 7, 1],
         [7, 0, 1, 7],

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.commands import run
-from rankmap.order import Order
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expand_pattern
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job
 from rankmap.score import CostBound, cost, meets, score
 from rankmap.score.distance import job_distance
-from rankmap.slots import slots_of
 from tests.effort import examples
 
 MACHINES = [
@@ -47,8 +46,8 @@ PATTERNS = [
 @given(st.permutations(range(24)))
 def test_figures_are_sums_over_the_edges(spec, text, slots):
     machine = nidmap.load_machine(spec)
-    on = slots_of(machine, np.array([5, 0, 3, 2]), [6, 8, 3, 7])
-    order = Order(np.array(slots), on)
+    on = place_ranks(machine, np.array([5, 0, 3, 2]), [6, 8, 3, 7])
+    order = on.with_order(np.array(slots))
     pattern = parse_pattern(text).fit(24)
     distance = job_distance(on)
     far, hops = (
@@ -57,7 +56,7 @@ def test_figures_are_sums_over_the_edges(spec, text, slots):
             [[int(distance.hops(np.array(a), np.array(b))) for b in range(4)] for a in range(4)]
         ),
     )
-    node = order.node
+    node = order.node_of_rank
     expected, links, leaving = 0.0, 0.0, np.zeros(4)
     for edges in pattern.edges():
         for a, b, w in zip(edges.source, edges.target, edges.bytes, strict=True):
@@ -79,8 +78,8 @@ def test_figures_are_sums_over_the_edges(spec, text, slots):
 
 
 def test_expanding_changes_nothing():
-    on = slots_of(nidmap.load_machine("tree:3x2x2,dist=1:2:5"), None, 2)
-    order = Order(np.arange(24)[::-1], on)
+    on = place_ranks(nidmap.load_machine("tree:3x2x2,dist=1:2:5"), None, 2)
+    order = on.with_order(np.arange(24)[::-1])
     for text in PATTERNS:
         pattern = parse_pattern(text).fit(24)
         assert cost(order, expand_pattern(pattern)) == pytest.approx(cost(order, pattern))
@@ -182,17 +181,17 @@ def test_auto_is_scored_as_order_and_python_make_it(capsys):
     assert "chosen by predicted time" in said.err
     machine = nidmap.load_machine("torus:8,bw=1")
     made = nidmap.order(machine, "0-5", Job("stencil:2x3", 1, bytes=2e6), strategy="auto")
-    assert found["optimised"] == made.optimised
+    assert found["optimised"] == made.origin.optimised
     assert found["cost"] == cost(made)
     tree = nidmap.load_machine("tree:2x2")
     bare = nidmap.order(tree, None, Job("stencil:2x2", 1), strategy="auto")
-    assert bare.optimised["by"] == "J"
+    assert bare.origin.optimised["by"] == "J"
 
 
 def test_other_orders_cost_more_than_the_minimum_by_hand():
-    on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), None, 1)
+    on = place_ranks(nidmap.load_machine("tree:2x2,dist=1:3"), None, 1)
     costs = {
-        cost(Order(np.array(p), on), parse_pattern("stencil:4"))
+        cost(on.with_order(np.array(p)), parse_pattern("stencil:4"))
         for p in itertools.permutations(range(4))
     }
     assert min(costs) == 1 + 3 + 1

@@ -90,7 +90,7 @@ def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, co
     everyone = itertools.combinations(range(many), count)
     if pattern != "alltoall":
         everyone = (x for some in everyone for x in itertools.permutations(some))
-    places = np.searchsorted(free, found.rows[found.order.node])
+    places = np.searchsorted(free, found.rows[found.order.node_of_rank])
     own = float(time_of(seconds, phases, places[None])[0])
     assert found.facts["predicted"]["time_s"] == pytest.approx(own, rel=1e-9)
     assert own <= 1.02 * least(seconds, phases, everyone)

@@ -12,14 +12,13 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from placement.options import with_figures
 from placement.plan import plan
-from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern.graph import from_edges
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, Predictor
 from rankmap.search import budget
 from rankmap.search.auto_order import auto_order, rank_orders
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.slots import slots_of
 from tests.rankmap.helpers import time_of
 
 #: Few ranks on slots that are even or not: machine, nodes, ranks a node, pattern.
@@ -40,13 +39,13 @@ def no_clock(monkeypatch):
 
 
 def asked_for(spec, nodes, ppn, pattern, latency=None, **job):
-    on = slots_of(with_figures(load_machine(spec), latency=latency), nodes, ppn)
+    on = place_ranks(with_figures(load_machine(spec), latency=latency), nodes, ppn)
     return Predictor(on.machine, Job(pattern, on.counts.tolist(), **job)), on
 
 
 def layouts(on):
     """Return every way to give ranks their nodes."""
-    return set(itertools.permutations(on.node.tolist()))
+    return set(itertools.permutations(on.node_of_slot.tolist()))
 
 
 @pytest.mark.parametrize(("spec", "nodes", "ppn", "pattern"), FEW)
@@ -54,11 +53,11 @@ def test_few_ranks_get_the_best_of_all_orders(spec, nodes, ppn, pattern):
     latency = None if "," in ppn else 0
     asked, on = asked_for(spec, nodes, ppn, pattern, latency=latency)
     ranking = rank_orders(asked, on, Budget(LIMITS.judgements))
-    times = [time_of(asked, on.rows, Order.of_nodes(np.array(row), on)) for row in layouts(on)]
+    times = [time_of(asked, on.rows, on.with_ranks_on(np.array(row))) for row in layouts(on)]
     assert ranking.every
     assert ranking.judged == len(times)
     assert ranking.best.cost == pytest.approx(min(times), rel=1e-6)
-    assert ranking.best.cost == asked.time(asked.place(on.rows, ranking.best.placement.slots))
+    assert ranking.best.cost == asked.time(asked.place(on.rows, ranking.best.placement.order))
     assert ranking.default.cost == asked.time(asked.place(on.rows))
 
 
@@ -75,7 +74,7 @@ MANY = [
 def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes, ppn, pattern, job):
     asked, on = asked_for(spec, nodes, ppn, pattern, **job)
     made = auto_order(on, Job(pattern, **job))
-    figures = made.optimised
+    figures = made.origin.optimised
     assert figures["by"] == "time"
     assert figures["time_s"] == pytest.approx(time_of(asked, on.rows, made), rel=1e-9)
     least = figures["time_s"] * (1 - LIMITS.clearly) - 1e-15
@@ -97,8 +96,8 @@ def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(spec, nodes,
 def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_done():
     asked, on = asked_for("minicray:dragonfly", "0-9,17,20", "4", "stencil:6x8")
     made = auto_order(on, Job("stencil:6x8"), seconds=0.01)
-    assert made.optimised["time_s"] <= asked.time(asked.place(on.rows))
-    assert not made.optimised["finished"]
+    assert made.origin.optimised["time_s"] <= asked.time(asked.place(on.rows))
+    assert not made.origin.optimised["finished"]
 
 
 def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, monkeypatch):
@@ -106,10 +105,10 @@ def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, mon
     ranks = 36
     lines = [f"{(r - 6) % ranks + 1} {(r + 6) % ranks + 1}" for r in range(ranks)]
     (tmp_path / "a.graph").write_text(f"{ranks} {ranks}\n" + "\n".join(lines) + "\n")
-    on = slots_of(load_machine("minicray:torus"), "0-8", "4")
+    on = place_ranks(load_machine("minicray:torus"), "0-8", "4")
     made = auto_order(on, Job(f"graph:{tmp_path}/a.graph", bytes=1e5), seconds=0.5)
-    assert not made.optimised["finished"]
-    assert made.optimised["time_s"] < made.optimised["default_time_s"]
+    assert not made.origin.optimised["finished"]
+    assert made.origin.optimised["time_s"] < made.origin.optimised["default_time_s"]
 
 
 @pytest.mark.parametrize(
@@ -123,19 +122,19 @@ def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, mon
     ],
 )  # fmt: skip
 def test_what_an_order_was_chosen_by_is_said(spec, ppn, pattern, job, says):
-    on = slots_of(load_machine(spec), "0-3", ppn)
+    on = place_ranks(load_machine(spec), "0-3", ppn)
     made = auto_order(on, Job(pattern, **job))
-    assert made.slots.tolist() == list(range(len(on)))
-    assert re.search(says, made.remark)
-    assert made.optimised["finished"]
+    assert made.slot_of_rank.tolist() == list(range(on.ranks))
+    assert re.search(says, made.origin.remark)
+    assert made.origin.optimised["finished"]
 
 
 def test_names_alone_are_ordered_by_j():
-    on = slots_of(None, "nid[00003-00006]", "4")
+    on = place_ranks(None, "nid[00003-00006]", "4")
     made = auto_order(on, Job("stencil:4x4"))
-    assert made.optimised["by"] == "J"
-    assert made.optimised["why"] == "no machine is named"
-    assert made.optimised["cost"] < made.optimised["default_cost"]
+    assert made.origin.optimised["by"] == "J"
+    assert made.origin.optimised["why"] == "no machine is named"
+    assert made.origin.optimised["cost"] < made.origin.optimised["default_cost"]
     assert made == arrange(on, "stencil:4x4", "auto")
 
 
@@ -147,7 +146,7 @@ def test_names_alone_are_ordered_by_j():
     ],
 )
 def test_what_makes_no_sense_is_refused(pattern, job, says):
-    on = slots_of(load_machine("torus:4x4"), "0-3", "2")
+    on = place_ranks(load_machine("torus:4x4"), "0-3", "2")
     with pytest.raises(UsageError, match=says):
         auto_order(on, Job(pattern, **job))
 
@@ -158,7 +157,7 @@ def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
     rng = np.random.default_rng(1)
     where = rng.permutation(64)
     graph = from_edges(64, where[:-1], where[1:], np.full(63, 1e6))
-    on = slots_of(nidmap.load_machine("torus:4x4,bw=1"), "0-15", 4)
+    on = place_ranks(nidmap.load_machine("torus:4x4,bw=1"), "0-15", 4)
     late = Budget(1000, 1e9)
     whole = making._mapped
 

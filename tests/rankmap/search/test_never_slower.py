@@ -80,11 +80,11 @@ def starts_of(machine, free, count):
 def orders_of(model, rows):
     """Yield the slots of every order by name that fits, rank r on slot r among them."""
     yield None
-    slots = model.slots(rows)
+    slots = model.place(rows)
     pattern = fit_pattern(model.pattern, slots)
     for name in ("hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin"):
         try:
-            yield orders.find(name)(pattern, slots).slots
+            yield orders.find(name)(pattern, slots).slot_of_rank
         except NidmapError:
             continue  # does not apply
 

@@ -15,11 +15,11 @@ from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern
+from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
-from rankmap.slots import Slots
 from tests.rankmap.helpers import time_of
 
 JOBS = [
@@ -64,7 +64,7 @@ def best_of_all(asked, free, count):
 
 def timed(asked, rows, order):
     """Return the seconds of an order on these nodes; infinite where it does not apply."""
-    on = asked.slots(rows)
+    on = asked.place(rows)
     try:
         return time_of(asked, rows, orders.find(order)(fit_pattern(asked.pattern, on), on))
     except NidmapError:
@@ -142,7 +142,7 @@ def test_bricks_fill_the_grid():
 
 
 def test_every_quick_order_is_one():
-    on = Slots(np.array([f"n{k}" for k in range(6)]), np.full(6, 8))
+    on = Placement(np.array([f"n{k}" for k in range(6)]), np.full(6, 8))
     for pattern in ("stencil:8x6", "fft:8x6", "fft:6x8"):
         for name, make in quick_orders(parse_pattern(pattern).on(on), on).items():
             try:

@@ -16,12 +16,12 @@ from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap.compare import compare_strategies
+from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, Predictor, predict
 from rankmap.predict.background import Other
 from rankmap.search import budget
 from rankmap.search.auto_order import auto_order
 from rankmap.search.cost import TimeCost
-from rankmap.slots import slots_of
 from tests.effort import examples
 from tests.rankmap.helpers import time_of
 
@@ -83,7 +83,7 @@ def test_the_contract_and_never_worse_than_slurm(case):
     else:
         assert figures["time_s"] <= figures["default_time_s"]
     assert figures["bound_s"] <= figures["time_s"]
-    assert sorted(found.order.slots.tolist()) == list(range(count * job.ppn))
+    assert sorted(found.order.slot_of_rank.tolist()) == list(range(count * job.ppn))
 
 
 @examples(10)
@@ -129,11 +129,11 @@ def test_a_pattern_makes_auto_the_usual_strategy():
 def test_where_no_bandwidth_is_known_nodes_and_order_are_those_of_the_least_j():
     machine = parse_spec("tree:18x4")
     found = plan(machine, 12, job=Job("stencil:8x9", ppn=6), strategy="auto")
-    same = auto_order(slots_of(machine, found.nodes, 6), Job("stencil:8x9"))
+    same = auto_order(place_ranks(machine, found.nodes, 6), Job("stencil:8x9"))
     chosen = {"by": "J", "why": "tree:18x4 states no bandwidths", "cost": 43, "default_cost": 71}
     assert found.facts["predicted"]["chosen"] == chosen
-    assert {name: same.optimised[name] for name in chosen} == chosen
-    assert found.order.slots.tolist() == same.slots.tolist()
+    assert {name: same.origin.optimised[name] for name in chosen} == chosen
+    assert found.order.slot_of_rank.tolist() == same.slot_of_rank.tolist()
     assert found.why.startswith("chosen by J (tree:18x4 states no bandwidths): J = 43, 39.4% less")
     kept = plan(machine, 12, job=Job("ring", ppn=6), strategy="auto")
     assert "is kept, chosen by J" in kept.why

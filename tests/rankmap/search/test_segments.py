@@ -33,7 +33,7 @@ def blocks(tmp_path_factory) -> Machine:
 
 def inside(plan, replica, ppn):
     """Return whether every replica is in one block of six nodes."""
-    block = plan.rows[plan.order.slots // ppn] // 6
+    block = plan.rows[plan.order.slot_of_rank // ppn] // 6
     return all(len(set(block[replica == one].tolist())) == 1 for one in set(replica.tolist()))
 
 

@@ -208,7 +208,7 @@ def halo(size, passes):
     """Return a phase of passes of a ring there and back between the first six nodes."""
     ranks = np.arange(6)
     sends = Sends.of((k, ranks, np.roll(ranks, 1 - 2 * k), size) for k in range(2))
-    placement = Placement(TORUS, ranks, np.ones(6, dtype=np.int64))
+    placement = Placement.on_rows(TORUS, ranks, np.ones(6, dtype=np.int64))
     sent = Traffic.of(sends.source, sends.target, sends.size * passes)
     return Phase("halo", placement, sent, sends=lambda: sends, passes=float(passes))
 

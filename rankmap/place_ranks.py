@@ -1,15 +1,9 @@
-"""Slots: the places for ranks on a job's nodes, numbered node by node.
-
-A node's first slot comes after all slots of the nodes before it, in the order
-in which the nodes were given. That order is the only thing that gives a slot
-its number: not the NID, and not the order in which a launcher takes nodes.
-"""
+"""Nodes and ranks on each, as users write them: a node list and ``--ppn``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -17,6 +11,7 @@ import numpy as np
 
 from placement.errors import ParseError, PlanError, UsageError, printable
 from placement.support.array_types import Array, Ints, Strs
+from rankmap.placement import Placement
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -25,131 +20,21 @@ if TYPE_CHECKING:
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None
 
-__all__ = ["MOST_SLOTS", "Slots", "parse_counts", "slots_of"]
-
-#: More ranks than any machine has cores; beyond it a count is a slip.
-MOST_SLOTS = 1 << 25
+__all__ = ["parse_counts", "place_ranks"]
 
 #: A repeat count behind a node: ``*3``, ``:3`` or `` slots=3``.
 _REPEAT = re.compile(r"(?:[*:]|\s+slots=)[0-9]+")
 _COUNT = re.compile(r"([0-9]{1,9})(?:\*([0-9]{1,9})|\(x([0-9]{1,9})\))?")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Slots:
-    """The slots of a job (s in all) on its nodes (n of them).
-
-    Attributes
-    ----------
-    names : str (n,)
-        Host names in the order that numbers the slots.
-    counts : int64 (n,)
-        Slots of each node, at least 1.
-    machine : Machine or None
-        What the nodes belong to, for orders that look at distances; None
-        where only names are known (inside an allocation).
-    rows : int64 (n,) or None
-        The same nodes as rows of `machine`.
-
-    Examples
-    --------
-    >>> slots = Slots(np.array(["nid00007", "nid00002"]), np.array([3, 2]))
-    >>> len(slots), slots.first.tolist(), slots.node.tolist()
-    (5, [0, 3], [0, 0, 0, 1, 1])
-    """
-
-    names: Strs
-    counts: Ints
-    machine: Machine | None = None
-    rows: Ints | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse counts that give no layout.
-
-        Raises
-        ------
-        UsageError
-            No node, a node without a slot, or more slots than any machine has.
-        """
-        if len(self.names) != len(self.counts):
-            raise UsageError(f"{len(self.counts)} counts of ranks for {len(self.names)} nodes")
-        if not len(self.names):
-            raise UsageError("no nodes given")
-        if self.counts.min() < 1:
-            empty = self.names[int(np.argmin(self.counts))]
-            raise UsageError(f"no ranks for node {empty}", "leave it out of the list")
-        if float(self.counts.sum(dtype=np.float64)) > MOST_SLOTS:
-            total = sum(self.counts.tolist())
-            raise UsageError(f"{total} slots, at most {MOST_SLOTS} are supported")
-
-    def __len__(self) -> int:
-        return int(self.counts.sum())
-
-    def __eq__(self, other: object) -> bool:
-        """Two layouts are equal when names and counts are."""
-        if not isinstance(other, Slots):
-            return NotImplemented
-        return np.array_equal(self.names, other.names) and np.array_equal(self.counts, other.counts)
-
-    __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal layouts must not be keys
-
-    @property
-    def first(self) -> Ints:
-        """First slot of each node, int64 (n,)."""
-        return np.asarray(np.cumsum(self.counts) - self.counts)
-
-    @property
-    def node(self) -> Ints:
-        """Node of each slot as an index of `names`, int64 (s,)."""
-        return np.repeat(np.arange(len(self.counts)), self.counts)
-
-    @property
-    def ppn(self) -> int | None:
-        """Slots a node where all nodes have as many, else None."""
-        return int(self.counts[0]) if (self.counts == self.counts[0]).all() else None
-
-    def sorted(self) -> Slots:
-        """Return the same nodes in the order that native Slurm gives every allocation.
-
-        Whatever list was asked for, a job's nodes stand in the order of
-        Slurm's node table (`placement.scheduler.node_order`). For nodes named by NID
-        that is NID order.
-        """
-        return self.take(self.sorting())
-
-    def sorting(self) -> Ints:
-        """Return the positions of the nodes in Slurm's order, int64 (n,)."""
-        from placement.scheduler.node_order import slurm_order
-
-        return slurm_order(self.names)
-
-    def take(self, positions: Ints) -> Slots:
-        """Return the layout of the nodes at `positions`, in that order."""
-        rows = None if self.rows is None else self.rows[positions]
-        return Slots(self.names[positions], self.counts[positions], self.machine, rows)
-
-    def words(self) -> str:
-        """Return nodes and ranks a node for a person: ``4 nodes x 24``.
-
-        Examples
-        --------
-        >>> Slots(np.array(["a1", "a2"]), np.array([24, 12])).words()
-        '2 nodes, 12 to 24 ranks each'
-        """
-        nodes = "1 node" if len(self.counts) == 1 else f"{len(self.counts)} nodes"
-        if self.ppn is not None:
-            return f"{nodes} x {self.ppn}"
-        return f"{nodes}, {self.counts.min()} to {self.counts.max()} ranks each"
-
-
-def slots_of(
+def place_ranks(
     machine: Machine | None,
     nodes: Nodes = None,
     ppn: str | int | Sequence[int] | None = None,
     source: str = "",
     repeats: bool = False,
-) -> Slots:
-    """Return the slots on nodes of a machine.
+) -> Placement:
+    """Return ranks on nodes of a machine, rank r on slot r.
 
     Parameters
     ----------
@@ -181,7 +66,7 @@ def slots_of(
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4x4")
-    >>> slots_of(m, "nid[00008,00003]", 2).names.tolist()
+    >>> place_ranks(m, "nid[00008,00003]", 2).names.tolist()
     ['nid00008', 'nid00003']
     """
     repeating = ppn is None and (
@@ -192,7 +77,7 @@ def slots_of(
     )
     if repeating and not repeats and isinstance(nodes, str):
         # Only *3 repeats a node: written twice it is a slip, and refused as one.
-        slots_of(machine, _REPEAT.sub("", nodes), 1, source)
+        place_ranks(machine, _REPEAT.sub("", nodes), 1, source)
     # Each node once, in order of first appearance, and how often it stands there.
     once, first, counts = np.unique(nodes_listed, return_index=True, return_counts=True)
     order = np.argsort(first)
@@ -204,8 +89,8 @@ def slots_of(
     if ppn is not None:
         counts = parse_counts(ppn, len(once))
     if machine is None:
-        return Slots(once, counts)
-    return Slots(machine.names[once], counts, machine, once)
+        return Placement(once, counts)
+    return Placement.on_rows(machine, once, counts)
 
 
 def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn") -> Ints:
