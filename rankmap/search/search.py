@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -49,18 +49,12 @@ class Space:
         The baseline's nodes, rank r on slot r; None where the scheduler would take none.
     segments : Segments or None
         What the answer has to keep to; the baseline need not.
-    others : mapping of str to int64 (ranks,)
-        Orders on the baseline's nodes that somebody else has made.
-    mapping : bool
-        Whether there is time to load what maps graphs.
     """
 
     request: Request
     choices: Iterable[tuple[str, Ints]] = ()
     base: Ints | None = None
     segments: Segments | None = None
-    others: Mapping[str, Ints] = field(default_factory=dict)
-    mapping: bool = True
 
     def allows(self, placement: Placement) -> bool:
         """Return whether a placement keeps to the free nodes and the segments."""
@@ -151,21 +145,16 @@ class Enumeration:
     def judge_all(self) -> None:
         """Judge the node choices and the orders of the ranks on them."""
         by_rows = {self._key(choice.rows): choice for choice in self.choices}
-        searching = self.ordered and self.space.mapping
-        first = (
-            isinstance(self.pattern, Graph) and int(self.request.free.sum()) == self.request.count
-        )
-        if searching and first:  # it wins most, and later there may be no time for it
+        given = int(self.request.free.sum()) == self.request.count
+        first = self.ordered and given and isinstance(self.pattern, Graph)
+        if first:  # it wins most, and later there may be no time for it
             self._judge_searched_orders()
-        for choice in self.choices:
-            for name, slots in self.space.others.items():
-                self._judge(choice, name, slots)
         for name, rows in self.space.choices:
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
         self.choices = list(by_rows.values())
         self._judge_grids()
         self._judge_orders()
-        if searching and not first:
+        if self.ordered and not first:
             self._judge_searched_orders()
         self._judge_every_list()
 
