@@ -28,10 +28,16 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.network.demand import Demand
-from placement.network.dragonfly import channels
-from placement.network.group_ways import GroupWays, group_ways_of
+from placement.network.dragonfly import channels, path_hops
+from placement.network.groups import Groups, groups_of
 from placement.network.model import has_spines
-from placement.network.touched import Places, Split, TouchedGroups, TouchedRouters, Weights
+from placement.network.touched import (
+    ChannelTables,
+    GroupTraffic,
+    PathPrices,
+    TouchedGroups,
+    TouchedRouters,
+)  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
 
@@ -86,7 +92,7 @@ class Division:
     minimal_share: float
 
 
-class Touched(NamedTuple):
+class Kept(NamedTuple):
     """What is the same for all demands of the same routers.
 
     Attributes
@@ -94,81 +100,62 @@ class Touched(NamedTuple):
     routers : TouchedRouters
     sought, every : TouchedGroups
         With a few third groups, and with all.
-    second : Places
+    second : ChannelTables
         Seconds of a byte on the channels of `sought`.
     """
 
     routers: TouchedRouters
     sought: TouchedGroups
     every: TouchedGroups
-    second: Places
+    second: ChannelTables
 
 
 class Network:
-    """What is kept of a machine: seconds of a byte in the tables of `TouchedGroups`."""
+    """What is kept of a machine: seconds of a byte, and tables of the last sets of routers."""
 
-    def __init__(self, ways: GroupWays) -> None:
-        groups = ways.groups
-        self.ways = ways
-        self.known: dict[bytes, Touched] = {}
+    def __init__(self, groups: Groups) -> None:
+        self.groups = groups
+        self.known: dict[bytes, Kept] = {}
         scale = 1 / (groups.channels.bandwidth * GB)
         self.inside: Floats = np.zeros(groups.lanes)
-        self.inside.reshape(-1)[groups.lane] = groups.ways * scale[groups.inside]
-        self.between: Floats = np.zeros((ways.count, ways.count))
-        seconds = ways.share * scale[ways.channel]
-        np.maximum.at(self.between.reshape(-1), ways.between, seconds)
+        self.inside.reshape(-1)[groups.lane] = groups.paths * scale[groups.inside]
+        self.between: Floats = np.zeros((groups.count, groups.count))
+        seconds = groups.share * scale[groups.between]
+        np.maximum.at(self.between.reshape(-1), groups.pair, seconds)
 
-    def touched(self, demands: Sequence[Demand]) -> Touched:
+    def touched(self, demands: Sequence[Demand]) -> Kept:
         """Return the tables of the routers of demands; those of the last few are kept."""
         used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
         key = used.tobytes()
-        tables = self.known.get(key)
-        if tables is None:
-            routers = TouchedRouters(self.ways, used)
-            others = np.setdiff1d(np.arange(self.ways.count), routers.units)
-            seen = others
-            if len(others) > THIRDS:
-                seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
-            mean_passing = len(routers.units) >= MANY
-            sought = TouchedGroups(self.ways, routers, seen, mean_passing)
-            complete = sought
-            if len(seen) < len(others) or mean_passing:
-                complete = TouchedGroups(self.ways, routers, others)
-            tables = Touched(routers, sought, complete, self.of(sought, routers.units))
+        if key not in self.known:
             while len(self.known) >= KEPT:
-                self.known.pop(next(iter(self.known), b""), None)
-            self.known[key] = tables
-        return tables
+                self.known.pop(next(iter(self.known)))
+            self.known[key] = self._make(TouchedRouters(self.groups, used))
+        return self.known[key]
 
-    def of(self, touched: TouchedGroups, units: Ints) -> Places:
-        """Return the seconds of a byte on every channel that is looked at."""
-        members = touched.members
-        count = len(units)
-        inside = self.inside[self.ways.home[members]]
-        out, back = self.between[np.ix_(units, members)], self.between.T[np.ix_(units, members)]
+    def _make(self, routers: TouchedRouters) -> Kept:
+        others = np.setdiff1d(np.arange(self.groups.count), routers.units)
+        seen = others
+        if len(others) > THIRDS:
+            seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
+        mean_passing = len(routers.units) >= MANY
+        sought = every = TouchedGroups(self.groups, routers, seen, mean_passing=mean_passing)
+        if len(seen) < len(others) or mean_passing:
+            every = TouchedGroups(self.groups, routers, others)
+        return Kept(routers, sought, every, self._seconds(sought, routers.units, others))
+
+    def _seconds(self, touched: TouchedGroups, units: Ints, others: Ints) -> ChannelTables:
+        """Return the seconds of a byte on every channel that is looked at.
+
+        Of links to third groups those of the slowest: a few third groups stand for all.
+        """
+        members, count = touched.members, len(units)
+        out, back = (table[np.ix_(units, members)] for table in (self.between, self.between.T))
         if len(members) > count:
-            rest = np.ones(len(self.between), dtype=bool)
-            rest[units] = False
-            out[:, count:] = self.between[units][:, rest].max(axis=1)[:, None]
-            back[:, count:] = self.between.T[units][:, rest].max(axis=1)[:, None]
-        return Places(inside, out, back)
-
-    def channel_loads(self, touched: TouchedGroups, places: Places) -> Floats:
-        """Return the bytes on every channel by those in the tables of all groups."""
-        ways, groups, units = self.ways, self.ways.groups, touched.routers.units
-        inside = np.zeros(self.inside.shape)
-        home = ways.home[touched.members]
-        if ways.count == groups.count:
-            inside[home] = places.inside
-        else:  # pieces of one group
-            np.add.at(inside, home, places.inside)
-        between = np.zeros(self.between.shape)
-        between[np.ix_(units, touched.members)] = places.out
-        between[np.ix_(touched.members, units)] = places.back.T
-        out = np.zeros(len(groups.channels))
-        out[groups.inside] = groups.inner(inside)
-        out[ways.channel] = between.reshape(-1)[ways.between] * ways.share
-        return out
+            pairs = np.ix_(units, others)
+            out[:, count:] = self.between[pairs].max(axis=1)[:, None]
+            back[:, count:] = self.between.T[pairs].max(axis=1)[:, None]
+        return ChannelTables(self.inside[members], out, back)
 
 
 class Pairs:
@@ -203,10 +190,10 @@ class Pairs:
         away, home = summed(self.away, part, size), summed(self.home, part, size)
         return away.reshape(self.shape), home.reshape(self.shape)
 
-    def weigh(self, weights: Weights) -> Floats:
+    def weigh(self, price: PathPrices) -> Floats:
         """Return what a byte of each pair weighs."""
-        away, home = weights.away.reshape(-1)[self.away], weights.home.reshape(-1)[self.home]
-        across = weights.across[self.demand, self.g, self.h]
+        away, home = price.away.reshape(-1)[self.away], price.home.reshape(-1)[self.home]
+        across = price.across[self.demand, self.g, self.h]
         return np.asarray(across + away + home)
 
 
@@ -215,10 +202,10 @@ class Between:
 
     Parameters
     ----------
-    total : Split
+    total : GroupTraffic
     """
 
-    def __init__(self, total: Split) -> None:
+    def __init__(self, total: GroupTraffic) -> None:
         self.total, self.sums = total, total.away.sum(axis=-2)
         self.demand, self.g, self.h = self.at = np.nonzero(self.sums)
         self.amount = self.sums[self.at]
@@ -230,11 +217,11 @@ class Between:
         turned = table.swapaxes(-1, -2)
         return self.total.away * table[..., None, :], self.total.home * turned[..., None, :]
 
-    def weigh(self, weights: Weights) -> Floats:
+    def weigh(self, price: PathPrices) -> Floats:
         """Return what a byte of each pair of groups weighs in the mean."""
-        away = np.einsum("dgsh,dgsh->dgh", self.total.away, weights.away)
-        home = np.einsum("dhtg,dhtg->dgh", self.total.home, weights.home)
-        across = weights.across[self.at]
+        away = np.einsum("dgsh,dgsh->dgh", self.total.away, price.away)
+        home = np.einsum("dhtg,dhtg->dgh", self.total.home, price.home)
+        across = price.across[self.at]
         return np.asarray(across + (away[self.at] + home[self.at]) / self.amount)
 
 
@@ -247,7 +234,7 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
     ('fewer than three groups: adaptive takes detours inside groups alone',)
     """
-    if group_ways_of(machine).count > 2:
+    if groups_of(machine).count > 2:
         return ()
     return (FEW_WITH_SPINES if has_spines(machine) else FEW_GROUPS,)
 
@@ -314,12 +301,12 @@ def divide_each(
     """
     if not demands:
         return
-    ways = group_ways_of(machine)
-    network = machine.once("network.adaptive", lambda: Network(ways))
+    groups = groups_of(machine)
+    network = machine.once("network.adaptive", lambda: Network(groups))
     touched = network.touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
-    numbers = max(len(ways.groups.channels), touched.every.numbers)
+    numbers = max(len(groups.channels), touched.every.numbers)
     most = max(1, TOGETHER // numbers)
     runs = np.split(np.arange(len(demands)), starts)
     for pairwise, some in zip(listed[np.append(0, starts)], runs, strict=True):
@@ -335,17 +322,17 @@ def _pairs_of(demand: Demand) -> int:
 
 def _divide_together(
     network: Network,
-    touched: Touched,
+    touched: Kept,
     demands: Sequence[Demand],
     pairwise: bool,
     bias: float,
     steps: int | None,
 ) -> Iterator[Division]:
     """Yield the divisions of demands that share all tables."""
-    routers, sought, complete, second = touched
-    ways, units = network.ways, routers.units
-    total = routers.splits(demands)
-    lost = ~(ways.linked | ways.valiant | ways.one)
+    routers, sought, every, second = touched
+    groups, units = network.groups, routers.units
+    total = routers.traffic(demands)
+    lost = ~(groups.linked | groups.valiant | groups.same)
     apart = lost[np.ix_(units, units)]
     beyond = (total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
     if beyond.any():
@@ -355,12 +342,12 @@ def _divide_together(
         variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
     minimal = _fill(sought, second, _Shares(sought, total, variables), bias, steps)
     if steps is not None:
-        complete = sought
-    places = complete.load(total, minimal)
+        every = sought
+    tables = every.load(minimal, total.minus(minimal))
     for k, demand in enumerate(demands):
-        load = network.channel_loads(complete, Places(*(table[k] for table in places)))
+        load = every.channel_loads(ChannelTables(*(table[k] for table in tables)))
         if beyond[k]:
-            load += ways.far_loads(demand, lost)
+            load += groups.far_loads(demand, lost)
         sent = float(total.away[k].sum() + total.inner[k].sum())
         kept = float(minimal.away[k].sum() + minimal.inner[k].sum())
         yield Division(load, kept / sent if sent else 1.0)
@@ -372,37 +359,39 @@ class _Shares:
     Parameters
     ----------
     touched : TouchedGroups
-    total : Split
+    total : GroupTraffic
     variables : Pairs or Between
     """
 
-    def __init__(self, touched: TouchedGroups, total: Split, variables: Pairs | Between) -> None:
-        ways, units = touched.ways, touched.routers.units
+    def __init__(
+        self, touched: TouchedGroups, total: GroupTraffic, variables: Pairs | Between
+    ) -> None:
+        groups, units = touched.groups, touched.routers.units
         self.total, self.variables = total, variables
         g, h = units[variables.g], units[variables.h]
         self.near = np.flatnonzero((total.inner > 0) & (touched.near > 0))
         always = np.ones(len(self.near), dtype=bool)
-        self.free = np.concatenate([(ways.linked & ways.valiant)[g, h], always])
-        self.certain = np.concatenate([ways.linked[g, h], always]).astype(np.float64)
+        self.free = np.concatenate([(groups.linked & groups.valiant)[g, h], always])
+        self.certain = np.concatenate([groups.linked[g, h], always]).astype(np.float64)
 
-    def take(self, share: Floats) -> Split:
+    def take(self, share: Floats) -> GroupTraffic:
         """Return the bytes that take minimal ways."""
         share = np.where(self.free, share, self.certain)
         count = len(self.variables.g)
         inner = self.total.inner.copy()
         inner.reshape(-1)[self.near] *= share[count:]
-        return Split(*self.variables.take(share[:count]), inner)
+        return GroupTraffic(*self.variables.take(share[:count]), inner)
 
-    def weigh(self, weights: Weights) -> Floats:
+    def weigh(self, price: PathPrices) -> Floats:
         """Return the weight of a byte of each variable on one kind of way, minimal or detour."""
-        inner = weights.inner.reshape(-1)[self.near]
-        weight: Floats = np.maximum(np.concatenate([self.variables.weigh(weights), inner]), TINY)
+        inner = price.inner.reshape(-1)[self.near]
+        weight: Floats = np.maximum(np.concatenate([self.variables.weigh(price), inner]), TINY)
         return weight
 
 
 def _fill(
-    touched: TouchedGroups, second: Places, shares: _Shares, bias: float, steps: int | None
-) -> Split:
+    touched: TouchedGroups, second: ChannelTables, shares: _Shares, bias: float, steps: int | None
+) -> GroupTraffic:
     """Return the bytes that take minimal ways: pairs shift others until both kinds are as full.
 
     High powers may shift too far in the end, so the best division is the best that was come by.
@@ -414,10 +403,10 @@ def _fill(
     for power in (POWERS if bias == 1 else (1,) * STEPS)[:steps]:
         if not shares.free.any():
             break
-        load = touched.load(shares.total, minimal).times(second)
+        load = touched.load(minimal, shares.total.minus(minimal)).times(second)
         if bias == 1:
             best, least = _fewest(best, least, minimal, load)
-        ways, detours = map(shares.weigh, touched.weigh_ways(load.powers(power)))
+        ways, detours = map(shares.weigh, touched.prices(load.powers(power)))
         move = np.clip(np.log(ways / detours) / power - np.log(bias), -MOST, MOST)
         length[move * before < 0] *= SHORTER
         length[move * before > 0] *= LONGER
@@ -426,10 +415,14 @@ def _fill(
         minimal = shares.take(_share(logit))
     if bias != 1:
         return minimal
-    return _fewest(best, least, minimal, touched.load(shares.total, minimal).times(second))[0]
+    return _fewest(
+        best, least, minimal, touched.load(minimal, shares.total.minus(minimal)).times(second)
+    )[0]
 
 
-def _fewest(best: Split, least: Floats, minimal: Split, load: Places) -> tuple[Split, Floats]:
+def _fewest(
+    best: GroupTraffic, least: Floats, minimal: GroupTraffic, load: ChannelTables
+) -> tuple[GroupTraffic, Floats]:
     """Return of two divisions of each demand the one with the smaller largest load, and that."""
     largest = load.largest()
     better = largest < least
@@ -437,7 +430,7 @@ def _fewest(best: Split, least: Floats, minimal: Split, load: Places) -> tuple[S
         np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
         for new, old in zip(minimal, best, strict=True)
     )
-    return Split(*chosen), np.minimum(largest, least)
+    return GroupTraffic(*chosen), np.minimum(largest, least)
 
 
 def _share(logit: Floats) -> Floats:
@@ -458,5 +451,6 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive"
     On an idle network, where every byte takes minimal ways (those over a
     third group where there are no others).
     """
-    ways = group_ways_of(machine)
-    return ways.hops(np.asarray(source), np.asarray(target), ways.valiant & ~ways.linked)
+    groups = groups_of(machine)
+    ends = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+    return path_hops(groups, *ends, groups.valiant & ~groups.linked)

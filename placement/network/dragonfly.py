@@ -40,14 +40,14 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.network import few_pairs
+from placement.network import shortest_paths, single
 from placement.network.demand import Demand
-from placement.network.group_ways import group_ways_of
-from placement.network.groups import groups_of
+from placement.network.groups import Groups, groups_of
 from placement.network.model import Channels
-from placement.support.array_types import Floats, Ints
+from placement.network.touched import GroupTraffic, TouchedGroups, TouchedRouters
+from placement.support.array_types import Floats, Ints, Mask
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes"]
+__all__ = ["channels", "hops", "loads", "next_channel", "notes", "path_hops"]
 
 
 FEW = "fewer than three groups: valiant is the same as minimal"
@@ -73,15 +73,15 @@ def notes(machine: Machine, routing: str) -> tuple[str, ...]:
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"), "valiant")
     ('fewer than three groups: valiant is the same as minimal',)
     """
-    ways = group_ways_of(machine)
+    groups = groups_of(machine)
     if routing == "valiant":
-        return () if ways.count > 2 else (FEW,)
-    if ways.whole:
+        return () if groups.count > 2 else (FEW,)
+    if groups.complete:
         return ()
-    pairs = ways.count * (ways.count - 1) // 2
-    what = "groups" if ways.count == ways.groups.count else "parts of groups"
+    pairs = groups.count * (groups.count - 1) // 2
+    what = "groups" if groups.count == groups.named else "parts of groups"
     return (
-        f"{pairs - int(ways.linked.sum()) // 2} of {pairs} pairs of {what} have no link of their "
+        f"{pairs - int(groups.linked.sum()) // 2} of {pairs} pairs of {what} have no link of their "
         "own: between them traffic takes the fewest global hops, and of these paths all the "
         "shortest",
     )
@@ -119,20 +119,30 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     {'g0c0b0->g2c0b0 blue': 0.5, 'g0c0b0->g3c0b0 blue': 0.5, 'g2c0b0->g1c0b0 blue': 0.5, \
 'g3c0b0->g1c0b0 blue': 0.5}
     """
-    ways = group_ways_of(machine)
-    if routing == "valiant":
-        over = ways.valiant
-        amount, inner, far = ways.bytes(demand, ways.linked | over)
-        return far + ways.load(amount.times(~over), amount.times(over), inner)
+    groups = groups_of(machine)
     if routing == "single":
-        from placement.network import single
-
-        return np.maximum(single.loads(ways, demand), 0)
-    load = few_pairs.loads(ways, demand)
-    if load is None:
-        amount, inner, far = ways.bytes(demand, ways.linked)
-        load = far + ways.load(amount, None, inner)
+        return np.maximum(single.loads(groups, demand), 0)
+    touched = _touched(groups, demand.routers_used(), routing == "valiant")
+    units = np.ix_(touched.routers.units, touched.routers.units)
+    over = groups.valiant if routing == "valiant" else np.zeros_like(groups.linked)
+    joined = groups.linked | over
+    traffic = GroupTraffic(*(table[0] for table in touched.routers.traffic([demand])))
+    far = traffic.away.sum(axis=1)[~joined[units]].any()
+    minimal = traffic.between((joined & ~over)[units])
+    detoured = None
+    if touched.detours:
+        detoured = traffic.between(over[units])._replace(inner=np.zeros_like(traffic.inner))
+    load = touched.channel_loads(touched.load(minimal, detoured))
+    if far:
+        load += groups.far_loads(demand, ~(joined | groups.same))
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
+
+
+def _touched(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
+    """Return the tables of some routers, with all third groups where bytes go over them."""
+    touched = TouchedRouters(groups, routers)
+    thirds = np.arange(groups.count) if valiant else np.zeros(0, dtype=np.int64)
+    return TouchedGroups(groups, touched, np.setdiff1d(thirds, touched.units), valiant)
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
@@ -153,13 +163,46 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
     >>> hops(m, np.array([3, 0]), np.array([4, 3]), "minimal").tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
     """
-    from placement.network import single
-
-    ways = group_ways_of(machine)
+    groups = groups_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    if routing in ("minimal", "valiant"):
-        return ways.hops(source, target, ways.valiant if routing == "valiant" else None)
-    return single.hops(ways, source, target)
+    if routing == "single":
+        return single.hops(groups, source, target)
+    over = groups.valiant if routing == "valiant" else np.zeros_like(groups.linked)
+    return path_hops(groups, source, target, over)
+
+
+def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
+    """Return the expected channels of each class on minimal paths, or over a third group.
+
+    A channel's price is 1 in its class: what a path costs is the hops it has.
+
+    Parameters
+    ----------
+    groups : Groups
+    source, target : int64 (m,)
+        Routers.
+    over : bool (count, count)
+        Groups between which traffic goes over a third group.
+
+    Raises
+    ------
+    NidmapError
+        Where no path joins a pair.
+    """
+    g, h = groups.group[source], groups.group[target]
+    turns = over[g, h] & (g != h)
+    touched = _touched(groups, np.unique(np.concatenate([source, target])), bool(turns.any()))
+    rows = touched.routers.row[source], touched.routers.row[target]
+    out = np.zeros((len(source), len(groups.channels.kinds)))
+    for kind in range(out.shape[1]):
+        price = touched.price_tables((groups.channels.kind == kind).astype(np.float64))
+        minimal, *detours = (paths.between(*rows) for paths in touched.prices(price))
+        out[:, kind] = np.where(turns, detours[0], minimal) if detours else minimal
+    far = np.flatnonzero(~(groups.linked | groups.same | over)[g, h])
+    if len(far):
+        ends = source[far], target[far]
+        out[far] = shortest_paths.mean_hops(groups.graph, *ends, out.shape[1])
+    return out
 
 
 def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
@@ -169,6 +212,4 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     -------
     int64 (routers, nodes)
     """
-    from placement.network import single
-
-    return single.next_channel(group_ways_of(machine), machine, nodes)
+    return single.next_channel(groups_of(machine), machine, nodes)

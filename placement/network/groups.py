@@ -1,104 +1,94 @@
-"""A dragonfly as its routings see it: groups of routers, and the bundles between group pairs.
+"""A dragonfly as its routings see it: groups of routers, and the links between groups.
 
-Inside a group a bundle (black) is one channel and one way; links between
-groups count one by one, also where several join the same two routers, and so do
-the cables of a DragonFly+, from leaf to spine too.
+A group that is not in one piece (a router has lost all its links to the others) counts as
+several: here a group is such a piece. Inside a group a bundle (black) is one path; links
+between groups count one by one, also where several join the same two routers, and so do the
+cables of a DragonFly+, from leaf to spine too.
+
+Between groups that neither a link nor a third group joins traffic takes the fewest links
+between groups, and of these paths all the shortest (`placement.network.shortest_paths`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.network.inside_groups import UNREACHED, InsideGroups
+from placement.network import shortest_paths
+from placement.network.demand import Demand
+from placement.network.local_paths import UNREACHED, LocalPaths
 from placement.network.model import Channels, from_links, has_spines
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import summed
+from placement.support.arrays import components, product, rank_within, summed
+from placement.topologies import router_coords
 
-__all__ = ["Bundles", "Groups", "groups_of"]
+__all__ = ["Groups", "groups_of"]
 
 #: Numbers in a table of all router pairs of all groups, at most.
 MOST_INSIDE = 50_000_000
 
-#: Numbers in a table of all routers by all groups, at most.
+#: Numbers in a table of all routers by all groups, and of all pairs of groups by routers, at most.
 MOST_BETWEEN = 100_000_000
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bundles:
-    """The bundles between groups, sorted by group pair (m rows over p pairs).
-
-    Attributes
-    ----------
-    low, high : int64 (p,)
-        The groups of each linked pair, low < high.
-    first : int64 (p + 1,)
-        Where each pair's bundles begin.
-    a, b : int64 (m,)
-        Positions of the two routers in their groups, low and high.
-    times : float64 (m,)
-        Parallel links.
-    up, down : int64 (m,)
-        Channels from low to high and back.
-    """
-
-    low: Ints
-    high: Ints
-    first: Ints
-    a: Ints
-    b: Ints
-    times: Floats
-    up: Ints
-    down: Ints
-
-    @property
-    def pair(self) -> Ints:
-        """Pair of each bundle, int64 (m,)."""
-        return np.repeat(np.arange(len(self.low)), np.diff(self.first))
+#: Router pairs that are looked at together.
+_PAIRS = 1 << 22
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of routers, padded to the size of the largest.
+    """Groups of routers in one piece, padded to the size of the largest.
 
     Attributes
     ----------
     channels : Channels
     count, width : int
-        Groups, and routers of the largest one.
+        Groups, and routers of the machine's largest one.
+    named : int
+        Groups of the machine: fewer than `count` where some are in several pieces.
     group, place : int64 (r,)
-        Group of each router (0 … count-1) and its position there.
-    shape : int64 (count,)
-        Wiring of each group: groups that are wired alike share one.
-    local : InsideGroups
-    inside : int64 (c,)
+        Group of each router (0 … count-1), and its position in the machine's group.
+    wiring : int64 (count,)
+        Of each group: groups that are wired alike share one.
+    local : LocalPaths
+    inside : int64 (x,)
         Channels inside groups.
-    lane : int64 (c,)
+    lane : int64 (x,)
         Where each of them stands in tables (groups, positions, lanes), flat.
-    ways : float64 (c,)
+    paths : float64 (x,)
         Paths over each of them: 1, but for parallel blue links inside a group and for cables
         of a DragonFly+.
-    bundles : Bundles
-    part : int64 (count, width)
-        Connected part of its group that a position is in, numbered over the
-        whole machine; -1 where there is no router.
+    between : int64 (y,)
+        Channels between groups, by their pair.
+    pair : int64 (y,)
+        Ordered pair of groups of each, g · count + h, ascending.
+    share : float64 (y,)
+        Of its pair's bytes.
+    gates : float64 (count, count, positions)
+        ``[g, h, p]``: share of the links from g to h that are at p of g.
+    linked : bool (count, count)
+        Whether a link joins two groups; not a group and itself.
     """
 
     channels: Channels
     count: int
     width: int
+    named: int
     group: Ints
     place: Ints
-    shape: Ints
-    local: InsideGroups
+    wiring: Ints
+    local: LocalPaths
     inside: Ints
     lane: Ints
-    ways: Floats
-    bundles: Bundles
-    part: Ints
+    paths: Floats
+    between: Ints
+    pair: Ints
+    share: Floats
+    gates: Floats
+    linked: Mask
 
     @property
     def routers(self) -> int:
@@ -106,57 +96,97 @@ class Groups:
         return len(self.group)
 
     @property
-    def slot(self) -> Ints:
-        """Position of each router in the padded tables, int64 (r,)."""
-        return self.group * self.width + self.place
-
-    @property
-    def parts(self) -> int:
-        """Connected parts of all groups together; `count` where every group is in one piece."""
-        return int(self.part.max(initial=-1)) + 1
-
-    def spread(self, of_routers: Floats) -> Floats:
-        """Return a column of the routers as a table (groups, positions), 0 where there is none."""
-        out = np.zeros(self.count * self.width)
-        out[self.slot] = of_routers
-        return out.reshape(self.count, self.width)
-
-    def inner(self, lanes: Floats) -> Floats:
-        """Return the bytes of each channel of `inside` from tables (groups, positions, lanes)."""
-        amount: Floats = self.ways * lanes.reshape(-1)[self.lane]
-        return amount
-
-    @property
     def lanes(self) -> tuple[int, int, int]:
         """The shape of tables of all channels inside groups."""
         return self.count, self.width, self.local.lanes
 
-    def spots(self, source: Ints, target: Ints, amount: Floats) -> tuple[Ints, Ints, Floats]:
-        """Return what pairs of routers of one group put on its channels, one by one.
+    @cached_property
+    def joins(self) -> Floats:
+        """1 where a link joins two groups, else 0, float64 (count, count)."""
+        return self.linked.astype(np.float64)
 
-        Only where `InsideGroups.listed`.
+    @cached_property
+    def third_share(self) -> Floats:
+        """Share of the bytes from g to h that every third group takes, float64 (count, count).
+
+        Equal among the groups that are linked to both; 0 where there are none.
+        """
+        thirds = product(self.joins, self.joins)
+        np.fill_diagonal(thirds, 0)
+        return np.divide(1.0, thirds, out=np.zeros_like(thirds), where=thirds > 0)
+
+    @cached_property
+    def valiant(self) -> Mask:
+        """Whether a third group is linked to both, bool (count, count)."""
+        return np.asarray(self.third_share > 0)
+
+    @cached_property
+    def same(self) -> Mask:
+        """Whether two groups are the same, bool (count, count)."""
+        return np.eye(self.count, dtype=bool)
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether a link joins every two groups."""
+        return bool((self.linked | self.same).all())
+
+    @cached_property
+    def detour_share(self) -> Floats:
+        """Share of the bytes between two routers that a detour sends over each other one.
+
+        float64 (count, positions, positions), equal among the other routers of the group; 0
+        where there is none, and on a DragonFly+, whose shortest paths take every spine already.
+        """
+        if has_spines(self.channels.machine):
+            return np.zeros((self.count, self.width, self.width))
+        joined = self.local.length[self.wiring] < UNREACHED
+        others = joined.sum(axis=2)[:, :, None] - 2  # all that are joined to one are to the other
+        joined &= (others > 0) & ~np.eye(self.width, dtype=bool)
+        share: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
+        return share
+
+    @cached_property
+    def graph(self) -> shortest_paths.StateGraph:
+        """The routers as a graph: the fewest links between groups first, the fewest hops second."""
+        channels = self.channels
+        cost = np.full(len(channels), shortest_paths.BETWEEN_GROUPS)
+        cost[self.inside] = 1
+        count = channels.count.astype(np.float64)
+        count[self.inside] = self.paths
+        order = channels.kind * np.int64(self.width) + self.place[channels.target]
+        return shortest_paths.graph_of(channels, self.routers, count=count, cost=cost, order=order)
+
+    def table(self, of_channels: Floats) -> Floats:
+        """Return what is known of all channels inside groups, (groups, positions, lanes)."""
+        size = int(np.prod(self.lanes))
+        return summed(self.lane, self.paths * of_channels[self.inside], size).reshape(self.lanes)
+
+    def far_loads(self, demand: Demand, apart: Mask) -> Floats:
+        """Return the loads of a demand between groups, by the fewest links, float64 (c,).
 
         Parameters
         ----------
-        source, target : int64 (m,)
-        amount : float64 (m,)
+        demand : Demand
+        apart : bool (count, count)
+            The pairs of groups whose bytes count.
 
-        Returns
-        -------
-        pair, lane : int64 (n,)
-            Place of the pair, and where a channel stands in tables.
-        amount : float64 (n,)
+        Raises
+        ------
+        NidmapError
+            Where no path joins two routers that exchange bytes.
         """
-        group, places = self.group[source], (self.place[source], self.place[target])
-        pair, u, v, sent = self.local.few(self.shape[group], *places, amount)
-        group = group[pair]
-        lane = self.local.lane[self.shape[group], u, v]
-        return pair, (group * self.width + u) * self.local.lanes + lane, sent
-
-    def table(self, of_channels: Floats) -> Floats:
-        """Return what is known of all channels as tables (groups, positions, lanes)."""
-        size = int(np.prod(self.lanes))
-        return summed(self.lane, self.ways * of_channels[self.inside], size).reshape(self.lanes)
+        out = np.zeros(len(self.channels))
+        lacking = np.asarray(apart.any(axis=1))[self.group]
+        step = max(1, _PAIRS // max(1, self.routers))
+        for low in range(0, self.routers, step):
+            some = np.flatnonzero(lacking[low : low + step])
+            if len(some):
+                first, last = low + int(some[0]), low + int(some[-1]) + 1
+                sent = demand.table(first, last)
+                sent *= apart[self.group[first:last]][:, self.group]
+                s, t = np.nonzero(sent)
+                out += shortest_paths.pair_loads(self.graph, s + first, t, sent[s, t], len(out))
+        return out
 
 
 def groups_of(machine: Machine) -> Groups:
@@ -171,51 +201,59 @@ def groups_of(machine: Machine) -> Groups:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> found = groups_of(parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=1"))
-    >>> found.count, found.width, found.local.most, len(found.bundles.low)
-    (3, 8, 2, 3)
+    >>> groups = groups_of(parse_spec("dragonfly:groups=4,chassis=1,blades=4,nodes=1,global=2"))
+    >>> groups.count, groups.width, groups.local.most
+    (4, 4, 1)
+    >>> groups.gates[0, 1].tolist(), groups.third_share[0, 1].tolist()
+    ([0.5, 0.5, 0.0, 0.0], 0.5)
     """
     return machine.once("network.groups", lambda: _make_groups(machine))
 
 
 def _make_groups(machine: Machine) -> Groups:
-    from placement.topologies import router_coords
-
     channels = from_links(machine)
-    number = router_coords(machine)[:, 0].astype(np.int64)
-    present, group = np.unique(number, return_inverse=True)
-    sizes = np.bincount(group)
-    count, width = len(present), int(sizes.max(initial=0))
+    _, label = np.unique(router_coords(machine)[:, 0], return_inverse=True)
+    source, target = channels.source.astype(np.int64), channels.target.astype(np.int64)
+    near = label[source] == label[target]
+    piece = components(len(label), source[near], target[near])
+    _, group = np.unique(label * len(label) + piece, return_inverse=True)
+    place = rank_within(label)
+    count, width = int(group.max(initial=-1)) + 1, int(place.max(initial=-1)) + 1
     _refuse_large(count, width, len(group))
-    place = np.empty(len(group), dtype=np.int64)
-    order = np.argsort(group, kind="stable")
-    place[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    same = group[channels.source] == group[channels.target]
-    inside = np.flatnonzero(same)
-    source, target = channels.source[inside], channels.target[inside]
-    spot = (group[source] * width + place[source]) * width + place[target]
-    shape, local = _wirings(channels, inside, spot, count, width)
+    inside, between = np.flatnonzero(near), np.flatnonzero(~near)
+    paths = _paths(channels, inside)
+    spot = (group * width + place)[source[inside]] * width + place[target[inside]]
+    wiring, local = _wirings(channels, inside, spot, paths, (count, width))
     at, to = np.divmod(spot, width)
-    lane = at * local.lanes + local.lane[shape[at // width], at % width, to]
-    exists = np.arange(width) < sizes[:, None]
+    pair = group[source[between]] * count + group[target[between]]
+    order = np.argsort(pair, kind="stable")
+    between, pair = between[order], pair[order]
+    links = channels.count[between].astype(np.float64)
+    share = links / summed(pair, links, count * count)[pair]
+    gates = summed(pair * width + place[source[between]], share, count**2 * width)
     return Groups(
         channels=channels,
         count=count,
         width=width,
+        named=int(label.max(initial=-1)) + 1,
         group=group,
         place=place,
-        shape=shape,
+        wiring=wiring,
         local=local,
         inside=inside,
-        lane=lane,
-        ways=_ways(channels, inside),
-        bundles=_bundles(channels, ~same, group, place),
-        part=_parts(local, shape, exists),
+        lane=at * local.lanes + local.lane[wiring[at // width], at % width, to],
+        paths=paths,
+        between=between,
+        pair=pair,
+        share=share,
+        gates=gates.reshape(count, count, width),
+        linked=(np.bincount(pair, minlength=count * count) > 0).reshape(count, count),
     )
 
 
 def _refuse_large(count: int, width: int, routers: int) -> None:
-    if count * width * width > MOST_INSIDE or routers * count > MOST_BETWEEN:
+    most = max(routers, count * width) * count
+    if count * width * width > MOST_INSIDE or most > MOST_BETWEEN:
         raise UsageError(
             f"{count} groups of up to {width} routers are too many to route",
             f"at most {MOST_INSIDE} router pairs inside groups, and {MOST_BETWEEN} "
@@ -223,49 +261,23 @@ def _refuse_large(count: int, width: int, routers: int) -> None:
         )
 
 
-def _ways(channels: Channels, rows: Ints) -> Floats:
-    """Return how many ways each channel inside a group is: a bundle is one, blue links are not."""
+def _paths(channels: Channels, rows: Ints) -> Floats:
+    """Return how many paths each channel inside a group is: a bundle is one, blue links are not."""
     spines = has_spines(channels.machine)  # all links of a DragonFly+ count one by one
     single = np.array([spines or kind in ("blue", "global") for kind in channels.kinds])
     return np.where(single[channels.kind[rows]], channels.count[rows], 1).astype(np.float64)
 
 
 def _wirings(
-    channels: Channels, inside: Ints, spot: Ints, count: int, width: int
-) -> tuple[Ints, InsideGroups]:
+    channels: Channels, inside: Ints, spot: Ints, paths: Floats, size: tuple[int, int]
+) -> tuple[Ints, LocalPaths]:
     """Return the wiring of each group by number, and the paths of each wiring."""
-    joined = summed(spot, _ways(channels, inside), count * width * width)
-    joined = joined.reshape(count, width, width)
+    shape = (*size, size[1])
+    joined = summed(spot, paths, int(np.prod(shape))).reshape(shape)
     kind = 1024.0 ** channels.kind[inside]  # the classes must be alike too
     looks = np.bincount(spot, kind * channels.count[inside], minlength=joined.size)
     known: dict[bytes, int] = {}
-    looks = looks.reshape(count, -1)
-    shape = np.array([known.setdefault(table.tobytes(), len(known)) for table in looks], dtype=int)
-    _, first = np.unique(shape, return_index=True)
-    return shape, InsideGroups(joined[first])
-
-
-def _bundles(channels: Channels, across: Mask, group: Ints, place: Ints) -> Bundles:
-    """Return the rows between groups; of two channels of a link the first half has one each."""
-    half = len(channels) // 2
-    rows = np.flatnonzero(across[:half])
-    a, b = (x[rows].astype(np.int64) for x in (channels.source, channels.target))
-    turned = group[a] > group[b]
-    up, down = np.where(turned, rows + half, rows), np.where(turned, rows, rows + half)
-    a, b = np.where(turned, b, a), np.where(turned, a, b)
-    key = group[a] * (int(group.max(initial=0)) + 1) + group[b]
-    order = np.argsort(key, kind="stable")
-    a, b, up, down = (x[order] for x in (a, b, up, down))
-    first = np.flatnonzero(np.diff(key[order], prepend=-1))
-    times = channels.count[up].astype(np.float64)
-    ends = np.append(first, len(order))
-    return Bundles(group[a[first]], group[b[first]], ends, place[a], place[b], times, up, down)
-
-
-def _parts(local: InsideGroups, shape: Ints, exists: Mask) -> Ints:
-    """Return a number for the connected part of its group that each position is in."""
-    leader = np.argmax(local.length < UNREACHED, axis=2)[shape]
-    leads = leader == np.arange(leader.shape[1])
-    number = np.cumsum((leads & exists).reshape(-1)).reshape(leader.shape) - 1
-    part = np.take_along_axis(number, leader, axis=1)
-    return np.where(exists, part, -1)
+    looks = looks.reshape(size[0], -1)
+    wiring = np.array([known.setdefault(table.tobytes(), len(known)) for table in looks], dtype=int)
+    _, first = np.unique(wiring, return_index=True)
+    return wiring, LocalPaths(joined[first])

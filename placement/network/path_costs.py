@@ -12,18 +12,19 @@ bill says how much it feeds them, and what another node in its place would.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import rings
+from placement.network.fattree import by_residue, regular_tree
+from placement.network.groups import Groups, groups_of
 from placement.network.rails import rails_of
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.torus_grid import Grid
-    from placement.support.array_types import Floats, Ints
-
+from placement.network.torus_grid import Grid, grid_of
+from placement.network.touched import TouchedGroups, TouchedRouters
+from placement.network.tree import forest_of
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["PathCosts", "path_costs"]
 
@@ -103,25 +104,33 @@ def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
 
 def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
     """Return the cost of a byte under ``minimal``; None where groups lack a link of their own."""
-    from placement.network.group_ways import group_ways_of
-
-    ways = group_ways_of(machine)
-    if not ways.whole:
+    groups = groups_of(machine)
+    if not groups.complete:
         return None
-    groups, inside = ways.groups, ways.inside_price(price)
-    ways_price = ways.minimal_price(price, inside)
-    out = (ways_price.away + ways_price.across[:, None, :]).ravel()
-    into, home = ways_price.home.ravel(), inside.ravel()
-    router = machine.router[:, 0] if machine.router.shape[1] == 1 else np.arange(groups.routers)
-    group, slot, place = groups.group[router], groups.slot[router], groups.place[router]
+    every = machine.once("network.every router", lambda: _every_router(groups))
+    [minimal] = every.prices(every.price_tables(price))
+    rows = (
+        every.routers.row[machine.router[:, 0]]
+        if machine.router.shape[1] == 1
+        else every.routers.row
+    )
+    group, slot = np.divmod(rows, every.routers.width)
+    out = (minimal.away + minimal.across[:, None, :]).ravel()
+    into, inner = minimal.home.ravel(), minimal.inner.ravel()
 
     def cost(a: Ints, b: Ints) -> Floats:
         here, there = group[a], group[b]
-        apart = out[slot[a] * groups.count + there] + into[slot[b] * groups.count + here]
-        same: Floats = np.where(here == there, home[slot[a] * groups.width + place[b]], apart)
-        return same
+        apart = out[rows[a] * groups.count + there] + into[rows[b] * groups.count + here]
+        inside = inner[rows[a] * every.routers.width + slot[b]]
+        return np.where(here == there, inside, apart)
 
     return cost
+
+
+def _every_router(groups: Groups) -> TouchedGroups:
+    """Return the tables of all routers, for minimal paths alone."""
+    routers = TouchedRouters(groups, np.arange(groups.routers))
+    return TouchedGroups(groups, routers, np.zeros(0, dtype=np.int64), detours=False)
 
 
 def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
@@ -133,8 +142,6 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     of the target. A ring that lacks a link is taken as whole: the way round a
     gap is not followed.
     """
-    from placement.network.torus_grid import grid_of
-
     grid = grid_of(machine)
     if any(grid.size * extent > MOST_STRETCHES for extent in grid.extents):
         return None
@@ -185,8 +192,6 @@ def _on_fattree(machine: Machine, price: Floats) -> PathCosts | None:
 
     The prices of a level's channels by (subtree, destination's residue).
     """
-    from placement.network.fattree import by_residue, regular_tree
-
     regular = regular_tree(machine)
     if regular is None:
         return None
@@ -207,8 +212,6 @@ def _on_fattree(machine: Machine, price: Floats) -> PathCosts | None:
 
 def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
     """Return the cost of a byte up to the first common switch and down; None without a tree."""
-    from placement.network.tree import forest_of
-
     forest = forest_of(machine)
     if forest is None:
         return None

@@ -33,11 +33,14 @@ __all__ = [
     "StateGraph",
     "chosen_channels",
     "distances",
+    "follow",
+    "forward",
     "graph_of",
     "loads",
     "mean_hops",
     "pair_loads",
     "refuse_large_table",
+    "stop_at_switches",
 ]
 
 #: What a link between groups costs: more hops than any path inside groups has.
@@ -349,6 +352,89 @@ def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
             channel = listed[np.minimum(place, len(listed) - 1)]
             out[:, rows] = np.where(choices[:, column] > 0, channel, -1)
     return out
+
+
+def forward(channels: Channels, table: Ints, flow: Floats, goals: tuple[Ints, Ints]) -> Floats:
+    """Return the loads when every router forwards all that it has by a table of channels.
+
+    Parameters
+    ----------
+    channels : Channels
+    table : int64 (routers, m)
+        Channel from each router towards each target.
+    flow : float64 (routers, m)
+        Bytes at each router for each target; overwritten.
+    goals : int64, int64 (k,)
+        Routers and columns where bytes have arrived; the column of a target has one at least.
+
+    Returns
+    -------
+    float64 (c,)
+
+    Raises
+    ------
+    NidmapError
+        Where bytes are at a router that no path leads on from.
+    """
+    out, entered = np.zeros(len(channels)), channels.target.astype(np.int64)
+    flow[goals] = 0
+    while flow.any():
+        router, column = np.nonzero(flow)
+        channel, amount = table[router, column], flow[router, column]
+        _refuse_lost(channels, channel, router, goals[0][np.searchsorted(goals[1], column)])
+        out += summed(channel, amount, len(out))
+        flow = summed(entered[channel] * flow.shape[1] + column, amount, flow.size)
+        flow = flow.reshape(table.shape)
+        flow[goals] = 0
+    return out
+
+
+def follow(
+    channels: Channels, table: Ints, router: Ints, column: Ints, target: Ints
+) -> tuple[Ints, Ints]:
+    """Return the channels that messages take one after the other, and which message takes each.
+
+    Parameters
+    ----------
+    channels : Channels
+    table : int64 (routers, m)
+        Channel from each router towards each target, -1 where a message has arrived.
+    router, column, target : int64 (k,)
+        Where each message starts, its column of the table, and the router that it goes to.
+
+    Raises
+    ------
+    NidmapError
+        Where no path leads on from a router that is not the target.
+    """
+    message, entered = np.arange(len(router)), channels.target.astype(np.int64)
+    steps = [(message[:0], message[:0])]
+    while True:
+        going = np.flatnonzero(router != target[message])
+        message, router = message[going], router[going]
+        if not len(message):
+            break
+        channel = table[router, column[message]].astype(np.int64)
+        _refuse_lost(channels, channel, router, target[message])
+        steps.append((message, channel))
+        router = entered[channel]
+    message, channel = (np.concatenate(columns) for columns in zip(*steps, strict=True))
+    return message, channel
+
+
+def _refuse_lost(channels: Channels, channel: Ints, router: Ints, target: Ints) -> None:
+    """Raise where no channel leads on from a router to a target, element by element."""
+    if (channel < 0).any():
+        row = int(np.argmax(channel < 0))
+        raise no_path(channels.machine, int(router[row]), int(target[row]))
+
+
+def stop_at_switches(machine: Machine, nodes: Ints, table: Ints) -> Ints:
+    """Return a table of next channels with -1 at every switch that a node is attached to."""
+    for switch in machine.router[nodes].T:
+        there = np.flatnonzero(switch >= 0)
+        table[switch[there], there] = -1
+    return table
 
 
 def refuse_large_table(routers: int, nodes: int) -> None:

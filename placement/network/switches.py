@@ -20,7 +20,7 @@ from placement.machine import Machine
 from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.model import Channels, from_links
-from placement.network.rails import no_path, rails_of
+from placement.network.rails import rails_of
 from placement.network.shortest_paths import StateGraph
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import components, summed
@@ -28,7 +28,7 @@ from placement.topologies import links, router_coords
 from placement.topologies.bundles import refuse_many
 from placement.traffic import Traffic
 
-__all__ = ["channels", "graph", "hops", "loads", "next_channel", "stop_at_switches"]
+__all__ = ["channels", "graph", "hops", "loads", "next_channel"]
 
 #: Numbers of one table of routers by destinations.
 _TABLE = 1 << 22
@@ -126,26 +126,17 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     """
     if routing != "single":
         return shortest_paths.loads(graph(machine), demand, len(channels(machine)))
-    routers, entered = graph(machine).routers, channels(machine).target.astype(np.int64)
+    routers, links = graph(machine).routers, channels(machine)
     nodes = np.flatnonzero(demand.into > 0)
-    out = np.zeros(len(entered))
+    out = np.zeros(len(links))
     step = max(1, _TABLE // max(1, routers))
     for first in range(0, len(nodes), step):
         some = nodes[first : first + step]
         table, flow = _table(machine, some), _towards(machine, demand, some, routers)
         goal, k = np.nonzero(_first_of_parts(machine, some))
-        home = machine.router[some[goal], k], goal
-        flow[home] = 0
-        while flow.any():
-            router, column = np.nonzero(flow)
-            channel, amount = table[router, column], flow[router, column]
-            if (channel < 0).any():
-                row = int(np.argmax(channel < 0))
-                raise no_path(machine, int(router[row]), int(machine.router[some[column[row]], 0]))
-            out += summed(channel, amount, len(out))
-            flow = summed(entered[channel] * len(some) + column, amount, flow.size)
-            flow = flow.reshape(routers, -1)
-            flow[home] = 0
+        out += shortest_paths.forward(
+            links, table, flow, (machine.router[some[goal], k].astype(np.int64), goal)
+        )
     return out
 
 
@@ -221,7 +212,7 @@ def next_channel(machine: Machine, nodes: Ints) -> Ints:
 
     -1 where the node is attached to the switch, or no path leads there.
     """
-    return stop_at_switches(machine, nodes, _table(machine, nodes))
+    return shortest_paths.stop_at_switches(machine, nodes, _table(machine, nodes))
 
 
 def _table(machine: Machine, nodes: Ints) -> Ints:
@@ -250,11 +241,3 @@ def _digits(machine: Machine) -> tuple[Ints, Ints]:
     np.maximum.at(most, level, parents)
     below = np.cumprod(np.concatenate([[1, 1], most[1:-1]]))
     return below[level], np.zeros(routers, dtype=np.int64)
-
-
-def stop_at_switches(machine: Machine, nodes: Ints, table: Ints) -> Ints:
-    """Return a table of next channels with -1 at every switch that a node is attached to."""
-    for switch in machine.router[nodes].T:
-        there = np.flatnonzero(switch >= 0)
-        table[switch[there], there] = -1
-    return table

@@ -1,31 +1,35 @@
-"""The part of a dragonfly that a demand touches: its groups, and the third groups between them.
+"""The part of a dragonfly that traffic touches: loads of its groups, and of third groups between.
 
-What a router sends to another group depends on that group alone, as in
-`placement.network.group_ways`: tables by (group, router, group) tell all loads. Here they have
-the touched groups and routers alone. Behind the touched groups stand the third groups that are
-looked at: all others for the loads of a division, and a few that stand for all while it is
-sought. Loads are relative (bytes / bandwidth), by place in tables; what `weigh_ways` makes of
-weights on all places is `load` transposed.
+What a router sends to another group by `minimal` or `valiant` depends on that group alone, and
+not on the router there: tables by (group, router, group) tell all loads. A sparse table of
+router pairs by links says the same, but the paths of 64 nodes of Shaheen II over third groups
+are 16 million entries (0.27 s a product), and those of LUMI 300 million. Here are the touched
+groups and routers alone, so the work follows the job and not the machine. Behind the touched
+groups stand the third groups that are looked at: all others for the loads of a division, and a
+few that stand for all while it is sought.
+
+What `TouchedGroups.prices` makes of prices of channels is `TouchedGroups.load` transposed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from placement.all_to_alls import AllToAlls, product_over_lines
 from placement.network.demand import Demand
-from placement.network.group_ways import GroupWays
-from placement.network.inside_groups import Ends
+from placement.network.groups import Groups
+from placement.network.local_paths import Ends, Leg
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
 
-__all__ = ["Places", "Split", "TouchedGroups", "TouchedRouters", "Weights"]
+__all__ = ["ChannelTables", "GroupTraffic", "PathPrices", "TouchedGroups", "TouchedRouters"]
 
 
-class Split(NamedTuple):
+class GroupTraffic(NamedTuple):
     """Bytes by touched router and far group, and inside groups.
 
     Attributes
@@ -40,60 +44,64 @@ class Split(NamedTuple):
     home: Floats
     inner: Floats
 
-    def between(self, joined: Mask) -> Split:
+    def between(self, joined: Mask) -> GroupTraffic:
         """Return the bytes between groups that are joined, and those inside groups."""
         away, home = self.away * joined[:, None, :], self.home * joined.T[:, None, :]
-        return Split(away, home, self.inner)
+        return GroupTraffic(away, home, self.inner)
+
+    def minus(self, other: GroupTraffic) -> GroupTraffic:
+        """Return what is left when `other` is taken away."""
+        return GroupTraffic(*(a - b for a, b in zip(self, other, strict=True)))
 
 
-class Places(NamedTuple):
-    """Something of every channel of the groups that are looked at.
+class ChannelTables(NamedTuple):
+    """A figure of every channel of the groups that are looked at.
 
     Attributes
     ----------
     inside : float64 (…, m, q, lanes)
-        Channels inside groups.
+        Channels inside groups, each of the paths over it.
     out, back : float64 (…, n, m)
-        Links from a touched group to another one, and from that to the touched one.
+        All links from a touched group to another one, and from that to the touched one.
     """
 
     inside: Floats
     out: Floats
     back: Floats
 
-    def times(self, factor: Places) -> Places:
+    def times(self, factor: ChannelTables) -> ChannelTables:
         """Return the figures of all channels, multiplied by those of `factor`."""
-        return Places(*(a * b for a, b in zip(self, factor, strict=True)))
+        return ChannelTables(*(a * b for a, b in zip(self, factor, strict=True)))
 
     def largest(self) -> Floats:
         """Return each demand's largest figure, float64 (demands,)."""
         flat = [table.reshape(len(table), -1).max(axis=1, initial=0.0) for table in self]
         return np.asarray(np.maximum.reduce(flat))
 
-    def powers(self, exponent: int) -> Places:
+    def powers(self, exponent: int) -> ChannelTables:
         """Return powers of two of shares of each demand's largest: 1, 2, 4, 8 and so on."""
         if exponent == 1:
             return self
         top = self.largest()
         top[top == 0] = 1.0
-        powers = Places(
+        powers = ChannelTables(
             self.inside / top[:, None, None, None],
             *(table / top[:, None, None] for table in self[1:]),
         )
         for _ in range(exponent.bit_length() - 1):
-            powers = Places(*(np.square(table, out=table) for table in powers))
+            powers = ChannelTables(*(np.square(table, out=table) for table in powers))
         return powers
 
 
-class Weights(NamedTuple):
-    """What weights on channels make of one kind of way: those of its three parts add up.
+class PathPrices(NamedTuple):
+    """What a byte pays on one kind of path: the prices of its three parts add up.
 
     Attributes
     ----------
     away, home : float64 (…, n, w, n)
     across : float64 (…, n, n)
     inner : float64 (…, n, w, w)
-        Of ways inside a group.
+        Of paths inside a group.
     """
 
     away: Floats
@@ -101,42 +109,44 @@ class Weights(NamedTuple):
     across: Floats
     inner: Floats
 
+    def between(self, source: Ints, target: Ints) -> Floats:
+        """Return what a byte pays between touched routers, by their rows, float64 (…, m)."""
+        width = self.inner.shape[-1]
+        (g, s), (h, t) = np.divmod(source, width), np.divmod(target, width)
+        apart = self.away[..., g, s, h] + self.home[..., h, t, g] + self.across[..., g, h]
+        return np.where(g == h, self.inner[..., g, s, t], apart)
+
 
 class TouchedRouters:
     """The routers that a demand has bytes at, group by group.
 
     Parameters
     ----------
-    ways : GroupWays
+    groups : Groups
     router : int64 (k,)
         The routers, ascending.
 
     Attributes
     ----------
     units : int64 (n,)
-        Their groups (pieces, as in `GroupWays`).
+        Their groups.
     places : int64 (n, w)
         Positions of the touched routers of each group; of others where it has fewer than most.
     row : int64 (routers,)
         Row in tables (n · w, …) of each router of the machine that is touched.
     """
 
-    def __init__(self, ways: GroupWays, router: Ints) -> None:
-        router = router[np.argsort(ways.unit[router], kind="stable")]
-        self.units, group = np.unique(ways.unit[router], return_inverse=True)
-        here = np.zeros((len(self.units), ways.groups.width), dtype=bool)
-        place = ways.groups.place[router]
+    def __init__(self, groups: Groups, router: Ints) -> None:
+        router = router[np.argsort(groups.group[router], kind="stable")]
+        self.units, group = np.unique(groups.group[router], return_inverse=True)
+        here = np.zeros((len(self.units), groups.width), dtype=bool)
+        place = groups.place[router]
         here[group, place] = True
         slot = np.cumsum(here, axis=1)[group, place] - 1
-        self.width = int(slot.max(initial=-1)) + 1
+        self.width = int(slot.max(initial=0)) + 1
         self.places = np.argsort(~here, axis=1, kind="stable")[:, : self.width]
-        self.row = np.zeros(len(ways.unit), dtype=np.int64)
+        self.row = np.zeros(groups.routers, dtype=np.int64)
         self.row[router] = group * self.width + slot
-
-    @classmethod
-    def of(cls, ways: GroupWays, demand: Demand) -> TouchedRouters:
-        """Return the routers of a demand."""
-        return cls(ways, demand.routers_used())
 
     def listed(self, demand: Demand) -> tuple[Ints, Ints, Floats]:
         """Return the rows of all pairs of routers that exchange bytes, those of lines too."""
@@ -152,34 +162,33 @@ class TouchedRouters:
         source, target = np.nonzero(table > 0)
         return source, target, table[source, target]
 
-    def splits(self, demands: Sequence[Demand]) -> Split:
+    def traffic(self, demands: Sequence[Demand]) -> GroupTraffic:
         """Return all bytes of demands between routers, one demand after the other."""
-        columns = zip(*(self.split(demand) for demand in demands), strict=True)
-        return Split(*(np.stack(tables) for tables in columns))
+        columns = zip(*(self._traffic(demand) for demand in demands), strict=True)
+        return GroupTraffic(*(np.stack(tables) for tables in columns))
 
-    def split(self, demand: Demand) -> Split:
-        """Return all bytes of a demand between routers."""
+    def _traffic(self, demand: Demand) -> GroupTraffic:
         count, width = len(self.units), self.width
         source, target = self.row[demand.source], self.row[demand.target]
-        g, h = source // max(1, width), target // max(1, width)
+        g, h = source // width, target // width
         between = count * width * count
         away = summed(source * count + h, demand.amount, between)
         home = summed(target * count + g, demand.amount, between)
         near = np.flatnonzero(g == h)
-        key = source[near] * width + target[near] % max(1, width)
+        key = source[near] * width + target[near] % width
         inner = summed(key, demand.amount[near], count * width**2)
         if len(demand.within):
-            both, inside = self._split_lines(demand.within)
+            both, inside = self._traffic_of_lines(demand.within)
             away, home, inner = away + both, home + both, inner + inside
         elsewhere = ~np.eye(count, dtype=bool)[:, None, :]
         others = ~np.eye(width, dtype=bool)
-        return Split(
+        return GroupTraffic(
             np.maximum(away, 0.0).reshape(count, width, count) * elsewhere,
             np.maximum(home, 0.0).reshape(count, width, count) * elsewhere,
             np.maximum(inner, 0.0).reshape(count, width, width) * others,
         )
 
-    def _split_lines(self, lines: AllToAlls) -> tuple[Floats, Floats]:
+    def _traffic_of_lines(self, lines: AllToAlls) -> tuple[Floats, Floats]:
         """Return what all-to-alls send to each group, and to each router of a group."""
         count, width = len(self.units), self.width
         row = self.row[lines.end]
@@ -194,157 +203,185 @@ class TouchedRouters:
 
 
 class TouchedGroups:
-    """Loads of the groups that a demand touches, and of some others.
+    """Loads of the groups that traffic touches, and of some others.
 
-    Ways inside a touched group begin and end at sets of its routers: at each of the touched
+    Paths inside a touched group begin and end at sets of its routers: at each of the touched
     ones, at the gates to each group that is looked at, and at all together, where detours turn.
 
     Parameters
     ----------
-    ways : GroupWays
+    groups : Groups
     routers : TouchedRouters
     thirds : int64 (k,)
         Other groups that are looked at; together they stand for all others.
+    detours : bool
+        Whether anything takes a detour; no third group is looked at where nothing does.
+    mean_passing : bool
+        Whether what a touched group passes on for others is taken for even over its gates.
     """
 
     def __init__(
         self,
-        ways: GroupWays,
+        groups: Groups,
         routers: TouchedRouters,
         thirds: Ints,
+        detours: bool = True,
         mean_passing: bool = False,
     ) -> None:
-        self.ways, self.routers = ways, routers
-        units, groups, count = routers.units, ways.groups, len(routers.units)
+        self.groups, self.routers, self.thirds = groups, routers, thirds
+        self.detours, self.mean_passing = detours, mean_passing
+        units, count = routers.units, len(routers.units)
         self.members = np.concatenate([units, thirds])
-        self.joins = ways.joins[np.ix_(units, self.members)]
+        self.joins = groups.joins[np.ix_(units, self.members)]
         apart = 1 - self.joins
         apart[:, :count][np.diag_indices(count)] = 0
         self.lacking = np.flatnonzero(apart.any(axis=1))
         self.apart: Floats = apart[self.lacking]
-        self.each = ways.each[np.ix_(units, units)]
-        to_all = ways.gates[np.ix_(units, self.members)]
-        self.times = np.ones(len(thirds))
-        self.weight = self.joins
-        untouched = np.ones(ways.count, dtype=bool)
-        untouched[units] = False
-        sampled = len(thirds) < untouched.sum()
-        linked = ways.joins[units][:, untouched].sum(axis=1)
-        self.alike = len(thirds) > 0 and (sampled or ways.all_linked)
-        if self.alike:  # all third groups have the same bytes, and the mean of their gates
-            rest = ways.gates[units].sum(axis=1) - to_all[:, :count].sum(axis=1)
-            mean = rest / np.maximum(linked, 1.0)[:, None]
-            to_all = np.concatenate([to_all[:, :count], mean[:, None, :]], axis=1)
-        if len(thirds) and sampled:
-            self.weight = self.joins.copy()
-            self.weight[:, count:] = (linked / len(thirds))[:, None]
-            self.times[:] = untouched.sum() / len(thirds)
-        detour = ways.detour[ways.home[units]]
+        self.third_share = groups.third_share[np.ix_(units, units)]
+        self.times, self.weight = np.ones(len(thirds)), self.joins
+        self.wiring = groups.wiring[self.members]
+        self.to_gates = groups.gates[np.ix_(units, self.members)]
+        self.alike = False
+        if len(thirds):
+            self._stand_for_others()
         place = routers.places
-        self.near = detour[np.arange(count)[:, None, None], place[:, :, None], place[:, None, :]]
         here = np.zeros((count, routers.width, groups.width))
         here[np.arange(count)[:, None], np.arange(routers.width), place] = 1.0
-        around = np.any(detour > 0, axis=1, keepdims=True).astype(np.float64)
-        shape = groups.shape[ways.home[self.members]]
-        local, own = groups.local, shape[:count]
-        sets = np.concatenate([to_all, around, here], axis=1)
-        self.here, self.turning = slice(sets.shape[1] - routers.width, None), to_all.shape[1]
-        self.every = local.ends(own, sets)
-        self.mean: tuple[Ends, ...] = ()
-        if mean_passing:
-            linked_here = np.maximum(self.joins[:, :count].sum(axis=1), 1.0)
-            gates = to_all[:, :count].sum(axis=1) / linked_here[:, None]
-            self.mean = local.ends(own, gates[:, None, :])
-            self.starts = local.ends(own, here)
-            self.others = local.ends(own, sets[:, : self.here.start])
-        self.passing = local.ends(shape[count:], ways.gates[np.ix_(thirds, units)])
+        self.starts = self._ends(here)
+        self.turning = self.to_gates.shape[1]
+        far = [self.to_gates]
+        if detours:
+            detour = groups.detour_share[units]
+            self.near = detour[np.arange(count)[:, None, None], place[:, :, None], place[:, None]]
+            far.append(np.any(detour > 0, axis=1, keepdims=True).astype(np.float64))
+        self.far = self._ends(np.concatenate(far, axis=1))
+        self.every = self._ends(np.concatenate([*far, here], axis=1))
+        self.here = slice(self.turning + detours, None)
+
+    def _stand_for_others(self) -> None:
+        """Let third groups stand for all that are not touched.
+
+        Where all of these get the same bytes the mean of their gates will do.
+        """
+        groups, units, count = self.groups, self.routers.units, len(self.third_share)
+        untouched = np.ones(groups.count, dtype=bool)
+        untouched[units] = False
+        sampled = len(self.thirds) < untouched.sum()
+        linked = groups.joins[units][:, untouched].sum(axis=1)
+        self.alike = bool(sampled or groups.complete)
+        if self.alike:
+            rest = groups.gates[units].sum(axis=1) - self.to_gates[:, :count].sum(axis=1)
+            mean = rest / np.maximum(linked, 1.0)[:, None]
+            self.to_gates = np.concatenate([self.to_gates[:, :count], mean[:, None, :]], axis=1)
+        if sampled:
+            self.weight = self.joins.copy()
+            self.weight[:, count:] = (linked / len(self.thirds))[:, None]
+            self.times[:] = untouched.sum() / len(self.thirds)
+
+    def _ends(self, share: Floats) -> tuple[Ends, ...]:
+        """Return sets of positions of the touched groups."""
+        return self.groups.local.ends(self.wiring[: len(share)], share)
+
+    @cached_property
+    def passed_on(self) -> tuple[Ends, ...]:
+        """The mean of the gates of each touched group to the others."""
+        count = len(self.third_share)
+        linked = np.maximum(self.joins[:, :count].sum(axis=1), 1.0)
+        gates = self.to_gates[:, :count].sum(axis=1) / linked[:, None]
+        return self._ends(gates[:, None, :])
+
+    @cached_property
+    def passed_by_thirds(self) -> tuple[Ends, ...]:
+        """Gates of the third groups to the touched ones."""
+        gates = self.groups.gates[np.ix_(self.thirds, self.routers.units)]
+        return self.groups.local.ends(self.wiring[len(self.third_share) :], gates)
 
     @property
     def numbers(self) -> int:
         """Numbers of the largest table of a demand."""
-        groups, count, sets = self.ways.groups, len(self.each), self.turning + 1
+        groups, count, sets = self.groups, len(self.third_share), self.turning + 1
         inside = len(self.members) * groups.width * max(groups.local.lanes, count)
         return int(max(inside, count * sets * max(sets, groups.width)))
 
-    def load(self, total: Split, minimal: Split) -> Places:
-        """Return relative loads where `minimal` of `total` takes minimal ways, the rest others.
+    def load(self, minimal: GroupTraffic, detoured: GroupTraffic | None = None) -> ChannelTables:
+        """Return the bytes on the channels.
 
         Parameters
         ----------
-        total, minimal : Split
+        minimal : GroupTraffic
+            What takes minimal paths.
+        detoured : GroupTraffic or None
+            What takes a detour: over a third group, inside a group over another router.
         """
-        count, members = len(self.each), len(self.members)
-        over = total.away - minimal.away
-        crossing = over.sum(axis=-2) * self.each
-        away = self._to_thirds(over * self.each[:, None, :])
+        count, members = len(self.third_share), len(self.members)
+        sums, local = minimal.away.sum(axis=-2), self.groups.local
+        if detoured is None:
+            direct = np.concatenate([minimal.away, minimal.inner], axis=-1)
+            legs = [
+                Leg(self.starts, self.every, direct),
+                Leg(self.far, self.starts, minimal.home.swapaxes(-1, -2)),
+            ]
+            return ChannelTables(local.carry(legs), sums, sums.swapaxes(-1, -2))
+        crossing = detoured.away.sum(axis=-2) * self.third_share
+        away = self._to_thirds(detoured.away * self.third_share[:, None, :])
+        home = self._to_thirds(detoured.home * self.third_share.T[:, None, :])
         away[..., :count] += minimal.away
-        home = self._to_thirds((total.home - minimal.home) * self.each.T[:, None, :])
         home[..., :count] += minimal.home
-        between = minimal.away.sum(axis=-2)
         out = self._over_links(crossing) * self.joins
         back = self._over_links(crossing.swapaxes(-1, -2)) * self.joins
-        both_ways = out[..., :count] + back[..., :count].swapaxes(-1, -2) + between
+        both_ways = out[..., :count] + back[..., :count].swapaxes(-1, -2) + sums
         out[..., :count], back[..., :count] = both_ways, both_ways.swapaxes(-1, -2)
-        kept = (total.inner - minimal.inner) * self.near
+        kept = detoured.inner * self.near
         leaving = [self._by_gates(away), kept.sum(axis=-1)[..., None], minimal.inner - 2 * kept]
         entering = [self._by_gates(home), kept.sum(axis=-2)[..., None]]
-        inside = self._carried(
-            np.concatenate(leaving, axis=-1),
-            np.concatenate(entering, axis=-1).swapaxes(-1, -2),
-            crossing,
+        inside = local.carry(
+            self._legs(
+                np.concatenate(leaving, axis=-1),
+                np.concatenate(entering, axis=-1).swapaxes(-1, -2),
+                crossing,
+            )
         )
         if members > count:
-            demands = crossing.shape[:-2]
-            passing = crossing[..., None, :, :]
-            passing = np.broadcast_to(passing, (*demands, members - count, count, count))
-            through = self.ways.groups.local.carry_between(self.passing, self.passing, passing)
+            shape = (*crossing.shape[:-2], members - count, count, count)
+            passing = np.broadcast_to(crossing[..., None, :, :], shape)
+            through = local.carry([Leg(self.passed_by_thirds, self.passed_by_thirds, passing)])
             inside = np.concatenate([inside, through], axis=-3)
-        return Places(inside, out, back)
+        return ChannelTables(inside, out, back)
 
-    def _carried(self, leaving: Floats, entering: Floats, crossing: Floats) -> Floats:
-        """Return the bytes on the channels inside the touched groups.
+    def _legs(self, leaving: Floats, entering: Floats, crossing: Floats) -> list[Leg]:
+        """Return what crosses the touched groups: from their routers, to them, and for others.
+
+        One leg takes least time where groups are few, three where what they pass on for
+        others is taken in the mean.
 
         Parameters
         ----------
-        leaving : float64 (…, n, w, k)
+        leaving : float64 (…, n, w, k + w)
             From each touched router to each set.
-        entering : float64 (…, n, k - w, w)
+        entering : float64 (…, n, k, w)
             From each other set to each touched router.
         crossing : float64 (…, n, n)
             Between two other groups, over each that is linked to both.
         """
-        local, count = self.ways.groups.local, len(self.each)
-        if self.mean:
-            joins = self.joins[:, :count]
-            passed = (product(joins, crossing) * joins).sum(axis=-1)[..., None, None]
-            inside = local.carry_between(self.starts, self.every, leaving)
-            inside += local.carry_between(self.others, self.starts, entering)
-            return inside + local.carry_between(self.mean, self.mean, passed)
-        sent = np.zeros((*leaving.shape[:-2], leaving.shape[-1], leaving.shape[-1]))
-        sent[..., :count, :count] = crossing[..., None, :, :]
-        sent[..., self.here, :], sent[..., : self.here.start, self.here] = leaving, entering
-        return local.carry_between(self.every, self.every, sent)
-
-    def _priced(self, inside: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return what `_carried` of weights on the channels makes of its three parts."""
-        local, count = self.ways.groups.local, len(self.each)
-        if self.mean:
-            joins = self.joins[:, :count]
-            passed = local.price_between(self.mean, self.mean, inside)[..., 0]
-            return (
-                local.price_between(self.starts, self.every, inside),
-                local.price_between(self.others, self.starts, inside),
-                product((joins * passed).swapaxes(-1, -2), joins),
-            )
-        cost = local.price_between(self.every, self.every, inside)
-        passed = cost[..., :count, :count].sum(axis=-3)
-        return cost[..., self.here, :], cost[..., : self.here.start, self.here], passed
+        count = len(self.third_share)
+        if not self.mean_passing:
+            sent = np.zeros((*leaving.shape[:-2], leaving.shape[-1], leaving.shape[-1]))
+            sent[..., :count, :count] = crossing[..., None, :, :]
+            sent[..., self.here, :], sent[..., : self.here.start, self.here] = leaving, entering
+            return [Leg(self.every, self.every, sent)]
+        joins = self.joins[:, :count]
+        passed = (product(joins, crossing) * joins).sum(axis=-1)[..., None, None]
+        return [
+            Leg(self.starts, self.every, leaving),
+            Leg(self.far, self.starts, entering),
+            Leg(self.passed_on, self.passed_on, passed),
+        ]
 
     def _by_gates(self, table: Floats) -> Floats:
         """Return a table by group as one by gates: groups with the same gates are summed."""
         if not self.alike:
             return table
-        count = len(self.each)
+        count = len(self.third_share)
         rest = table[..., count:].sum(axis=-1, keepdims=True)
         return np.concatenate([table[..., :count], rest], axis=-1)
 
@@ -358,7 +395,7 @@ class TouchedGroups:
 
         Nearly all are, so what those have that are not is taken away from the sum of all.
         """
-        count, members = len(self.each), len(self.members)
+        count, members = len(self.third_share), len(self.members)
         sums: Floats = np.repeat(table.sum(axis=-1, keepdims=True), members, axis=-1)
         sums[..., :count] -= table
         if len(self.lacking):
@@ -367,34 +404,87 @@ class TouchedGroups:
 
     def _over_members(self, table: Floats) -> Floats:
         """Return ``table @ joins.T``: for each group the sum over the members linked to it."""
-        sums: Floats = table.sum(axis=-1, keepdims=True) - table[..., : len(self.each)]
+        count = len(self.third_share)
+        sums: Floats = table.sum(axis=-1, keepdims=True) - table[..., :count]
         if len(self.lacking):
             sums[..., self.lacking] -= product(table, self.apart.T)
         return np.maximum(sums, 0.0, out=sums)
 
-    def weigh_ways(self, weight: Places) -> tuple[Weights, Weights]:
-        """Return what weights on channels make of minimal ways, and of the others."""
-        count, members = len(self.each), len(self.members)
-        gate = np.minimum(np.arange(members), self.turning - 1)
-        share, inside = self.each, weight.inside
-        leaving, entering, passed = self._priced(inside[..., :count, :, :])
+    def prices(self, price: ChannelTables) -> list[PathPrices]:
+        """Return what a byte pays on minimal paths, and on detours where there are any.
+
+        Parameters
+        ----------
+        price : ChannelTables
+            Of a byte on each channel, and on all links of two groups together.
+        """
+        count, members = len(self.third_share), len(self.members)
+        inside = price.inside
+        leaving, entering, passed = self._leg_prices(inside[..., :count, :, :])
         entering = entering.swapaxes(-1, -2)
+        gate = np.minimum(np.arange(members), self.turning - 1)
         away, home, direct = leaving[..., gate], entering[..., gate], leaving[..., self.here]
-        across = (weight.out[..., :count] + weight.back[..., :count].swapaxes(-1, -2)) / 2
-        minimal = Weights(away[..., :count], home[..., :count], across, direct)
-        both = self._over_members(weight.out * self.weight)
-        both += self._over_members(weight.back * self.weight).swapaxes(-1, -2)
-        both += passed
-        if members > count:
-            local, thirds = self.ways.groups.local, inside[..., count:, :, :]
-            passing = local.price_between(self.passing, self.passing, thirds)
-            both += np.einsum("m,...mgh->...gh", self.times, passing)
-        turning = slice(self.turning, self.turning + 1)
-        first, second = leaving[..., turning], entering[..., turning].swapaxes(-1, -2)
-        others = Weights(
+        across = (price.out[..., :count] + price.back[..., :count].swapaxes(-1, -2)) / 2
+        minimal = PathPrices(away[..., :count], home[..., :count], across, direct)
+        if not self.detours:
+            return [minimal]
+        both = self._over_members(price.out * self.weight)
+        both += self._over_members(price.back * self.weight).swapaxes(-1, -2)
+        both += self._passing_price(passed, inside)
+        turn = slice(self.turning, self.turning + 1)
+        first, second = leaving[..., turn], entering[..., turn].swapaxes(-1, -2)
+        share = self.third_share
+        detours = PathPrices(
             self._over_members(away * self.weight[:, None, :]) * share[:, None, :],
             self._over_members(home * self.weight[:, None, :]) * share.T[:, None, :],
             both * share,
             (first + second - 2 * direct) * self.near,
         )
-        return minimal, others
+        return [minimal, detours]
+
+    def _leg_prices(self, inside: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what a byte pays on each leg of `_legs`; what is passed on by pairs of groups."""
+        count, local = len(self.third_share), self.groups.local
+        ends = [(self.starts, self.every), (self.far, self.starts)]
+        if self.mean_passing:
+            leaving, entering, mean = local.price([*ends, (self.passed_on,) * 2], inside)
+            joins = self.joins[:, :count]
+            passed = product((joins * mean[..., 0]).swapaxes(-1, -2), joins)
+            return leaving, entering, passed
+        if not self.detours:
+            leaving, entering = local.price(ends, inside)
+            return leaving, entering, np.zeros(0)
+        [cost] = local.price([(self.every, self.every)], inside)
+        passed = cost[..., :count, :count].sum(axis=-3)
+        return cost[..., self.here, :], cost[..., : self.here.start, self.here], passed
+
+    def _passing_price(self, passed: Floats, inside: Floats) -> Floats:
+        """Return what bytes between two groups pay inside all others that pass them on."""
+        if not len(self.thirds):
+            return passed
+        ends, thirds = self.passed_by_thirds, inside[..., len(self.third_share) :, :, :]
+        [by_thirds] = self.groups.local.price([(ends, ends)], thirds)
+        return np.asarray(passed + np.einsum("m,...mgh->...gh", self.times, by_thirds))
+
+    def price_tables(self, price: Floats) -> ChannelTables:
+        """Return prices of channels, (…, c), as tables: of two groups the mean of their links."""
+        groups, units = self.groups, self.routers.units
+        count = groups.count
+        between = summed(groups.pair, price[groups.between] * groups.share, count * count)
+        between = between.reshape(count, count)
+        inside = groups.table(price)[self.members]
+        pairs = np.ix_(units, self.members)
+        return ChannelTables(inside, between[pairs], between.T[pairs])
+
+    def channel_loads(self, tables: ChannelTables) -> Floats:
+        """Return the bytes on every channel, float64 (c,)."""
+        groups, units = self.groups, self.routers.units
+        inside = np.zeros(groups.lanes)
+        inside[self.members] = tables.inside
+        between = np.zeros((groups.count, groups.count))
+        between[np.ix_(units, self.members)] = tables.out
+        between[np.ix_(self.members, units)] = tables.back.T
+        out = np.zeros(len(groups.channels))
+        out[groups.inside] = groups.paths * inside.reshape(-1)[groups.lane]
+        out[groups.between] = between.reshape(-1)[groups.pair] * groups.share
+        return out

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from placement.machine import Machine
-from placement.network import switches
+from placement.network import shortest_paths, switches
 from placement.network.demand import Demand
 from placement.network.rails import no_path
 from placement.network.shortest_paths import refuse_large_table
@@ -176,7 +176,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     if forest.into is not None:
         out = np.where(out == forest.down[at], forest.into[nodes], out)
     out[forest.ancestor[0][:, None] != above[0]] = -1
-    return switches.stop_at_switches(machine, nodes, out)
+    return shortest_paths.stop_at_switches(machine, nodes, out)
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from placement.network import Demand, channels, hops, loads, usual_bias
 from placement.network.adaptive import FEW, divide, divide_each, notes
-from placement.network.group_ways import group_ways_of
-from placement.network.touched import Places, TouchedGroups, TouchedRouters
+from placement.network.groups import groups_of
+from placement.network.local_paths import Leg
+from placement.network.touched import ChannelTables, TouchedGroups, TouchedRouters
 from placement.specs import parse_spec
 from placement.traffic import Traffic
 from tests.effort import examples
@@ -286,7 +287,7 @@ def test_no_byte_is_lost(data, bias):
     assume(sent and Reference(machine).connected(sent) and len(channels(machine)))
     demand = listed_demand(machine, sent)
     found = divide(machine, demand, bias)
-    both, routers = channels(machine), len(group_ways_of(machine).unit)
+    both, routers = channels(machine), groups_of(machine).routers
     entering = np.bincount(both.target, found.load, routers)
     entering += np.bincount(demand.source, demand.amount, routers)
     leaving = np.bincount(both.source, found.load, routers)
@@ -390,37 +391,38 @@ def test_hops_of_an_idle_network_are_those_of_minimal():
 def test_what_ways_weigh_is_loads_transposed(machine, seed, mean_passing):
     assume(len(machine) > 1 and len(channels(machine)))
     random = np.random.default_rng(seed)
-    ways = group_ways_of(machine)
+    groups = groups_of(machine)
     a, b = random.integers(0, len(machine), (2, 20))
     reference = Reference(machine)
     assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
     demand = Demand.of(machine, Traffic.of(a, b, random.random(20)))
-    routers = TouchedRouters.of(ways, demand)
+    routers = TouchedRouters(groups, demand.routers_used())
     units = routers.units
     assume(len(units))
-    thirds = np.setdiff1d(np.arange(ways.count), units)
-    touched = TouchedGroups(ways, routers, thirds, mean_passing)
-    total = routers.split(demand).between((ways.linked & ways.valiant)[np.ix_(units, units)])
+    thirds = np.setdiff1d(np.arange(groups.count), units)
+    touched = TouchedGroups(groups, routers, thirds, mean_passing=mean_passing)
+    total = routers.traffic([demand])
+    total = total.between((groups.linked & groups.valiant)[np.ix_(units, units)])
     total = total._replace(inner=total.inner * (touched.near > 0))
-    nothing = total._replace(**{name: 0 * table for name, table in total._asdict().items()})
-    places = touched.load(total, total)
-    weight = Places(*(random.random(table.shape) for table in places))
+    nothing = total.minus(total)
+    tables = touched.load(total, nothing)
+    price = ChannelTables(*(random.random(table.shape) for table in tables))
     count = len(units)
-    weight.back[:, :count] = weight.out[:, :count].T
-    groups = ways.groups
+    price.back[..., :count] = price.out[..., :count].swapaxes(-1, -2)
     real = np.zeros(groups.lanes)
     real.reshape(-1)[groups.lane] = 1.0
-    real = real[ways.home[touched.members]]
-    seen = Places(weight.inside * real, *weight[1:])
-    for minimal, weights in zip((total, nothing), touched.weigh_ways(seen), strict=True):
-        load = touched.load(total, minimal)
+    real = real[touched.members]
+    seen = price._replace(inside=price.inside * real)
+    sent = (total, nothing), (nothing, total)
+    for (minimal, detoured), paid in zip(sent, touched.prices(seen), strict=True):
+        load = touched.load(minimal, detoured)
         inside = np.where(real > 0, load.inside, 0)
         by_channel = (inside * seen.inside).sum() + (load.out * seen.out).sum()
-        by_channel += (load.back * seen.back)[:, count:].sum()
-        by_way = (total.away * weights.away).sum() + (total.home * weights.home).sum()
-        by_way += (total.away.sum(axis=1) * weights.across).sum()
-        by_way += (total.inner * weights.inner).sum()
-        assert by_way == pytest.approx(float(by_channel))
+        by_channel += (load.back * seen.back)[..., count:].sum()
+        by_path = (total.away * paid.away).sum() + (total.home * paid.home).sum()
+        by_path += (total.away.sum(axis=-2) * paid.across).sum()
+        by_path += (total.inner * paid.inner).sum()
+        assert by_path == pytest.approx(float(by_channel))
 
 
 def test_a_job_pays_for_the_groups_that_it_touches():
@@ -455,36 +457,18 @@ def test_no_demand_is_told_of_in_the_answer_to_another():
     assert notes(machine) == ()
 
 
-@pytest.mark.parametrize(
-    "specification",
-    [
-        "dragonfly:groups=3,chassis=3,blades=4,nodes=1",
-        "slingshot:groups=3,switches=5,nodes=1",
-        "dragonfly+:groups=3,leaves=3,spines=2,nodes=1",
-    ],
-)
-def test_prices_from_and_to_some_positions_are_those_of_all(specification):
-    groups = group_ways_of(parse_spec(specification)).groups
-    draw, local = np.random.default_rng(0), groups.local
-    price = groups.table(draw.random(len(groups.channels)))
-    start, end = (draw.random((groups.count, sets, groups.width)) for sets in (4, 3))
-    every = local.priced(groups.shape, price)
-    starts, ends = (local.ends(groups.shape, share) for share in (start, end))
-    between = local.price_between(starts, ends, price)
-    np.testing.assert_allclose(between, start @ every @ end.transpose(0, 2, 1))
-
-
-@pytest.mark.parametrize("machine", ["hazelhen", "shaheen2", "lumi", "juwels-booster"])
-def test_what_goes_between_some_positions_is_carried_as_that_between_all(machine):
+@pytest.mark.parametrize("name", ["hazelhen", "shaheen2", "lumi", "juwels-booster"])
+def test_prices_between_some_positions_are_loads_transposed(name):
     import nidmap
 
-    groups = group_ways_of(nidmap.load_machine(machine)).groups
+    groups = groups_of(nidmap.load_machine(name))
     draw, local = np.random.default_rng(0), groups.local
     start, end = (draw.random((groups.count, sets, groups.width)) for sets in (4, 3))
-    sent = draw.random((groups.count, 4, 3))
     for share in (start, end):
-        share *= (local.joined.any(axis=2))[groups.shape][:, None, :]
-    flow = start.transpose(0, 2, 1) @ sent @ end
-    starts, ends = (local.ends(groups.shape, share) for share in (start, end))
-    load = local.carry_between(starts, ends, sent)
-    np.testing.assert_allclose(groups.inner(load), groups.inner(local.carry(groups.shape, flow)))
+        share *= (local.joined.any(axis=2))[groups.wiring][:, None, :]
+    starts, ends = (local.ends(groups.wiring, share) for share in (start, end))
+    sent, price = draw.random((groups.count, 4, 3)), draw.random(len(groups.channels))
+    load = local.carry([Leg(starts, ends, sent)]).reshape(-1)[groups.lane]
+    [paid] = local.price([(starts, ends)], groups.table(price))
+    by_channel = (groups.paths * load * price[groups.inside]).sum()
+    assert (sent * paid).sum() == pytest.approx(by_channel, rel=1e-9)

@@ -13,12 +13,11 @@ from placement.errors import NidmapError, UsageError
 from placement.network import (
     Demand,
     channels,
-    crossings,
-    group_ways,
     groups,
     hops,
     loads,
     shortest_paths,
+    single,
 )
 from placement.specs import parse_spec
 from placement.topologies import router_coords
@@ -41,12 +40,11 @@ routing_names = st.just("minimal")
 
 #: Every table as small as it may be: many blocks, no shortcut for small machines.
 NARROW = (
-    (crossings, "_NUMBERS", 1),
+    (single, "_TABLE", 1),
     (shortest_paths, "_TABLE", 1),
-    (group_ways, "_PAIRS", 1),
+    (groups, "_PAIRS", 1),
     (all_to_alls, "_TABLE", 1),
     (all_to_alls, "_EXPANDED", 1),
-    (group_ways, "FEW_LINES", 0),
 )
 
 
