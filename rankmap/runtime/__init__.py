@@ -38,9 +38,6 @@ __all__ = ["NAMES", "cart_create", "reorder"]
 #: is on the r-th of them, counted round. For trying out many nodes on one.
 NAMES = "NIDMAP_PROCESSOR_NAMES"
 
-#: Seconds of processor time that rank 0 may think, while all others wait.
-_SECONDS = 1.5
-
 
 class _RankRequest(NamedTuple):
     """What a rank asks for; all ranks must ask for the same."""
@@ -242,7 +239,7 @@ def _answer(
     from rankmap.runtime.rerank import rerank
 
     hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
-    reranked = rerank(hosts, Job(wanted.pattern), machine, wanted.strategy, _SECONDS)
+    reranked = rerank(hosts, Job(wanted.pattern), machine, wanted.strategy)
     return array("q", reranked.ranks.tolist()), reranked.warning
 
 

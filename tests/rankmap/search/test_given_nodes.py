@@ -100,17 +100,6 @@ def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_do
     assert not made.origin.optimised["finished"]
 
 
-def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankmap.refine.cache.kernels_compiled", lambda: False)
-    ranks = 36
-    lines = [f"{(r - 6) % ranks + 1} {(r + 6) % ranks + 1}" for r in range(ranks)]
-    (tmp_path / "a.graph").write_text(f"{ranks} {ranks}\n" + "\n".join(lines) + "\n")
-    on = place_ranks(load_machine("minicray:torus"), "0-8", "4")
-    made = auto_order(on, Job(f"graph:{tmp_path}/a.graph", bytes=1e5), seconds=0.5)
-    assert not made.origin.optimised["finished"]
-    assert made.origin.optimised["time_s"] < made.origin.optimised["default_time_s"]
-
-
 @pytest.mark.parametrize(
     ("spec", "ppn", "pattern", "job", "says"),
     [
