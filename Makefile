@@ -2,6 +2,7 @@
 # make test   makes .venv, installs what the tests need, runs every check
 # make docs   builds the user's guide into build/docs
 # make bench  times nidmap against its peers, as ratios
+# make wheel  makes dist/*.whl for x86_64 and aarch64, with the recorder built for any machine
 # make onefile  makes build/nidmap.pyz, the core in one file to carry to a login node
 # make oldest   runs the tests of the core on Python 3.10, where there is one
 
@@ -17,7 +18,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
 # Commands that are started hundreds of times must not compile themselves each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types unit docs bench parts kernels onefile oldest clean
+.PHONY: demo test lint types unit docs bench parts kernels wheel onefile oldest clean
 
 demo: $(VENV)/.core
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
@@ -49,6 +50,13 @@ docs: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+wheel: $(VENV)/.core
+	$(PIP) ziglang
+	$(BIN)/python build_recorders.py
+	@for recorders in $(CURDIR)/build/recorders/*; do NIDMAP_RECORDERS=$$recorders \
+	    $(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps -w dist . || exit 1; done
+	@ls dist/*.whl
 
 # The file unpacks itself into ~/.shiv (or $$SHIV_ROOT) when it is first run.
 onefile: $(VENV)/.core

@@ -1,8 +1,13 @@
-"""Man pages from the commands' own help, made where a wheel is built (``share/man/man1``)."""
+"""What a wheel has beside the code: man pages, and the recorder where it was built for one.
+
+Man pages are made from the commands' own help (``share/man/man1``). ``make wheel`` names a folder
+of built libraries (``build_recorders.py``) in ``NIDMAP_RECORDERS``; its name is the architecture.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,15 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class ManPages(BuildHookInterface):  # type: ignore[type-arg, misc]
-    """Adds a page for each command to the wheel."""
+class WheelParts(BuildHookInterface):  # type: ignore[type-arg, misc]
+    """Adds a page for each command, and the recorder's libraries, to the wheel."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the pages, and name them to the wheel that is being built."""
+        """Write the pages, and name all files to the wheel that is being built."""
         if version == "editable":
             return
+        recorders = os.environ.get("NIDMAP_RECORDERS")
+        if recorders:
+            build_data["force_include"][recorders] = "rankmap/preload/recorders"
+            build_data["tag"] = f"py3-none-manylinux2014_{os.path.basename(recorders)}"
+            build_data["pure_python"] = False
         self.folder = Path(mkdtemp(prefix="nidmap-man-"))
         for path in write_pages(Path(self.root), self.folder):
             build_data["shared_data"][str(path)] = f"share/man/man1/{path.name}"

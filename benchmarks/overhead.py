@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.timing import table
-from rankmap.preload.build import build, find_compiler
+from rankmap.preload.build import build, find_compilers
 
 #: Rounds in which every contender runs once; what is told is the difference of the least.
 ROUNDS = 5
@@ -22,7 +22,7 @@ def main() -> None:
     beside = os.path.dirname(sys.executable)  # the MPI of this environment comes first
     os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory() as folder:
-        compiler = find_compiler((), os.environ)
+        compiler = find_compilers((), os.environ)[0]
         program, order = Path(folder) / "overhead", Path(folder) / "order.slots"
         subprocess.run([compiler.path, "-O2", "-o", program, SOURCE], check=True)
         order.write_text("1\n0\n")

@@ -9,6 +9,16 @@ says of its nodes and switches (`placement.live`).
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+from placement.errors import SiteError, place
+from placement.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from placement.sites import loading
+else:
+    loading = lazy("placement.sites.loading")
+
 
 __all__ = ["SCHEDULERS", "configured", "is_live"]
 
@@ -41,14 +51,10 @@ def configured() -> tuple[str, ...]:
     path = os.path.join(folder, "nidmap", "config.toml")
     if not os.path.exists(path):
         return ()
-    from placement.sites.loading import read_tables
-
-    tables = read_tables(path)
+    tables = loading.read_tables(path)
     words = tables.pop("machine", [])
     named = [words] if isinstance(words, str) else words
     if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
-        from placement.errors import SiteError, place
-
         what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
         raise SiteError(f"{place(path)}: {what}", 'machine = "lumi", or a list of words of -m')
     return tuple(named)

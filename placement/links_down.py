@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, place, printable
+from placement.readers import find, resembling
 from placement.support.arrays import summed
 from placement.support.quantities import counted
+from placement.support.reading import load
 from placement.topologies import links as links_of
 from placement.topologies import router_names
 
@@ -52,9 +54,6 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     ParseError
         A line that names no link of the machine, or more cables than it has.
     """
-    from placement.readers import find, resembling
-    from placement.support.reading import load
-
     cables = _RemainingCables(machine)
     for source in sources:
         text = load(source)

@@ -9,18 +9,36 @@ from typing import TYPE_CHECKING
 from placement.errors import ParseError, UsageError, printable
 from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
-from placement.links_down import without_links
 from placement.options import Figures, lay_figures, split_figures
+from placement.readers import read_text
+from placement.site import load_configuration, site_names
 from placement.specs import KINDS, is_spec, parse_spec
+from placement.support.lazy import lazy
+from placement.support.reading import load
 from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
+    import difflib
+
+    from placement import links_down, live
+    from placement.dumps import assemble as assembling
+    from placement.geometry import slingshot
     from placement.geometry.slingshot import GroupRule
+    from placement.hardware import hwloc
     from placement.hardware.hwloc import HardwareFile
     from placement.machine import Machine
     from placement.records import Dump
+    from placement.sites import overlay
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
+else:
+    difflib = lazy("difflib")
+    live = lazy("placement.live")
+    hwloc = lazy("placement.hardware.hwloc")
+    overlay = lazy("placement.sites.overlay")
+    slingshot = lazy("placement.geometry.slingshot")
+    assembling = lazy("placement.dumps.assemble")
+    links_down = lazy("placement.links_down")
 
 __all__ = ["Sources", "build", "load_machine", "open_sources"]
 
@@ -132,20 +150,16 @@ def build(sources: Sources) -> Machine:
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine
     else:
-        from placement.dumps.assemble import assemble
-
         dumps = dumps if dumps or site is None else [site.records()]
-        machine = assemble(dumps, site, sources.name, sources.groups, sources.prefer)
+        machine = assembling.assemble(dumps, site, sources.name, sources.groups, sources.prefer)
     if site is not None and site.hardware:
         machine = replace(machine, hardware=site.hardware)
-    for overlay in sources.overlays:
-        machine = overlay.over(machine)
+    for laid in sources.overlays:
+        machine = laid.over(machine)
     if sources.name:
-        from placement.live import with_own_interfaces
-
-        machine = with_own_interfaces(machine)
+        machine = live.with_own_interfaces(machine)
     if sources.links_down:
-        machine = without_links(machine, sources.links_down)
+        machine = links_down.without_links(machine, sources.links_down)
     return lay_figures(machine, sources.figures)
 
 
@@ -163,15 +177,10 @@ def _open(sources: Sources, word: str) -> None:
     elif spec.startswith(LINKS_DOWN):
         sources.links_down.append(spec.removeprefix(LINKS_DOWN))
     elif spec.startswith("xname:"):
-        from placement.geometry.slingshot import parse_groups
-
-        sources.groups = parse_groups(spec)
+        sources.groups = slingshot.parse_groups(spec)
     elif spec.endswith(".toml") or _is_site(spec):
-        from placement.site import load_configuration
-        from placement.sites.overlay import Overlay
-
         configuration = load_configuration(spec)
-        if isinstance(configuration, Overlay):
+        if isinstance(configuration, overlay.Overlay):
             sources.overlays.append(configuration)
         else:
             _set_site(sources, configuration)
@@ -181,13 +190,11 @@ def _open(sources: Sources, word: str) -> None:
 
 def _ask(sources: Sources, spec: str) -> None:
     """Take what the scheduler says that runs here, or the site that it is."""
-    from placement.live import ask_scheduler
-
-    live = ask_scheduler(spec)
-    sources.name, sources.why = live.name, live.why
-    sources.dumps += live.dumps
-    if live.site is not None:
-        _set_site(sources, live.site)
+    answer = live.ask_scheduler(spec)
+    sources.name, sources.why = answer.name, answer.why
+    sources.dumps += answer.dumps
+    if answer.site is not None:
+        _set_site(sources, answer.site)
 
 
 def _set_site(sources: Sources, site: Source) -> None:
@@ -203,8 +210,6 @@ def _is_site(spec: str) -> bool:
     """Return True for the name of a site; a file of that name is given as ``./NAME``."""
     if not spec or os.path.basename(spec) != spec or spec == "-":
         return False
-    from placement.site import site_names
-
     return spec in site_names()
 
 
@@ -212,35 +217,26 @@ def _read(sources: Sources, spec: str) -> None:
     """Read a dump, or what is inside a node, told by its content."""
     if spec != "-" and not os.path.exists(spec):
         raise _missing(spec)
-    from placement.readers import read_text
-    from placement.support.reading import load
-
     text = load(spec)
     if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):
-        from placement.hardware.hwloc import HardwareFile, parse_hwloc
-
-        sources.overlays.append(HardwareFile(parse_hwloc(text, spec)))
+        sources.overlays.append(hwloc.HardwareFile(hwloc.parse_hwloc(text, spec)))
     else:
         sources.dumps.append(read_text(text, spec))
 
 
 def _missing(spec: str) -> Exception:
     """Return the error for a spec that names nothing."""
-    from difflib import get_close_matches
-
-    from placement.site import site_names
-
     kind = spec.partition(":")[0]
     if kind == "known":
         return UsageError(
             "known: was removed", "append it to the machine: -m MACHINE,routing=…,mpi=…"
         )
     if ":" in spec and os.sep not in spec:
-        near = get_close_matches(kind, KINDS, 1)
+        near = difflib.get_close_matches(kind, KINDS, 1)
         if near or "=" in spec:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}"
             return UsageError(f"no synthetic machine {printable(spec)}", hint)
     names = site_names()
-    close = get_close_matches(spec, names, 3, 0.6)
+    close = difflib.get_close_matches(spec, names, 3, 0.6)
     hint = f"sites are {', '.join(close or names)}" if os.sep not in spec else ""
     return ParseError(spec, 0, "no such file, site or synthetic machine", hint)

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
+from placement.names.cname import Cname, Xname
+from placement.names.columns import name_numbers, parse_cnames
 from placement.nodelist import NodeList
 from placement.support.arrays import find
+from placement.topologies import router_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -150,8 +153,6 @@ def _index(machine: Machine, label: str, key: Callable[[str], str]) -> dict[str,
 
 def _by_number(machine: Machine, words: list[str]) -> Ints:
     """Return the rows of bare NIDs and of indices; -1 for what is neither."""
-    from placement.names.columns import name_numbers
-
     prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
     prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
     nid = np.where((prefixes == "") & (widths > 0), find_rows(machine.nid, numbers), -1)
@@ -193,9 +194,6 @@ def _place(machine: Machine, word: str) -> Ints:
 
 
 def _in_cname(machine: Machine, word: str) -> Mask:
-    from placement.names.cname import Cname
-    from placement.names.columns import parse_cnames
-
     place = Cname.parse(word)
     parts = parse_cnames(machine.cname)
     mask = parts[:, 0] >= 0
@@ -209,8 +207,6 @@ def _in_cname(machine: Machine, word: str) -> Mask:
 
 def _in_xname(machine: Machine, word: str) -> Mask:
     """Return the mask of the nodes whose xname begins with all of `word`."""
-    from placement.names.cname import Xname
-
     place = Xname.parse(word)
     start = str(place)
     if place.nic is not None:
@@ -221,8 +217,6 @@ def _in_xname(machine: Machine, word: str) -> Mask:
 
 
 def _router(machine: Machine, word: str) -> Ints:
-    from placement.topologies import router_names
-
     routers = np.flatnonzero(router_names(machine) == word)
     return np.flatnonzero(np.isin(machine.router, routers).any(axis=1)).astype(np.int64)
 
@@ -248,8 +242,6 @@ def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
 
 def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     """Return what to say of a word that names no node, and names like it."""
-    from placement.names.columns import name_numbers
-
     shown = f"'{printable(word)}'"
     if word.isdecimal():
         return _no_nid(machine, int(word))
@@ -295,8 +287,6 @@ def _nearest_names(machine: Machine, alike: Ints, numbers: Ints, number: int) ->
 
 def _reason(word: str) -> str:
     """Say why a word that looks like a cname is none; '' for other words."""
-    from placement.names.cname import Cname
-
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""
     try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from placement.errors import PlanError
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,15 +26,14 @@ if TYPE_CHECKING:
     from placement.hardware.model import NodeHardware
     from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 
-__all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
+__all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
+
+frames = lazy("placement.views.frames")
 
 T = TypeVar("T")
 
 #: States (of a dump or of Slurm) in which a node may be planned on.
 FREE_STATES = ("up", "idle")
-
-#: What turns a machine into a form of another library's; `placement.views.frames` puts it here.
-EXPORTS: dict[str, Callable[[Machine], Any]] = {}
 
 #: How the wiring of a machine begins whose links were read from a dump.
 LISTED = "links of "
@@ -296,12 +296,12 @@ class Machine:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""
-        table: pandas.DataFrame = EXPORTS["pandas"](self)
+        table: pandas.DataFrame = frames.to_pandas(self)
         return table
 
     def to_networkx(self) -> networkx.Graph[str]:
         """Return nodes and routers as a networkx graph: `placement.views.frames.to_networkx`."""
-        graph: networkx.Graph[str] = EXPORTS["networkx"](self)
+        graph: networkx.Graph[str] = frames.to_networkx(self)
         return graph
 
 

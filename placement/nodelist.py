@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from typing import SupportsIndex, overload
 
 from placement.errors import ParseError, printable
+from placement.lists.expanding import MAX_NAMES, count, expand
+from placement.lists.folding import fold, numeric_order
+from placement.lists.pasted import pieces
 from placement.lists.piece import MAX_LENGTH, NAME
 from placement.support.regex import compile_pattern
 
@@ -96,9 +99,6 @@ class NodeList(tuple[str, ...]):
         >>> tuple(NodeList.parse("node1 slots=2  # fast\\nnode2:1"))
         ('node1', 'node1', 'node2')
         """
-        from placement.lists.expanding import MAX_NAMES, expand
-        from placement.lists.pasted import pieces
-
         listed, once = pieces(text, source)
         names = expand(listed, source, MAX_NAMES if most is None else most)
         return tuple.__new__(cls, dict.fromkeys(names) if once else names)
@@ -122,9 +122,6 @@ class NodeList(tuple[str, ...]):
         >>> NodeList.length_of("nid[00000-99999],login*3")
         100003
         """
-        from placement.lists.expanding import count
-        from placement.lists.pasted import pieces
-
         return count(pieces(text, source)[0], source)
 
     def fold(self, sort: bool = False) -> str:
@@ -148,8 +145,6 @@ class NodeList(tuple[str, ...]):
         >>> NodeList(["n10", "n9", "login"]).fold(sort=True)
         'login,n[9-10]'
         """
-        from placement.lists.folding import fold
-
         return fold(self.sorted() if sort else self)
 
     def sorted(self) -> NodeList:
@@ -160,8 +155,6 @@ class NodeList(tuple[str, ...]):
         >>> NodeList(["r10n1", "r9n2", "r9n1"]).sorted()
         NodeList.parse('r9n[1-2],r10n1')
         """
-        from placement.lists.folding import numeric_order
-
         return tuple.__new__(NodeList, [self[k] for k in numeric_order(self)])
 
     @property

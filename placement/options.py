@@ -25,9 +25,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, printable
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
+    import difflib
+
+    from placement import network
     from placement.machine import Machine
+else:
+    difflib = lazy("difflib")
+    network = lazy("placement.network")
 
 __all__ = ["FIGURES", "MPIS", "Options", "lay_figures", "split_figures", "with_figures"]
 
@@ -101,9 +108,7 @@ class Options:
         """Refuse a key that is none of `known`."""
         for key in self.given:
             if key not in known:
-                from difflib import get_close_matches  # slow to import, wanted in errors only
-
-                near = get_close_matches(key, known, 1)
+                near = difflib.get_close_matches(key, known, 1)
                 meant = f", did you mean {near[0]}?" if near else ""
                 there = f"there are {', '.join(known)}"
                 raise self.wrong(f"no option {_quote_text(key)}{meant}", there)
@@ -254,9 +259,7 @@ def lay_figures(machine: Machine, figures: Figures) -> Machine:
         return machine
     stated = dict(machine.topology.parameters)
     if "routing" in figures:
-        from placement.network import check_routing
-
-        check_routing(machine, figures["routing"])
+        network.check_routing(machine, figures["routing"])
         stated.pop("routings", None)
     topology = replace(machine.topology, parameters={**stated, **figures})
     return replace(machine, topology=topology)  # what was made of its links stays true

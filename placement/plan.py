@@ -10,7 +10,10 @@ import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
+from placement.lookup import nodes_of
 from placement.machine import Machine
+from placement.network.connected import connected_nodes
+from placement.planners.segments import in_segments
 from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.constraints import block_waits
@@ -174,16 +177,12 @@ def _choose(machine: Machine, request: Request, name: str) -> Choice:
     choose = planners.find(name)
     warnings: tuple[str, ...] = ()
     if machine.links is not None and not name.startswith("slurm-"):
-        from placement.network.connected import connected_nodes
-
         free, note = connected_nodes(machine, request.free, request.include)
         if note:
             _refuse_short(machine, free, request.count, 0)
             request, warnings = replace(request, free=free), (note,)
     if request.segment is None or name in _KNOW_SEGMENTS:
         return Choice(choose(machine, request), warnings=warnings)
-    from placement.planners.segments import in_segments
-
     return Choice(in_segments(machine, request, choose), warnings=warnings)
 
 
@@ -301,8 +300,6 @@ def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> No
 
 def describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
     """Return a choice as a plan, with what its nodes touch beside the baseline's."""
-    from placement.lookup import nodes_of
-
     rows = choice.rows
     segment = choice.facts.get("segment") or request.segment  # 0: what the strategy makes of it
     waits = block_waits(machine, replace(request, segment=segment), rows)
@@ -330,8 +327,6 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
 
 def _default(machine: Machine, request: Request) -> dict[str, Any]:
     """Return what the scheduler's own choice would touch, for the same request."""
-    from placement.lookup import nodes_of
-
     rule = request.baseline
     default: dict[str, Any] = {
         "strategy": rule.strategy,

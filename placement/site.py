@@ -11,10 +11,18 @@ import os
 from typing import TYPE_CHECKING
 
 from placement.errors import SiteError, printable
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
+    import difflib
+
+    from placement.sites import loading, overlay
     from placement.sites.model import Site
     from placement.sites.overlay import Overlay
+else:
+    difflib = lazy("difflib")
+    loading = lazy("placement.sites.loading")
+    overlay = lazy("placement.sites.overlay")
 
 __all__ = ["load_configuration", "load_site", "site_names", "site_path"]
 
@@ -46,10 +54,8 @@ def load_site(name_or_path: str) -> Site:
     >>> len(edison.records().nodes)
     5672
     """
-    from placement.sites.overlay import Overlay
-
     site = load_configuration(name_or_path)
-    if isinstance(site, Overlay):
+    if isinstance(site, overlay.Overlay):
         raise site.alone()
     return site
 
@@ -62,9 +68,7 @@ def load_configuration(name_or_path: str) -> Site | Overlay:
     SiteError
         As `load_site`.
     """
-    from placement.sites.loading import read_site
-
-    return read_site(site_path(name_or_path))
+    return loading.read_site(site_path(name_or_path))
 
 
 def site_path(name_or_path: str) -> str:
@@ -113,8 +117,6 @@ def _entries(folder: str) -> list[str]:
 
 
 def _near(name: str) -> str:
-    from difflib import get_close_matches
-
     names = site_names()
-    near = get_close_matches(name.lower(), names, 3, 0.6)
+    near = difflib.get_close_matches(name.lower(), names, 3, 0.6)
     return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(names)}"

@@ -47,15 +47,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.fabrics import TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
+from placement.names.columns import nid_names
 from placement.options import FIGURES, Options, lay_figures, split_figures
 from placement.support.array_types import Ints32
+from placement.support.lazy import lazy
+from placement.topologies import grid
+from placement.topologies.torus import AXES
+from placement.topologies.wiring import DEFAULT, RULES
+
+if TYPE_CHECKING:
+    from placement import geometry
+    from placement.topologies import dragonfly, dragonfly_plus, fattree
+else:
+    dragonfly = lazy("placement.topologies.dragonfly")
+    dragonfly_plus = lazy("placement.topologies.dragonfly_plus")
+    fattree = lazy("placement.topologies.fattree")
+    geometry = lazy("placement.geometry")
+
 
 __all__ = ["MAX_NODES", "is_spec", "parse_spec"]
 
@@ -179,24 +194,19 @@ def _slingshot(options: Options) -> Machine:
 
 def _set_wiring(options: Options, topology: Topology) -> Topology:
     """State wiring and links a group pair, and refuse here what the wiring rule cannot make."""
-    from placement.topologies.dragonfly import global_links
-    from placement.topologies.wiring import DEFAULT, RULES
-
     rule = options.choice("wiring", RULES, DEFAULT)
     parameters = dict(topology.parameters)
     if "global" in options.given:
         parameters["global"] = options.whole("global", most=MAX_PARALLEL)
     try:
         topology = replace(topology, wiring=rule, parameters=parameters)
-        parameters["global"] = global_links(topology, topology.extents[0])
+        parameters["global"] = dragonfly.global_links(topology, topology.extents[0])
     except UsageError as error:
         raise options.wrong(error.message, error.hint) from None
     return replace(topology, parameters=parameters)
 
 
 def _torus(options: Options) -> Machine:
-    from placement.topologies.torus import AXES
-
     extents = options.dims(options.sizes, "the torus's extents", len(AXES))
     axes = AXES[: len(extents)]
     _only(options, f"nodes bw {' '.join(axes)} injection")
@@ -211,8 +221,6 @@ def _torus(options: Options) -> Machine:
 
 
 def _fattree(options: Options) -> Machine:
-    from placement.topologies.fattree import shape
-
     if "down" in options.given or "up" in options.given:
         _only(options, "down up parallel bw injection")
         down, up = (options.dims(options.given.get(key, ""), key, 8) for key in ("down", "up"))
@@ -237,7 +245,7 @@ def _fattree(options: Options) -> Machine:
         | {"up0": options.speed("injection", gbs)},
         parameters={"spines": up[-1], "up": up, "parallel": parallel},
     )
-    tree = shape(topology)
+    tree = fattree.shape(topology)
     if tree.total > MAX_NODES or max(parallel) > MAX_CABLES or up[0] > 64:
         limit = f"at most {MAX_NODES} are possible"
         raise options.wrong(f"{tree.total} switches are too many", limit)
@@ -245,12 +253,10 @@ def _fattree(options: Options) -> Machine:
 
 
 def _dragonfly_plus(options: Options) -> Machine:
-    from placement.topologies.dragonfly_plus import topology_of
-
     _only(options, "groups leaves spines nodes links global bw local-bw global-bw injection")
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
     gbs = options.speed("bw", DRAGONFLY_PLUS)
-    topology = topology_of(
+    topology = dragonfly_plus.topology_of(
         (groups, leaves, options.whole("nodes")),
         spines,
         options.whole("global", spines, most=MAX_CABLES),
@@ -307,9 +313,6 @@ def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
 
 def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
-    from placement.geometry import number_positions
-    from placement.names.columns import nid_names
-
     count = math.prod(topology.extents)
     if count > MAX_NODES:
         raise options.wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
@@ -337,7 +340,7 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
         gpus=zero,
         features=empty,
         planned=np.zeros(count, dtype=np.bool_),
-        router=number_positions(topology, coords).router,
+        router=geometry.number_positions(topology, coords).router,
         router_names=np.empty(0, dtype=np.str_),
         sources=(options.text,),
         notes=notes,
@@ -346,8 +349,6 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
 
 def _coords(topology: Topology) -> Ints32:
     """Return coordinates: the node fastest, then the routers in the kind's own order."""
-    from placement.topologies import grid
-
     if topology.kind != "torus":
         return grid.box(topology.extents)
     routers = grid.box(topology.extents[:-1], first_fastest=True)

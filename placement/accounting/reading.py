@@ -8,6 +8,7 @@ from placement.accounting.pbs import RECORD, read_log
 from placement.accounting.record import JobRecord
 from placement.accounting.tables import head_of, read_table
 from placement.errors import LaunchError, ParseError, printable
+from placement.slurm.jobs import jobs_in
 
 __all__ = ["read_jobs"]
 
@@ -58,8 +59,6 @@ def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
 
 def _read_queue(text: str, source: str) -> Iterator[JobRecord]:
     """Yield the jobs of ``squeue --json`` that hold nodes."""
-    from placement.slurm.jobs import jobs_in
-
     try:
         jobs = jobs_in(text)
     except LaunchError as error:

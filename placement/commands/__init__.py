@@ -11,7 +11,7 @@ import gc
 import io
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -20,6 +20,12 @@ from placement.commands.common import LazyGroup, silence_stdout
 from placement.errors import NidmapError, printable
 from placement.hooks import COMMANDS
 from placement.support.extras import missing
+from placement.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from placement.support import old_spellings
+else:
+    old_spellings = lazy("placement.support.old_spellings")
 
 
 class _Commands(LazyGroup):
@@ -116,9 +122,7 @@ def _replacement(error: BaseException, words: list[str]) -> str:
     """Return what to use where words that were refused name what left, '' for any other error."""
     if getattr(error, "exit_code", None) != 2:
         return ""
-    from placement.support.old_spellings import replacement
-
-    return replacement(words)
+    return old_spellings.replacement(words)
 
 
 def fail(message: str, code: int) -> int:

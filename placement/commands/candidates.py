@@ -14,12 +14,18 @@ from placement.errors import PlanError
 from placement.lists.pasted import read_list
 from placement.lookup import find_rows, rows_of
 from placement.scheduler.kinds import ANY
+from placement.support.lazy import lazy
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from placement.machine import Machine
+    from placement.scheduler import availability as availability_of
+    from placement.slurm import nodes as slurm_nodes
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask
+else:
+    availability_of = lazy("placement.scheduler.availability")
+    slurm_nodes = lazy("placement.slurm.nodes")
 
 __all__ = ["Candidates", "candidates"]
 
@@ -79,12 +85,9 @@ def candidates(
     """
     in_slurm = free = named = promised = None
     if source == "idle" or any(slurm.values()):
-        from placement.scheduler.availability import promised_rows
-        from placement.slurm.nodes import promised_nodes
-
         in_slurm = _ask_slurm(count, **slurm)
         free = _idle_rows(machine, in_slurm)
-        promised, note = promised_rows(machine, free, promised_nodes())
+        promised, note = availability_of.promised_rows(machine, free, slurm_nodes.promised_nodes())
         if note:
             warn(f"nidmap: {note}; --include takes them")
     elif source is not None:
@@ -101,10 +104,8 @@ def candidates(
 
 def _free_and_named(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
     """Return which nodes are free by a text of ``--from``, and which it names."""
-    from placement.scheduler.availability import availability
-
     text, origin = read_list(source, "--from")
-    states = availability(text, origin)
+    states = availability_of.availability(text, origin)
     if states is not None:
         named = None if states.jobs else np.isin(machine.names, states.names)
         return states.free_in(machine), named
@@ -136,9 +137,7 @@ def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -
     LaunchError, ParseError, UsageError
         As `placement.slurm.nodes.free_nodes`.
     """
-    from placement.slurm.nodes import free_nodes
-
-    nodes = free_nodes(partition, **others)
+    nodes = slurm_nodes.free_nodes(partition, **others)
     for note in nodes.notes:
         say(f"nidmap: {note}")
     silent = int((nodes.state == "not_responding").sum())

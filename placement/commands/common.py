@@ -15,11 +15,19 @@ import click
 
 from placement.errors import OutputError, printable
 from placement.hooks import SERVICES, load
+from placement.support.lazy import lazy
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from placement import here, site
+    from placement import load as loading
     from placement.machine import Machine
+else:
+    here = lazy("placement.here")
+    site = lazy("placement.site")
+    loading = lazy("placement.load")
 
 __all__ = [
     "AdvancedCommand",
@@ -197,17 +205,11 @@ def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def machine_from(specs: tuple[str, ...]) -> Machine:
     """Load the machine that the ``-m`` options name, else the one that this is, and say which."""
-    from placement.load import load_machine
-
     named = named_specs(specs)
     if named:
-        return load_machine(*named)
-    from placement.load import build, open_sources
-
-    sources = open_sources(*machine_specs(specs))
-    machine = build(sources)
-    from placement.support.quantities import counted
-
+        return loading.load_machine(*named)
+    sources = loading.open_sources(*machine_specs(specs))
+    machine = loading.build(sources)
     kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
     taken = f"{printable(machine.name)} ({kind}) {sources.why}"
     click.get_current_context().meta["machine_taken"] = taken
@@ -217,9 +219,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
 
 def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
     """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
-    from placement.here import configured
-
-    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured()
+    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or here.configured()
 
 
 def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
@@ -235,9 +235,7 @@ def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:
     """Return the ``-m`` options as any folder understands them: files by their whole path."""
-    from placement.site import site_names
-
-    sites = site_names()
+    sites = site.site_names()
     texts = machine_specs(specs)
     return [os.path.abspath(s) if os.path.exists(s) and s not in sites else s for s in texts]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from placement import writers
 from placement.commands.common import (
     json_option,
     machine_from,
@@ -16,9 +17,15 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
+from placement.commands.tables import align_columns
+from placement.dumps.check import check_sources
 from placement.errors import UsageError, printable
+from placement.load import open_sources
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
+from placement.topologies import wiring_text
+from placement.views import graph_files as graphs
+from placement.views.summary import summarise
 
 if TYPE_CHECKING:
     from placement.load import Sources
@@ -62,15 +69,11 @@ def show(specs: tuple[str, ...], as_json: bool) -> None:
     nidmap machine show -m edison.rtr_interconnect.txt.gz
     nidmap machine show -m torus:8x8x8,nodes=2 --json
     """
-    from placement.views.summary import summarise
-
     summary = summarise(machine_from(specs))
     summary["taken"] = click.get_current_context().meta.get("machine_taken", "")
     if as_json:
         write_output(to_json(summary))
         return
-    from placement.commands.tables import align_columns
-
     facts = _facts(summary)
     width = max(len(word) for word, _ in facts)
     lines = "".join(f"{word:<{width}}  {text}\n" for word, text in facts)
@@ -181,8 +184,6 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     nidmap machine export -m xtprocadmin.txt --format links-csv -o links.csv
     nidmap machine export -m shaheen2 --format topology-conf
     """
-    from placement.topologies import wiring_text
-
     chosen = name or format_of_name(output, SUFFIXES, "")
     if not chosen:
         raise UsageError("no format", f"give --format, or -o with {', '.join(SUFFIXES)}")
@@ -192,9 +193,6 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
 
 
 def _machine_text(machine: Machine, name: str) -> str | bytes:
-    from placement import writers
-    from placement.views import graph_files as graphs
-
     if name not in (*graphs.FORMATS, *writers.BUNDLED):
         known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
         raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
@@ -217,9 +215,6 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
     nidmap machine check -m xtprocadmin.txt
     nidmap machine check -m xtprocadmin.txt -m rtr.txt.gz --json
     """
-    from placement.dumps.check import check_sources
-    from placement.load import open_sources
-
     sources = open_sources(*machine_specs(specs))
     built, findings = check_sources(sources)
     report = _report(sources, built, findings)
@@ -231,8 +226,6 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
 
 
 def _report(sources: Sources, machine: Machine | None, findings: list[Finding]) -> dict[str, Any]:
-    from placement.topologies import wiring_text
-
     return {
         "machine": machine.name if machine is not None else None,
         "nodes": len(machine) if machine is not None else None,

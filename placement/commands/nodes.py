@@ -26,16 +26,36 @@ from placement.commands.common import (
     warn,
     write_output,
 )
+from placement.commands.tables import align_columns
 from placement.errors import ParseError, UsageError, printable
-from placement.hooks import NODES
+from placement.hooks import NODES, SERVICES, load
+from placement.lists import expanding
+from placement.lists.pasted import read_list
+from placement.lists.piece import TextPiece
+from placement.nodelist import NodeList
+from placement.support.lazy import lazy
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+
+    from placement import lookup
+    from placement import plan as planning
     from placement.machine import Machine
-    from placement.nodelist import NodeList
+    from placement.names import columns
+    from placement.scheduler import availability
+    from placement.slurm import nodes as slurm_nodes
     from placement.support.array_types import Ints
+else:
+    planning = lazy("placement.plan")
+    availability = lazy("placement.scheduler.availability")
+    slurm_nodes = lazy("placement.slurm.nodes")
+    lookup = lazy("placement.lookup")
+    columns = lazy("placement.names.columns")
+
+    np = lazy("numpy")
 
 __all__ = ["nodes", "nodes_document", "piped_text"]
 
@@ -140,20 +160,15 @@ def expand(names: NodeList, machine: Machine | None, form: str) -> str:
 
 def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
     """Return the NID or cname of each node; without a machine the number that its name ends in."""
-    import numpy as np
-
-    from placement.lookup import rows_of
-    from placement.names.columns import name_numbers
-
     if machine is not None:
-        rows = rows_of(machine, names, repeats=True)
+        rows = lookup.rows_of(machine, names, repeats=True)
         words: list[str] = (
             (machine.nid if form == "nids" else machine.cname)[rows].astype(str).tolist()
         )
         if not all(words):
             raise UsageError(f"{machine.name or 'this machine'} has no cnames for these nodes")
         return words
-    numbers = name_numbers(np.array(names, dtype=np.str_))[1]
+    numbers = columns.name_numbers(np.array(names, dtype=np.str_))[1]
     if (numbers < 0).any():
         first = printable(names[int(np.argmin(numbers))])
         raise UsageError(
@@ -164,21 +179,15 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
 
 def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
-    from placement.nodelist import NodeList
-
     texts = _texts(lists)
     if machine is None:
         return sum((_without_machine(*text) for text in texts), NodeList())
-    from placement.lookup import nodes_of, rows_of
-
-    rows = (rows_of(machine, *text, repeats=True) for text in texts)
-    return sum((nodes_of(machine, some) for some in rows), NodeList())
+    rows = (lookup.rows_of(machine, *text, repeats=True) for text in texts)
+    return sum((lookup.nodes_of(machine, some) for some in rows), NodeList())
 
 
 def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     """Fetch the texts that the arguments mean; several direct ones are one list."""
-    from placement.lists.pasted import read_list
-
     fetched = [read_list(argument) for argument in lists] or [_piped_or_allocated()]
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
@@ -193,9 +202,6 @@ def piped_text() -> tuple[str, str]:
     UsageError
         Nothing is there, and this runs in no job whose nodes could be meant.
     """
-    from placement.hooks import SERVICES, load
-    from placement.lists.pasted import read_list
-
     typed = sys.stdin is not None and sys.stdin.isatty()
     text, source = ("", "-") if typed else read_list("-")
     if typed and load(SERVICES["job here"])(os.environ) is None:
@@ -205,8 +211,6 @@ def piped_text() -> tuple[str, str]:
 
 def _piped_or_allocated() -> tuple[str, str]:
     """Return what stands on standard input, else the nodes of the job that this runs in."""
-    from placement.hooks import SERVICES, load
-
     text, source = piped_text()
     job = None if text.strip() else load(SERVICES["job here"])(os.environ)
     if job is None:
@@ -217,8 +221,6 @@ def _piped_or_allocated() -> tuple[str, str]:
 
 def _without_machine(text: str, source: str) -> NodeList:
     """Read a list, its bare integers being NIDs."""
-    from placement.nodelist import NodeList
-
     names = NodeList.parse(text, source)
     if not names:
         raise ParseError(source or "node list", 0, "names no nodes", "the list is empty")
@@ -229,11 +231,8 @@ def _without_machine(text: str, source: str) -> NodeList:
         )
     if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
         return names
-    from placement.lists.expanding import expand
-    from placement.lists.piece import TextPiece
-
     words = [_NID.sub(_name_nids, name) if _NID.fullmatch(name) else name for name in names]
-    return NodeList(expand([TextPiece(",".join(words))], source))
+    return NodeList(expanding.expand([TextPiece(",".join(words))], source))
 
 
 def _name_nids(match: re.Match[str]) -> str:
@@ -265,12 +264,8 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
     nidmap nodes info -m shaheen2 nid[00012-00015]
     nidmap nodes info -m daint.xtprocadmin c0-0c1s3 --json
     """
-    import numpy as np
-
-    from placement.lookup import rows_of
-
     machine = machine_from(specs)
-    parts = [rows_of(machine, text, source, repeats=True) for text, source in _texts(lists)]
+    parts = [lookup.rows_of(machine, text, source, repeats=True) for text, source in _texts(lists)]
     listed = np.concatenate(parts)
     rows = listed[np.sort(np.unique(listed, return_index=True)[1])]
     text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)
@@ -296,9 +291,6 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
     rows : int64 (k,)
         Each once, in the order in which they are listed.
     """
-    from placement.lookup import nodes_of
-    from placement.plan import spans
-
     columns = _columns(machine, rows) | {"planned": machine.planned[rows].tolist()}
     return {
         "schema": "nidmap.nodes/1",
@@ -307,8 +299,8 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
         "levels": list(machine.topology.levels),
         "sources": list(machine.sources),
         "count": len(rows),
-        "nodelist": nodes_of(machine, rows).fold(),
-        "touches": spans(machine, rows),
+        "nodelist": lookup.nodes_of(machine, rows).fold(),
+        "touches": planning.spans(machine, rows),
         "nodes": [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ],
@@ -317,14 +309,13 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
 
 def _page(machine: Machine, rows: Ints) -> str:
     """Return the table and the summary for a person."""
-    from placement.commands.tables import align_columns
-    from placement.plan import spans
-
     columns = _columns(machine, rows)
     states = zip(columns["state"], machine.planned[rows].tolist(), strict=True)
     columns["state"] = [f"{state} (planned)" if planned else state for state, planned in states]
     shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
-    touched = ", ".join(counted(count, level) for level, count in spans(machine, rows).items())
+    touched = ", ".join(
+        counted(count, level) for level, count in planning.spans(machine, rows).items()
+    )
     nodes = counted(len(rows), "node")
     summary = f"{nodes} of {machine.name or 'the machine'}; they touch {touched}"
     words = [k for k, column in enumerate(shown.values()) if not isinstance(column[0], int)]
@@ -402,11 +393,7 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
 
 
 def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
-    import numpy as np
-
-    from placement.slurm.nodes import free_nodes
-
-    nodes = free_nodes(**options)
+    nodes = slurm_nodes.free_nodes(**options)
     notes = nodes.notes
     if machine is not None:
         ours = np.isin(nodes.names, machine.names)
@@ -429,21 +416,18 @@ def _in_text(machine: Machine | None, source: str | None) -> _Free:
 
     Without either it is what the machine itself says.
     """
-    import numpy as np
-
-    from placement.lists.pasted import read_list
-    from placement.lookup import nodes_of, rows_of
-    from placement.nodelist import NodeList
-    from placement.scheduler.availability import availability, counts_of, states_of
-
     if source is None:
         assert machine is not None  # without both, Slurm is asked
         rows = np.flatnonzero(machine.free)
-        return _Free(nodes_of(machine, rows), counts_of(states_of(machine)), machine.name)
+        return _Free(
+            lookup.nodes_of(machine, rows),
+            availability.counts_of(availability.states_of(machine)),
+            machine.name,
+        )
     text, name = read_list(source, "--from")
     if name == "--from":
         raise ParseError("--from", 0, f"no such file: {printable(source)}", "use idle, a file or -")
-    dump_states = availability(text, name)
+    dump_states = availability.availability(text, name)
     if machine is None:
         if dump_states is None or dump_states.jobs:
             of_jobs = "lists the nodes with jobs, not which are free"
@@ -451,16 +435,16 @@ def _in_text(machine: Machine | None, source: str | None) -> _Free:
             raise ParseError(name, 0, what, "name the machine with -m")
         return _Free(
             NodeList(dump_states.names[dump_states.free].tolist()),
-            counts_of(dump_states.state),
+            availability.counts_of(dump_states.state),
             dump_states.name,
         )
     if dump_states is None:
-        listed = rows_of(machine, text, source=name)
+        listed = lookup.rows_of(machine, text, source=name)
         rows, states = listed[machine.free[listed]], machine.state[listed]
     else:
         rows = np.flatnonzero(dump_states.free_in(machine))
         states = dump_states.state[np.isin(dump_states.names, machine.names)]
     if dump_states is not None and dump_states.jobs:
         busy = machine.free & np.isin(machine.names, dump_states.names)
-        states = np.where(busy, "allocated", states_of(machine))
-    return _Free(nodes_of(machine, rows), counts_of(states), name)
+        states = np.where(busy, "allocated", availability.states_of(machine))
+    return _Free(lookup.nodes_of(machine, rows), availability.counts_of(states), name)

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
+from placement.commands.candidates import candidates
 from placement.commands.common import (
     AdvancedCommand,
     advanced,
@@ -29,17 +31,28 @@ from placement.emit import FORMATS
 from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
+from placement.lookup import find_rows
+from placement.nodelist import NodeList
+from placement.plan import plan as choose
+from placement.planners import PREDICTING
+from placement.scheduler.baseline import baseline_of, live_baseline
+from placement.scheduler.constraints import looks_at_switches
+from placement.support.lazy import lazy
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rich.progress import Progress
+    from rich import console, progress
 
     from placement.machine import Machine
+    from placement.slurm import starts
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints
+else:
+    console, progress = lazy("rich.console"), lazy("rich.progress")
+    starts = lazy("placement.slurm.starts")
 
 __all__ = ["bar"]
 
@@ -153,11 +166,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     options, chosen = report.options, report.plan
     check = None
     if options.check:
-        from placement.nodelist import NodeList
-        from placement.slurm.starts import check_plan
-
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
-        check = check_plan(report.job, simulated)  # asked by the very header of the job
+        check = starts.check_plan(report.job, simulated)  # asked by the very header of the job
     text, note = report.text(check), ""
     seen = options.output in (None, "-") and sys.stdout.isatty()
     if seen:  # a person wants the sentence first, and no wall of names
@@ -217,8 +227,6 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
     UsageError
         Outside of a job.
     """
-    from placement.hooks import SERVICES, load
-
     job = load(SERVICES["job here"])(os.environ)
     if job is None:
         raise click.MissingParameter(param_type="option", param_hint="'-N' / '--count'")
@@ -253,8 +261,6 @@ def _refuse_contradictions(options: PlanOptions) -> None:
 
 def _refuse_unpredicted(options: PlanOptions) -> None:
     """Refuse what only goes with a strategy that predicts, and what does not go with one."""
-    from placement.planners import PREDICTING
-
     if options.strategy in PREDICTING:
         if options.slack:
             raise UsageError(
@@ -281,12 +287,6 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    from placement.commands.candidates import candidates
-    from placement.plan import plan as choose
-    from placement.planners import PREDICTING
-    from placement.scheduler.baseline import baseline_of, live_baseline
-    from placement.scheduler.constraints import looks_at_switches
-
     count = options.count + options.slack
     lists = options.include, options.exclude
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
@@ -326,10 +326,6 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
 
 def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
     """Return Slurm's weight of each node of the machine, None where Slurm states none."""
-    import numpy as np
-
-    from placement.lookup import find_rows
-
     if slurm is None or slurm.weight is None:
         return None
     at = find_rows(slurm.names, machine.names)
@@ -367,18 +363,13 @@ def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | N
             shown.stop()
 
 
-def _progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
+def _progress() -> progress.Progress:
+    columns = (
+        progress.BarColumn(),
+        progress.TaskProgressColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("{task.description}", markup=False),
     )
-
-    text = TextColumn("{task.description}", markup=False)
-    columns = BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), text
-    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    shown = progress.Progress(*columns, console=console.Console(stderr=True), transient=True)
     shown.add_task("", total=1.0)
     return shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,11 @@ import numpy as np
 from placement.commands.common import absolute_specs, say, warn
 from placement.commands.sending import SENDING
 from placement.emit import emit
-from placement.emit.formats import Emission, HeaderJob
+from placement.emit.formats import Emission, HeaderJob, inside_job
 from placement.lookup import nodes_of
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
+from placement.planners.blades import count_joined
 from placement.scheduler.constraints import Exclusion, best_exclusion, leaf_count, led_to
 from placement.topologies import wiring_text
 
@@ -226,8 +227,6 @@ class PlanReport:
                 "--format exclude pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
-            from placement.emit.formats import inside_job
-
             command = inside_job(shlex.join(self._choosing()), self.machine.batch)
             say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")
         sys.stderr.flush()
@@ -309,9 +308,5 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
         **plan.facts["predicted"],
     }
     if plan.strategy.startswith("blades"):
-        from dataclasses import asdict
-
-        from placement.planners.blades import count_joined
-
         document["joined"] = asdict(count_joined(machine, plan.rows))
     return document

@@ -9,6 +9,7 @@ import click
 from placement.commands.common import json_option, say, to_json, write_output
 from placement.commands.tables import align_columns
 from placement.errors import SiteError
+from placement.site import load_configuration, load_site, site_names
 from placement.sites.overlay import Overlay
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def list_sites(as_json: bool) -> None:
     nidmap site list
     nidmap site list --json
     """
-    from placement.site import site_names
-
     rows = [row for name in site_names() if (row := _list_entry(name)) is not None]
     if as_json:
         write_output(to_json(rows))
@@ -52,8 +51,6 @@ def list_sites(as_json: bool) -> None:
 
 def _list_entry(name: str) -> dict[str, Any] | None:
     """Return one row of the list; a user's own broken file is said, and the list goes on."""
-    from placement.site import load_site
-
     try:
         site = load_site(name)
     except SiteError as error:
@@ -83,8 +80,6 @@ def show(name: str, as_json: bool) -> None:
     nidmap site show edison
     nidmap site show ./mymachine.toml --json
     """
-    from placement.site import load_configuration
-
     loaded = load_configuration(name)
     text = to_json(_site_document(loaded)) if as_json else f"{_about(loaded)}\n\n{_table(loaded)}"
     write_output(text)
@@ -168,8 +163,6 @@ def check(name: str, as_json: bool) -> None:
     nidmap site check mymachine.toml
     nidmap machine check -m mymachine.toml -m xtprocadmin.txt
     """
-    from placement.site import load_configuration
-
     loaded = load_configuration(name)
     verdict = {"name": loaded.name, "file": loaded.source, "holds": True}
     write_output(to_json(verdict) if as_json else _sentence(loaded))

@@ -15,6 +15,7 @@ import math
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from placement.commands.common import (
     say,
     write_output,
 )
+from placement.commands.plan import plan, report_of
 from placement.errors import (
     LaunchError,
     NidmapError,
@@ -37,6 +39,9 @@ from placement.errors import (
     UsageError,
     printable,
 )
+from placement.hooks import SERVICES, load
+from placement.nodelist import NodeList
+from placement.slurm.starts import check_plan
 
 if TYPE_CHECKING:
     from placement.commands.plan_report import PlanReport
@@ -228,8 +233,6 @@ def constrain(options: str) -> None:
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
     """Print the options that start a step's ranks in order, for ``cli_filter.lua``."""
-    from placement.hooks import SERVICES, load
-
     _answer(lambda: load(SERVICES["slurm launch"])(command, _words(comment), pid))
 
 
@@ -314,8 +317,6 @@ def _size(job_options: dict[str, Any]) -> tuple[int, int | None]:
 
 def _report_of(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
     """Return the report on the plan that ``nidmap plan`` makes for a job."""
-    from placement.commands.plan import plan, report_of
-
     count, ppn = _size(job_options)
     pattern = words.get("pattern")
     options = {
@@ -346,11 +347,6 @@ def _asked_segment(job_options: dict[str, Any]) -> str:
 
 def _no_later(report: PlanReport) -> bool:
     """Tell whether Slurm would start the job on exactly these nodes as soon as on any."""
-    from dataclasses import replace
-
-    from placement.nodelist import NodeList
-    from placement.slurm.starts import check_plan
-
     os.environ["NIDMAP_FILTER"] = "off"  # sbatch asks its filter, which would ask us
     job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList(), switches=0)
     try:

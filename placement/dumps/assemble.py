@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.dumps.contradictions import absent_cabinets, contradictions
 from placement.dumps.tables import (
     KEYS,
@@ -25,15 +24,21 @@ from placement.dumps.tables import (
 from placement.errors import ParseError, place, printable
 from placement.geometry import Geometry, locate_nodes
 from placement.machine import Machine, Switches
+from placement.names.columns import name_numbers, nid_names
 from placement.readers import find
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from placement.geometry import listed, slurm_tree
     from placement.geometry.slingshot import GroupRule
     from placement.records import Dump
     from placement.support.array_types import Array, Ints, Ints32, Strs
     from placement.topologies.source import Source
+else:
+    listed = lazy("placement.geometry.listed")
+    slurm_tree = lazy("placement.geometry.slurm_tree")
 
 __all__ = ["assemble", "join"]
 
@@ -101,9 +106,7 @@ def assemble(
         raise apart.error()
     dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
-        from placement.geometry.listed import with_nodes
-
-        dumps = [with_nodes(d) for d in dumps]  # a lone link list implies its nodes
+        dumps = [listed.with_nodes(d) for d in dumps]  # a lone link list implies its nodes
     table = _in_order(_table(dumps, site, as_given=prefer == "last"))
     if apart.findings:
         first = apart.findings[0].text
@@ -334,8 +337,6 @@ def _in_order(table: Table) -> Table:
 
 def _numbers(table: Table) -> Ints:
     """Return the numbers that the names end in where they tell all nodes apart, else the index."""
-    from placement.names.columns import name_numbers
-
     prefixes, numbers, _ = name_numbers(table["name"])
     alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
     if alike and len(np.unique(numbers)) == len(numbers):
@@ -374,8 +375,6 @@ def _machine(table: Table, network: Geometry, name: str) -> Machine:
 
 def _names(table: Table, nid: Ints) -> Strs:
     """Return the host names: as given, else by NID, else by cname."""
-    from placement.names.columns import nid_names
-
     known = table.known("name")
     if known.all():
         return table["name"]
@@ -389,7 +388,5 @@ def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
         if find(dump.format).kind == "topology" and (dump.switches or dump.fabric == "flat"):
-            from placement.geometry.slurm_tree import switches_of
-
-            return switches_of(dump, names)
+            return slurm_tree.switches_of(dump, names)
     return None

@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.dumps.contradictions import contradictions
+from placement.dumps.tables import Table
 from placement.errors import NidmapError, ParseError
 from placement.fabrics import fabric_of
+from placement.geometry.numbering import first_wrong, most_follow, numbering_of, wrong_nid
+from placement.load import build
+from placement.names.columns import format_cnames, parse_cnames
+from placement.readers.cray import list_faults
 from placement.records import Finding
 from placement.support.quantities import counted
+from placement.topologies import links, router_coords, router_names
+from placement.views.summary import first_hole, holes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,8 +51,6 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
         None where a fault leaves no machine. Faults come first, each group
         in the order of files and lines.
     """
-    from placement.load import build
-
     findings = [finding for dump in sources.dumps for finding in dump.findings]
     lines = {x.line for x in findings if x.fault and x.line}
     findings += [x for d in sources.dumps for x in _numbering(d) if x.line not in lines]
@@ -67,11 +72,6 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
 
 def _numbering(dump: Dump) -> list[Finding]:
     """Return the nodes whose NID is not what most others' numbering gives to their cname."""
-    from placement.dumps.tables import Table
-    from placement.geometry.numbering import first_wrong, most_follow, wrong_nid
-    from placement.names.columns import parse_cnames
-    from placement.readers.cray import list_faults
-
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
         return []
@@ -137,9 +137,6 @@ def _places(machine: Machine) -> Iterator[Finding]:
 
 def _names(machine: Machine) -> Iterator[Finding]:
     """Find nodes whose cname says another place or NID than they have."""
-    from placement.geometry.numbering import numbering_of
-    from placement.names.columns import parse_cnames
-
     rule = numbering_of(machine.topology)
     if rule is None:
         return
@@ -163,8 +160,6 @@ def _global_ports(machine: Machine) -> Iterator[Finding]:
     most = fabric_of(machine.topology).ports
     if machine.topology.kind != "dragonfly" or not most:
         return
-    from placement.topologies import links, router_names
-
     cables = links(machine)
     mine = cables.kind == len(cables.kinds) - 1
     ends = np.concatenate([cables.a[mine], cables.b[mine]])
@@ -183,8 +178,6 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
     """Find groups that no link joins, and pairs with fewer links than others."""
     if not machine.topology.kind.startswith("dragonfly"):
         return
-    from placement.topologies import links, router_coords
-
     cables = links(machine)
     groups, rank = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     mine = cables.kind == len(cables.kinds) - 1
@@ -204,8 +197,6 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
 
 def _holes(machine: Machine) -> Iterator[Finding]:
     """Say what is missing in the box that the machine fills."""
-    from placement.views.summary import holes
-
     words = {
         "group": "absent groups",
         "chassis": "chassis absent in groups that are there",
@@ -223,10 +214,6 @@ def _holes(machine: Machine) -> Iterator[Finding]:
 
 def _place(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
-    from placement.geometry.numbering import numbering_of
-    from placement.names.columns import format_cnames
-    from placement.views.summary import first_hole
-
     at, levels = first_hole(machine, level), machine.topology.levels
     rule = numbering_of(machine.topology)
     if rule is None or len(at) < len(levels) - 1:
@@ -248,8 +235,6 @@ def _switches(machine: Machine) -> Iterator[Finding]:
 
 def _find_unlinked(machine: Machine) -> Iterator[Finding]:
     """Find routers with nodes and without a link, where others have links."""
-    from placement.topologies import links, router_names
-
     cables = links(machine)
     if not len(cables):
         return

@@ -15,6 +15,7 @@ import numpy as np
 
 from placement.dumps.tables import Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place, printable
+from placement.names.columns import parse_cnames
 from placement.readers import find
 from placement.records import Finding
 
@@ -115,8 +116,6 @@ def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
         return []
     if theirs.cname is None or theirs.role is None or len(theirs) < WHOLE * len(mine):
         return []
-    from placement.names.columns import parse_cnames
-
     floors = []
     for cname in (mine.cname, theirs.cname):
         parts = parse_cnames(cname)

@@ -13,6 +13,7 @@ import numpy as np
 
 from placement.errors import ParseError, place, printable
 from placement.lookup import find_rows
+from placement.names.columns import name_numbers
 from placement.records import Finding
 
 if TYPE_CHECKING:
@@ -133,8 +134,6 @@ def _nids(records: NodeRecords) -> Ints:
     nid = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
     if records.name is None or (nid >= 0).all():
         return nid
-    from placement.names.columns import name_numbers
-
     prefixes, numbers, _ = name_numbers(records.name)
     return np.where((nid < 0) & (prefixes == "nid"), numbers, nid)
 

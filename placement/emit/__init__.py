@@ -9,9 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
+    from placement.emit import formats
     from placement.emit.formats import Emission
+else:
+    formats = lazy("placement.emit.formats")
 
 __all__ = ["FORMATS", "emit"]
 
@@ -32,8 +36,6 @@ def emit(emission: Emission, name: str) -> str:
     """
     if name not in FORMATS:
         raise UsageError(f"no format {name!r}", f"there are {', '.join(sorted(FORMATS))}")
-    from placement.emit import formats
-
     formats.refuse_other(emission, name)
     text: str = getattr(formats, name)(emission)
     return text

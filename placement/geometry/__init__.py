@@ -14,6 +14,11 @@ import numpy as np
 
 from placement.errors import printable
 from placement.geometry.network import Geometry, refuse
+from placement.names.columns import parse_cnames
+from placement.names.xc import Xc
+from placement.readers import find
+from placement.support.lazy import lazy
+from placement.topologies import grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,13 +26,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
+    from placement.geometry import aries, cabled, gemini, numbering, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
     from placement.machine import Topology
     from placement.names.gemini import GeminiNumbering
-    from placement.names.xc import Xc
     from placement.records import Dump
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
+else:
+    aries = lazy("placement.geometry.aries")
+    cabled = lazy("placement.geometry.cabled")
+    gemini = lazy("placement.geometry.gemini")
+    slingshot = lazy("placement.geometry.slingshot")
+    slurm_tree = lazy("placement.geometry.slurm_tree")
+    numbering = lazy("placement.geometry.numbering")
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 
@@ -68,18 +80,12 @@ def locate_nodes(
         return _network_as_given(table, dumps, stated)
     lists = [dump for dump in dumps if dump.links is not None and _lists_cables(dump)]
     if lists:
-        from placement.geometry import cabled
-
         return cabled.locate_hosts(table, lists, stated)
     if not table.has("cname"):
         return _by_slurm(table, dumps)
-    from placement.names.columns import parse_cnames
-
     parts = parse_cnames(table["cname"])
     good = (parts >= 0).all(axis=1)
     if not good.any():
-        from placement.geometry import slingshot
-
         bandwidth = None if stated is None else stated.bandwidth
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
@@ -87,8 +93,6 @@ def locate_nodes(
 
 
 def _lists_cables(dump: Dump) -> bool:
-    from placement.readers import find  # a site alone needs no reader
-
     return find(dump.format).kind == "cables"
 
 
@@ -97,12 +101,8 @@ def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -
     coords = table["position"].astype(np.int32)
     lists = [d for d in dumps if d.links is not None and d.fabric == topology.fabric]
     if topology.fabric == "aries":
-        from placement.geometry import aries
-
         return aries.attach_routers(topology, coords, lists)
     if topology.fabric == "gemini":
-        from placement.geometry import gemini
-
         return gemini.attach_routers(table, topology, coords, lists)
     return number_positions(topology, coords, _attachments(table, dumps))
 
@@ -129,11 +129,7 @@ def number_positions(
     switches : int64 (n, k) or None
         With several NICs: the group's switches that each node's are on; None takes a rule.
     """
-    from placement.topologies import grid
-
     if topology.kind.startswith("dragonfly") and topology.router_levels == 2:
-        from placement.geometry import slingshot
-
         return slingshot.attach_switches(topology, coords, switches)
     extents = topology.extents[: topology.router_levels]
     first = grid.number(coords[:, : len(extents)], extents, topology.kind == "torus")
@@ -150,9 +146,6 @@ def _cray(
     places: NDArray[np.int32] | None,
 ) -> Geometry:
     """Return the network that cnames tell."""
-    from placement.geometry import aries, numbering
-    from placement.names.xc import Xc
-
     fabrics = {d.fabric for d in dumps} & {"aries", "gemini"}
     stated: Topology | None = None
     rule: Xc | GeminiNumbering | None
@@ -168,15 +161,11 @@ def _cray(
             numbering.refuse_wrong_nids(table, parts, rule, site.name)
     if isinstance(rule, Xc):
         return aries.locate_xc(table, parts, rule, dumps, stated, places)
-    from placement.geometry import gemini
-
     return gemini.locate_xe(table, parts, rule, dumps, stated)
 
 
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:
     """Return the network that Slurm's topology describes."""
-    from placement.geometry import slurm_tree
-
     for dump in reversed(dumps):
         if dump.fabric == "torus3d" and table.has("coords"):
             return slurm_tree.locate_cells(table, dump)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.geometry import listed
 from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
 from placement.topologies import grid
@@ -140,6 +141,4 @@ def attach_routers(
         router = inverse[: len(router_place)].astype(np.int32)[:, None]
         box = np.column_stack(np.unravel_index(keys, topology.extents[:3]))
         return Geometry(topology, coords, router, box.astype(np.int32))
-    from placement.geometry import listed
-
     return listed.aries(lists, topology).network(coords, router_place, lists[0].source)

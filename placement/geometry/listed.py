@@ -14,20 +14,23 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.geometry.network import Geometry
+from placement.geometry.numbering import numbering_of
 from placement.machine import LISTED, Links, Topology
+from placement.names.columns import format_cnames, parse_cnames
+from placement.names.gemini import GeminiNumbering
+from placement.names.xc import Xc
 from placement.records import Dump, NodeRecords
 from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
 from placement.topologies.dragonfly import BLACK
+from placement.topologies.torus import link_bandwidth
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from placement.names.gemini import GeminiNumbering
-    from placement.names.xc import Xc
     from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["ListedLinks", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]
@@ -126,8 +129,6 @@ def blades(names: Strs) -> NDArray[np.int32]:
     >>> blades(np.array(["c1-0c2s3a0", "c1-0c2s3g1"])).tolist()
     [[1, 0, 2, 3, 0], [1, 0, 2, 3, 2]]
     """
-    from placement.names.columns import parse_cnames
-
     node = np.char.replace(np.char.replace(names, "a", "n"), "g", "n")
     parts = parse_cnames(node)
     second: Mask = np.asarray(np.char.endswith(names, "g1"))
@@ -171,8 +172,6 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     A direction of a Gemini (x+ …) has several tiles; all of them together are
     one link of the torus with one bandwidth, and `count` says how many tiles.
     """
-    from placement.topologies.torus import link_bandwidth
-
     names, coords = router_lists(dumps)
     coords = _router_coordinates(names, coords, topology, dumps[0].source)
     extents = topology.extents[:3]
@@ -192,8 +191,6 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
 
 def _by_rule(names: Strs, printed: NDArray[np.int32], topology: Topology) -> NDArray[np.int32]:
     """Return the routers' coordinates: as printed, else by the rule that is stated."""
-    from placement.geometry.numbering import numbering_of
-
     rule = numbering_of(topology) if (printed < 0).any() else None
     ruled = printed if rule is None else rule.coords(blades(names))[:, :3]
     return np.where(printed[:, :1] >= 0, printed, ruled)
@@ -276,8 +273,6 @@ def with_nodes(dump: Dump) -> Dump:
     parts = np.repeat(blades(names), per, axis=0)
     parts[:, 4] += np.tile(np.arange(per, dtype=np.int32), len(names))
     rule = _xc(dump, parts) if dump.fabric == "aries" else _gemini(dump, parts, coords)
-    from placement.names.columns import format_cnames
-
     nodes = NodeRecords(
         line=np.zeros(len(parts), dtype=np.int32),
         nid=rule.nid(parts),
@@ -287,8 +282,6 @@ def with_nodes(dump: Dump) -> Dump:
 
 
 def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
-    from placement.names.xc import Xc
-
     stated = dump.parameters.get("positions")
     if isinstance(stated, int):
         return Xc(stated)
@@ -299,8 +292,6 @@ def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
 
 
 def _gemini(dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]) -> GeminiNumbering:
-    from placement.names.gemini import GeminiNumbering
-
     extents = dump.parameters.get("extents")
     if isinstance(extents, tuple):
         rule = GeminiNumbering(int(extents[0]), max(1, int(extents[1]) // 2))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.names.gemini import GeminiNumbering
+from placement.names.xc import Xc
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
     from placement.machine import Topology
-    from placement.names.gemini import GeminiNumbering
-    from placement.names.xc import Xc
     from placement.support.array_types import Ints
 
 __all__ = ["first_wrong", "most_follow", "numbering", "numbering_of", "refuse_wrong_nids"]
@@ -47,9 +47,6 @@ def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemin
         Where most nodes follow a rule and one does not (its line), or no
         rule is followed at all.
     """
-    from placement.names.gemini import GeminiNumbering
-    from placement.names.xc import Xc
-
     nid = table["nid"]
     kinds: tuple[type[Xc] | type[GeminiNumbering], ...] = (Xc, GeminiNumbering)
     if fabric:
@@ -90,9 +87,6 @@ def most_follow(parts: NDArray[np.int32], nid: Ints) -> Xc | GeminiNumbering | N
     >>> most_follow(parts, nids)
     GeminiNumbering(columns=4, rows=2)
     """
-    from placement.names.gemini import GeminiNumbering
-    from placement.names.xc import Xc
-
     return _majority(Xc, parts, nid) or _majority(GeminiNumbering, parts, nid)
 
 
@@ -105,9 +99,6 @@ def _majority(
 
 def numbering_of(topology: Topology) -> Xc | GeminiNumbering | None:
     """Return the numbering that a network states, None where it states none."""
-    from placement.names.gemini import GeminiNumbering
-    from placement.names.xc import Xc
-
     parameters = topology.parameters
     if topology.fabric == "aries" and "positions" in parameters:
         return Xc(int(parameters["positions"]))
@@ -154,16 +145,12 @@ def wrong_nid(table: Table, parts: NDArray[np.int32], rule: Xc | GeminiNumbering
 
 def floor(rule: Xc | GeminiNumbering) -> str:
     """Return the shape of the machine room in words."""
-    from placement.names.xc import Xc
-
     if isinstance(rule, Xc):
         return f"{rule.positions} cabinet positions in a row"
     return f"{rule.columns} x {rule.rows} cabinets"
 
 
 def _hint(rule: Xc | GeminiNumbering, wrong: int, owner: str) -> str:
-    from placement.names.xc import Xc
-
     kind = "XC" if isinstance(rule, Xc) else "XE or XK"
     by = f"as {printable(owner)} has" if owner else f"the {kind} rule that most nodes follow"
     return f"{by}; {wrong} such nodes in all" if wrong > 1 else by

@@ -19,6 +19,7 @@ import numpy as np
 from placement.errors import ParseError, UsageError, printable
 from placement.geometry.network import Geometry
 from placement.machine import Topology
+from placement.names.cname import Xname
 from placement.options import Options
 from placement.support.arrays import rank_within
 from placement.topologies.dragonfly import attachments
@@ -210,8 +211,6 @@ class _ChassisTable:
 
 def _parts(table: Table) -> Ints:
     """Return int64 (n, 5): cabinet, chassis, slot, board, node of each xname."""
-    from placement.names.cname import Xname
-
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
         try:
@@ -229,8 +228,6 @@ def _parts(table: Table) -> Ints:
 
 def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
-    from placement.names.cname import Xname
-
     lists = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
     names = [Xname.parse(text) for routers in lists for text in routers.tolist()]
     return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from xml.etree import ElementTree
 
 from placement.errors import ParseError, printable
+from placement.hardware.lookup import refuse_other_node
 from placement.hardware.model import Core, Device, NodeHardware
 
 if TYPE_CHECKING:
@@ -58,10 +60,6 @@ class HardwareFile(NamedTuple):
         ParseError
             The machine has no such nodes.
         """
-        from dataclasses import replace
-
-        from placement.hardware.lookup import refuse_other_node
-
         refuse_other_node(machine, self.hardware)
         return replace(
             machine,

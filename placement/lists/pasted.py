@@ -14,6 +14,7 @@ waits, and no node.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -256,8 +257,6 @@ def flux_resource_set(text: str, source: str) -> list[TextPiece]:
     >>> flux_resource_set('{"version":1,"execution":{"R_lite":[],"nodelist":["n[1-2]"]}}', "")
     [TextPiece(text='n[1-2]', line=1, expected=0)]
     """
-    import json
-
     try:
         nodelist = json.loads(text)["execution"]["nodelist"]
     except (ValueError, RecursionError):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from placement.errors import UsageError
 from placement.hooks import STRATEGIES, load
 from placement.support.registry import Registry
+from placement.topologies import links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -96,8 +97,6 @@ class Needs(NamedTuple):
         if self.switches and known != self.switches:
             return f"Slurm's topology/{self.switches}, and {machine.name} has topology/{known}"
         if self.links:
-            from placement.topologies import links
-
             try:
                 links(machine)
             except UsageError as error:

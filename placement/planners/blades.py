@@ -14,6 +14,7 @@ from placement.errors import PlanError, UsageError
 from placement.planners import planner
 from placement.planners._units import free_rows
 from placement.support.arrays import rank_within
+from placement.topologies import links, router_coords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -255,8 +256,6 @@ def count_joined(machine: Machine, rows: Ints) -> Joined:
 
 def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Return the two ends of the links between groups, and the group of every router."""
-    from placement.topologies import links, router_coords
-
     cables = links(machine)
     group = router_coords(machine)[:, 0]
     apart = group[cables.a] != group[cables.b]

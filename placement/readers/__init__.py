@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.records import Dump
+from placement.support.reading import load
 from placement.support.registry import Registry
 
 if TYPE_CHECKING:
@@ -134,8 +135,6 @@ def read(source: str) -> Dump:
         Where it cannot be read, is of no format known, or is broken; the
         message names file and line.
     """
-    from placement.support.reading import load
-
     return read_text(load(source), source)
 
 

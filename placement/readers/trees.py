@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.records import LineCounts
+from placement.support.lazy import lazy
+
+yaml = lazy("yaml")
 
 #: Values in a file of JSON at most; a machine of 10,000 nodes has some 300,000.
 MAX_JSON = 1_500_000
@@ -208,8 +211,6 @@ def _add(node: Node, parent: _List | _Dict, source: str) -> None:
 
 def _events(text: str, source: str) -> Iterator[Any]:
     """Yield the parser's events, its errors as ours."""
-    import yaml
-
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         yield from yaml.parse(text, Loader=loader)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.dumps.assemble import assemble
 from placement.errors import ParseError
+from placement.readers import read_text, recognise
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -103,8 +105,6 @@ def availability(text: str, source: str) -> Availability | None:
     >>> availability("n[1-4]", "-") is None
     True
     """
-    from placement.readers import read_text, recognise
-
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     try:
         recognise(plain, source)
@@ -116,8 +116,6 @@ def availability(text: str, source: str) -> Availability | None:
         names = np.empty(0, dtype="U1") if listed is None else listed
         taken = np.full(len(names), "allocated")
         return Availability(names, taken, np.zeros(len(names), dtype=bool), True, dump.source)
-    from placement.dumps.assemble import assemble
-
     machine = assemble([dump])
     return Availability(machine.names, states_of(machine), machine.free, False, machine.name)
 

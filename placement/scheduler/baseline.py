@@ -6,14 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from placement import planners
+from placement.errors import LaunchError
 from placement.request import Baseline
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from placement.machine import Machine
     from placement.request import Request
+    from placement.slurm import command as slurm_command
     from placement.support.array_types import Ints
+else:
+    slurm_command = lazy("placement.slurm.command")
 
 __all__ = ["baseline_of", "live_baseline", "scheduler_choice"]
 
@@ -97,11 +102,8 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
 
     A Slurm that does not answer leaves it at what is known of the machine.
     """
-    from placement.errors import LaunchError
-    from placement.slurm.command import configuration
-
     try:
-        return baseline_of(machine, named, None if named else configuration())
+        return baseline_of(machine, named, None if named else slurm_command.configuration())
     except LaunchError:
         return baseline_of(machine)
 

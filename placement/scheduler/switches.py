@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.machine import Machine, Switches
+from placement.names.columns import parse_cnames
 from placement.support.array_types import Ints
 
 __all__ = ["block_sizes", "forest_roots", "members", "slurm_switches", "subtree_sums"]
@@ -170,8 +171,6 @@ def _places(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Return what names each node's leaf, outermost first, and the words for it."""
     topology = machine.topology
     if topology.kind == "torus" and machine.cname.astype(bool).any():
-        from placement.names.columns import parse_cnames
-
         parts = parse_cnames(machine.cname)
         return parts[:, [1, 0, 2, 3]], ("row", "cabinet", "cage", "blade")
     words = tuple(f"{w}-" if w[-1].isdigit() else w for w in topology.levels[:-1])

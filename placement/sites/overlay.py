@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from msgspec import Struct
 
 from placement.errors import SiteError, place, printable
 from placement.machine import Links, Machine, Topology
+from placement.network import routings
 from placement.sites.model import figures_in, sending_parameters
 from placement.sites.schema import Figure, OverlayConfig
 from placement.sites.where import line_of
+from placement.support.arrays import summed
+from placement.topologies import links
 
 __all__ = ["Overlay"]
 
@@ -121,8 +125,6 @@ class Overlay(Struct, frozen=True):
         return {**parameters, **sending_parameters(self.config.sending)}
 
     def _check_classes(self, machine: Machine) -> None:
-        from placement.topologies import links
-
         known = {*machine.topology.bandwidth, "injection", "ejection"}
         for key in self.config.bandwidth:
             if key not in known:
@@ -135,8 +137,6 @@ class Overlay(Struct, frozen=True):
                 )
 
     def _check_routings(self, machine: Machine) -> None:
-        from placement.network import routings
-
         figure = self.config.sending.routing
         known = routings(machine) if figure else ()
         for name in figure.value if figure else ():
@@ -155,10 +155,6 @@ def _with_bandwidth(
     """Return listed links with new figures: each is as many times as fast as its class is."""
     if links is None:
         return None
-    import numpy as np
-
-    from placement.support.arrays import summed
-
     row = np.repeat(np.arange(len(links)), links.count)
     rates = links.rates().copy()
     for index, kind in enumerate(links.kinds):

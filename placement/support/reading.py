@@ -12,6 +12,7 @@ import os
 import select
 import stat
 import sys
+import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from itertools import chain
@@ -167,8 +168,6 @@ def _up_to_limit(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
 
 def _inflate(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
     """Decompress gzip members piece by piece, each piece bounded."""
-    import zlib
-
     member, count = zlib.decompressobj(31), 1
     try:
         for piece in pieces:

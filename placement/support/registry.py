@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from placement.errors import UsageError, printable
+from placement.support.lazy import lazy
+
+metadata = lazy("importlib.metadata")
 
 __all__ = ["Registry"]
 
@@ -74,9 +77,8 @@ class Registry(Generic[Thing]):
         """Yield all names: ours in their order, then those of other distributions."""
         ours = dict.fromkeys((*self.bundled, *self.elsewhere))
         yield from ours
-        from importlib.metadata import entry_points
-
-        yield from sorted({entry.name for entry in entry_points(group=self.group)} - ours.keys())
+        entries = metadata.entry_points(group=self.group)
+        yield from sorted({entry.name for entry in entries} - ours.keys())
 
     def names(self) -> list[str]:
         """Return all names, sorted, those of other distributions included."""
@@ -98,9 +100,7 @@ class Registry(Generic[Thing]):
     def _load(self, name: str) -> Any:
         if name in self.bundled:
             return import_module(f"{self.room}.{self.bundled[name]}")
-        from importlib.metadata import entry_points
-
-        for entry in entry_points(group=self.group, name=name):
+        for entry in metadata.entry_points(group=self.group, name=name):
             return entry.load()
         what = f"no {self.kind} '{printable(name)}'"
         raise UsageError(what, f"there are {', '.join(self.names())}")

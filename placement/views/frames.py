@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import printable
-from placement.machine import EXPORTS, Machine
+from placement.machine import Machine
+from placement.support.lazy import lazy
 from placement.topologies import links, router_coords, router_names, wiring_text
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
     import networkx
     import pandas
-
+else:
+    networkx, pandas = lazy("networkx"), lazy("pandas")
 
 __all__ = ["attachment_class", "injection", "to_networkx", "to_pandas"]
 
@@ -54,8 +56,6 @@ def to_pandas(machine: Machine) -> pandas.DataFrame:
     >>> print(*table.loc["nid00003", ["x", "y", "node", "router"]])
     1 0 1 x1y0
     """
-    import pandas as pd
-
     columns: dict[str, Any] = {"nid": machine.nid, "cname": machine.cname.astype(object)}
     for place, level in enumerate(machine.topology.levels):
         columns[level] = machine.coords[:, place]
@@ -67,8 +67,8 @@ def to_pandas(machine: Machine) -> pandas.DataFrame:
     columns["router"] = routers[machine.router[:, 0]]
     if machine.weight is not None:
         columns["weight"] = machine.weight
-    index = pd.Index(machine.names.astype(object), name="name")
-    return pd.DataFrame(columns, index=index)
+    index = pandas.Index(machine.names.astype(object), name="name")
+    return pandas.DataFrame(columns, index=index)
 
 
 def attachment_class(machine: Machine) -> str:
@@ -123,10 +123,8 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
     >>> graph.edges["x0y0", "x1y0"]
     {'class': 'x', 'count': 1, 'bandwidth': 5.0}
     """
-    import networkx as nx
-
     topology = machine.topology
-    graph: networkx.Graph[str] = nx.Graph(
+    graph: networkx.Graph[str] = networkx.Graph(
         name=printable(machine.name, 500),
         topology=topology.kind,
         wiring=printable(wiring_text(machine), 500),
@@ -194,6 +192,3 @@ def edge_data(kind: str, count: int, bandwidth: float) -> dict[str, Any]:
     """Return the attributes of an edge; a bandwidth that is unknown or unlimited is left out."""
     known = {"bandwidth": bandwidth} if math.isfinite(bandwidth) else {}
     return {"class": kind, "count": count, **known}
-
-
-EXPORTS.update(pandas=to_pandas, networkx=to_networkx)

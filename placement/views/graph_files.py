@@ -12,10 +12,13 @@ from typing import Any
 
 from placement.errors import UsageError
 from placement.machine import Machine
+from placement.support.lazy import lazy
 from placement.topologies import router_coords
 from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 __all__ = ["FORMATS", "write"]
+
+networkx, pyarrow = lazy("networkx"), lazy("pyarrow")
 
 
 def write(machine: Machine, name: str) -> str | bytes:
@@ -56,19 +59,15 @@ def _lines(lines: Any) -> str:
 
 def _graph(machine: Machine, form: str) -> str:
     """Return the graph in a format of networkx, '' left out: some formats cannot say nothing."""
-    import networkx as nx
-
     graph = to_networkx(machine)
     for _, data in graph.nodes(data=True):
         for key in [k for k, v in data.items() if v == ""]:
             del data[key]
-    return _lines(getattr(nx, f"generate_{form}")(graph))
+    return _lines(getattr(networkx, f"generate_{form}")(graph))
 
 
 def _node_link(machine: Machine) -> str:
-    import networkx as nx
-
-    data = nx.node_link_data(to_networkx(machine), edges="edges")
+    data = networkx.node_link_data(to_networkx(machine), edges="edges")
     return json.dumps(data, indent=1) + "\n"
 
 
@@ -110,9 +109,8 @@ def _routers_csv(machine: Machine) -> str:
 
 
 def _parquet(machine: Machine) -> bytes:
-    import pyarrow  # noqa: F401  # pandas would say less clearly that it is missing
-
     stream = io.BytesIO()
+    _ = pyarrow.Table  # pandas would say less clearly that it is missing
     to_pandas(machine).to_parquet(stream)
     return stream.getvalue()
 

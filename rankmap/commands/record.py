@@ -63,8 +63,9 @@ def record(ctx: click.Context, /, **options: Any) -> int:
     A small library is loaded between the program and its MPI. It counts, sends
     nothing, and writes a file per node at MPI_Finalize; these are merged into
     one. The program's output, exit code and signals are its own. Counts that
-    cannot be merged are kept, and a line says how to --merge them later. The
-    first call builds the library with the program's own mpicc.
+    cannot be merged are kept, and a line says how to --merge them later. Where
+    nidmap's wheel has no library for this MPI, the first call builds it with
+    the program's own mpicc.
 
     --check-reorder records nothing: it reorders every communicator that the
     program lets MPI reorder, and names the first place where a rank of one
@@ -98,11 +99,12 @@ def _record(
 ) -> int:
     """Run a program and record it, or do what the options name instead."""
     from rankmap.launch.allocation import job_id
-    from rankmap.preload.build import find_compiler, link_line
+    from rankmap.preload.build import find_compilers, link_line
     from rankmap.recording import running
 
     if link:
-        write_output(link_line(find_compiler(command, os.environ, "", mpicc)) + "\n", None)
+        compiler = find_compilers(command, os.environ, "", mpicc)[0]
+        write_output(link_line(compiler) + "\n", None)
         return 0
     if not command and not merge:
         raise UsageError("record needs a command", "nidmap record -- srun -n 96 ./app")
@@ -198,14 +200,14 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
 @record.command("build")
 @click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: as found.")
 def build_library(mpicc: str) -> None:
-    """Build the recorder library ahead, where a compiler is, and print its path.
+    """Build the recorder library ahead, for each MPI whose compiler is here, and print its path.
 
     \b
     nidmap record build
     nidmap record build --mpicc mpicc.openmpi
     """
-    from rankmap.preload.build import ABI, build, find_compiler
+    from rankmap.preload.build import ABI, build, find_compilers
 
-    compiler = find_compiler((), os.environ, "", mpicc)
-    write_output(build(compiler, os.environ) + "\n", None)
-    say(f"for {ABI[compiler.abi]} programs, built by {compiler.path}")
+    for compiler in find_compilers((), os.environ, "", mpicc):
+        write_output(build(compiler, os.environ) + "\n", None)
+        say(f"for {ABI[compiler.abi]} programs, built by {compiler.path}")

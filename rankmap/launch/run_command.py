@@ -271,7 +271,7 @@ class RunCommand:
         """
         from placement.load import load_machine
         from rankmap.launch.process import become, job_environment
-        from rankmap.preload.build import library_for, preload
+        from rankmap.preload.build import libraries_for, preload
         from rankmap.runtime.answer import asking_command
 
         how, env = self._answerer(world), job_environment(os.environ)
@@ -283,8 +283,8 @@ class RunCommand:
                 raise UsageError(why)
             if specs:
                 load_machine(*specs)  # what is wrong with it is said before the ranks start
-            library = library_for(self.command, env, mpicc)
-            argv, more = preload(self.command, library, variables, env)
+            libraries = libraries_for(self.command, env, mpicc)
+            argv, more = preload(self.command, libraries, variables, env)
             launch = Launch(tuple(argv), more)
         except (NidmapError, OSError) as error:
             _tell({}, str(error), strict)

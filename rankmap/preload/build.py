@@ -1,9 +1,9 @@
-"""Build the library that stands between a program and its MPI, and load it before the program.
+"""Have the library that stands between a program and its MPI, and load it before the program.
 
-The program's own compiler builds it. One source serves three binary interfaces:
-MPICH's (MPICH, Cray, Intel, MVAPICH), Open MPI's, and the standard one of MPI 5.
-A build is kept in the user's cache under a name made of the source, the MPI and the
-architecture.
+One source serves three binary interfaces: MPICH's (MPICH, Cray, Intel, MVAPICH), Open MPI's,
+and the standard one of MPI 5. Wheels ship a library for each (``build_recorders.py`` of the
+checkout). Elsewhere the program's own compiler builds it, once: it is kept in the user's cache
+under a name made of the source, the MPI and the architecture.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ __all__ = [
     "ABI",
     "Compiler",
     "build",
-    "find_compiler",
-    "library_for",
+    "find_compilers",
+    "libraries_for",
     "link_line",
     "preload",
+    "shipped",
 ]
 
 #: Flags of the user's own for the compiler.
@@ -47,6 +48,9 @@ FLAGS = "NIDMAP_CFLAGS"
 HOME = Path(__file__).parent
 SOURCE = HOME / "nidmap_mpi.c"
 LIBRARY = "libnidmap_mpi.so"
+
+#: Where wheels have the libraries.
+SHIPPED = HOME / "recorders"
 
 ABI = {
     "mpich": "MPICH's (MPICH, Cray MPICH, Intel MPI, MVAPICH)",
@@ -64,9 +68,6 @@ nidmap_abi standard MPI_VERSION MPI_SUBVERSION
 nidmap_abi mpich MPI_VERSION MPI_SUBVERSION
 #endif
 """
-
-#: The cure where no compiler fits.
-NAME_IT = "name the program's own compiler with --mpicc or NIDMAP_MPICC"
 
 _FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 
@@ -93,47 +94,41 @@ class Compiler(NamedTuple):
     version: str
 
 
-def find_compiler(
+def find_compilers(
     command: Sequence[str], env: Mapping[str, str], abi: str = "", named: str = ""
-) -> Compiler:
-    """Return the MPI compiler that fits a command.
+) -> list[Compiler]:
+    """Return the MPI compilers that fit a command: one for each binary interface it may need.
 
-    Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the
-    ``mpicc`` beside the launcher, and those on PATH. Where nothing says which MPI
-    the program is for, all of them have to be for the same one.
+    Tried in turn: the one named, ``$NIDMAP_MPICC``, Cray's ``cc``, the ``mpicc`` beside the
+    launcher, and those on PATH.
 
     Raises
     ------
     LaunchError
-        Where none is there, none works, none is of the program's interface, or
-        which of several the program needs is not known; one line says what is needed.
+        Where none is there, none works, or none is of the interface `abi`; one line says
+        what is needed.
     """
     wanted = named or env.get("NIDMAP_MPICC", "")
-    tried, working = [], []
+    fitting: dict[str, Compiler] = {}
+    tried = []
     for name in [wanted] if wanted else _candidates(command, env):
         path = find_program(name, env)
         compiler = _probe_compiler(path, env) if path else None
-        if compiler and (wanted or abi) and abi in ("", compiler.abi):
-            return compiler
-        if compiler:
-            working.append(compiler)
+        if compiler and abi in ("", compiler.abi):
+            fitting.setdefault(compiler.abi, compiler)
+        elif compiler:
             tried.append(f"{name} is of {ABI[compiler.abi]}")
         elif wanted:
             tried.append(f"{printable(wanted, 80)} is not an MPI compiler that works here")
-    # A compiler of the standard interface comes beside MPICH's own.
-    if not abi and len({compiler.abi for compiler in working} - {"standard"}) < 2 and working:
-        return working[0]
-    if not abi and working:
-        raise LaunchError(
-            f"which MPI the program loads is not known, and compilers of several are here"
-            f" ({'; '.join(dict.fromkeys(tried))})",
-            NAME_IT,
-        )
+        if abi in fitting:
+            break
+    if fitting:
+        return list(fitting.values())
     need = f"an mpicc of {ABI[abi]} interface" if abi else "an MPI compiler (mpicc, or Cray's cc)"
     tried_text = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
     raise LaunchError(
         f"the library before the program needs {need} once{tried_text}",
-        f"load the MPI's module, or {NAME_IT}",
+        "load the MPI's module, or name the program's own compiler with --mpicc or NIDMAP_MPICC",
     )
 
 
@@ -235,8 +230,11 @@ def link_line(compiler: Compiler) -> str:
     return f"{compiler.path} -O2 -DNIDMAP_STATIC -o app app.o {SOURCE}"
 
 
-def library_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "") -> str:
-    """Return the library for a command's program; '' where it is linked with it already.
+def libraries_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "") -> list[str]:
+    """Return the libraries for a command's program: none where it is linked with one already.
+
+    Where nobody can say which MPI the program loads there is one for each: all but one
+    stand aside in the program.
 
     Parameters
     ----------
@@ -244,7 +242,7 @@ def library_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "")
         Launcher, options, program.
     env : mapping of str to str
     mpicc : str
-        The MPI compiler; '' looks for it.
+        The MPI compiler that builds it; '' takes one that is shipped, else looks for a compiler.
 
     Raises
     ------
@@ -255,32 +253,53 @@ def library_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "")
     """
     abi = program_abi(command, env)
     if abi == LINKED:
-        return ""
+        return []
     if abi == STATIC:
         raise LaunchError(
             "the program is linked statically, so that nothing can be loaded before it",
             "link it by the line that nidmap record --link prints",
         )
     abi = abi or launcher_abi(command, env)
-    return build(find_compiler(command, env, abi, mpicc), env)
+    if not (mpicc or env.get("NIDMAP_MPICC") or env.get(FLAGS)):
+        ready = shipped([abi] if abi else list(ABI))
+        if ready:
+            return ready
+    return [build(compiler, env) for compiler in find_compilers(command, env, abi, mpicc)]
+
+
+def shipped(abis: Sequence[str]) -> list[str]:
+    """Return the libraries of a wheel for binary interfaces; none where one is missing.
+
+    Examples
+    --------
+    >>> shipped(["an interface that nobody has"])
+    []
+    """
+    paths = [str(SHIPPED / f"libnidmap_mpi-{abi}.so") for abi in abis]
+    # LD_PRELOAD has no way to write a path with a space or a colon.
+    good = all(os.path.isfile(path) and not re.search("[ :]", path) for path in paths)
+    return paths if good else []
 
 
 def preload(
-    command: Sequence[str], library: str, variables: Mapping[str, str], env: Mapping[str, str]
+    command: Sequence[str],
+    libraries: Sequence[str],
+    variables: Mapping[str, str],
+    env: Mapping[str, str],
 ) -> tuple[list[str], dict[str, str]]:
-    """Return the command, and what its environment needs, so that its ranks load a library first.
+    """Return the command, and what its environment needs, so that its ranks load libraries first.
 
-    A program that is linked with the library needs none (``''``).
+    A program that is linked with the library needs none.
 
     Launchers pass the environment on by themselves, but for Open MPI's on
     other nodes: that gets options of its own right behind its name.
 
     Examples
     --------
-    >>> preload(["srun", "./app"], "/x.so", {"NIDMAP_RECORD": "/r"}, {"LD_PRELOAD": "/y.so"})[1]
+    >>> preload(["srun", "./app"], ["/x.so"], {"NIDMAP_RECORD": "/r"}, {"LD_PRELOAD": "/y.so"})[1]
     {'LD_PRELOAD': '/x.so:/y.so', 'NIDMAP_RECORD': '/r'}
     """
-    before = ":".join(path for path in (library, env.get("LD_PRELOAD", "")) if path)
+    before = ":".join(path for path in (*libraries, env.get("LD_PRELOAD", "")) if path)
     more = {"LD_PRELOAD": before, **variables}
     # GCC's and Clang's address sanitizer ends a program that loads another library before its own.
     if any(b"libasan.so" in raw for _, raw in find_binaries(command, env)):

@@ -4,7 +4,7 @@
 /* ------------------------------------------------------------------ point to point */
 
 #define SENDS(name)                                                                            \
-    EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c) \
+    CALL(NAME(name))(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c) \
     {                                                                                          \
         c = ON(c, to);                                                                         \
         if (COUNTING) {                                                                          \
@@ -14,7 +14,7 @@
         return PASS(NAME(name), (b, n, t, to, tag, c));                                          \
     }
 #define POSTS(name)                                                                            \
-    EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
+    CALL(NAME(name))(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
                           MPI_Request *r)                                                      \
     {                                                                                          \
         c = ON(c, to);                                                                         \
@@ -23,7 +23,7 @@
         return PASS(NAME(name), (b, n, t, to, tag, c, r));                                       \
     }
 #define PREPARES(name)                                                                         \
-    EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
+    CALL(NAME(name))(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
                           MPI_Request *r)                                                      \
     {                                                                                          \
         c = ON(c, to);                                                                         \
@@ -46,7 +46,7 @@ PREPARES(MPI_Bsend_init)
 PREPARES(MPI_Ssend_init)
 PREPARES(MPI_Rsend_init)
 
-EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
+CALL(NAME(MPI_Recv))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
 {
     c = ON(c, from);
     if (COUNTING)
@@ -54,7 +54,7 @@ EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, M
     return PASS(NAME(MPI_Recv), (b, n, t, from, tag, c, s));
 }
 
-EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
+CALL(NAME(MPI_Sendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
                               COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
 {
     c = ON(ON(c, from), to);
@@ -65,7 +65,7 @@ EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to,
     return PASS(NAME(MPI_Sendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s));
 }
 
-EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
+CALL(NAME(MPI_Sendrecv_replace))(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
                                       int rtag, MPI_Comm c, MPI_Status *s)
 {
     c = ON(ON(c, from), to);
@@ -77,7 +77,7 @@ EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, 
 }
 
 #ifdef NIDMAP_MPI_4_CALLS
-EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
+CALL(NAME(MPI_Isendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
                                COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Request *r)
 {
     c = ON(ON(c, from), to);
@@ -86,7 +86,7 @@ EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to
     return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
 }
 
-EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
+CALL(NAME(MPI_Isendrecv_replace))(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
                                        int rtag, MPI_Comm c, MPI_Request *r)
 {
     c = ON(ON(c, from), to);
@@ -100,7 +100,7 @@ EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to,
 
 /* ------------------------------------------------------------------ one-sided */
 
-EXPORT int NAME(MPI_Put)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+CALL(NAME(MPI_Put))(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
                          MPI_Datatype tt, MPI_Win win)
 {
     if (COUNTING)
@@ -108,7 +108,7 @@ EXPORT int NAME(MPI_Put)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Ain
     return PASS(NAME(MPI_Put), (b, n, t, to, at, tn, tt, win));
 }
 
-EXPORT int NAME(MPI_Rput)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+CALL(NAME(MPI_Rput))(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
                           MPI_Datatype tt, MPI_Win win, MPI_Request *r)
 {
     if (COUNTING)
@@ -116,7 +116,7 @@ EXPORT int NAME(MPI_Rput)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Ai
     return PASS(NAME(MPI_Rput), (b, n, t, to, at, tn, tt, win, r));
 }
 
-EXPORT int NAME(MPI_Get)(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at, COUNT tn,
+CALL(NAME(MPI_Get))(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at, COUNT tn,
                          MPI_Datatype tt, MPI_Win win)
 {
     if (COUNTING)
@@ -124,7 +124,7 @@ EXPORT int NAME(MPI_Get)(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at
     return PASS(NAME(MPI_Get), (b, n, t, from, at, tn, tt, win));
 }
 
-EXPORT int NAME(MPI_Rget)(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at, COUNT tn,
+CALL(NAME(MPI_Rget))(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at, COUNT tn,
                           MPI_Datatype tt, MPI_Win win, MPI_Request *r)
 {
     if (COUNTING)
@@ -132,7 +132,7 @@ EXPORT int NAME(MPI_Rget)(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint a
     return PASS(NAME(MPI_Rget), (b, n, t, from, at, tn, tt, win, r));
 }
 
-EXPORT int NAME(MPI_Accumulate)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+CALL(NAME(MPI_Accumulate))(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
                                 MPI_Datatype tt, MPI_Op op, MPI_Win win)
 {
     if (COUNTING)
@@ -140,7 +140,7 @@ EXPORT int NAME(MPI_Accumulate)(const void *b, COUNT n, MPI_Datatype t, int to, 
     return PASS(NAME(MPI_Accumulate), (b, n, t, to, at, tn, tt, op, win));
 }
 
-EXPORT int NAME(MPI_Raccumulate)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+CALL(NAME(MPI_Raccumulate))(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
                                  MPI_Datatype tt, MPI_Op op, MPI_Win win, MPI_Request *r)
 {
     if (COUNTING)
@@ -148,7 +148,7 @@ EXPORT int NAME(MPI_Raccumulate)(const void *b, COUNT n, MPI_Datatype t, int to,
     return PASS(NAME(MPI_Raccumulate), (b, n, t, to, at, tn, tt, op, win, r));
 }
 
-EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void *rb, COUNT rn,
+CALL(NAME(MPI_Get_accumulate))(const void *b, COUNT n, MPI_Datatype t, void *rb, COUNT rn,
                                     MPI_Datatype rt, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt,
                                     MPI_Op op, MPI_Win win)
 {
@@ -162,7 +162,7 @@ EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void
 #ifndef LARGE
 /* One element there, one back. */
 #define SWAPS(name, parts, args)                                                               \
-    EXPORT int NAME(name)(OPEN parts)                                                          \
+    CALL(NAME(name))(OPEN parts)                                                          \
     {                                                                                          \
         if (COUNTING) {                                                                        \
             put_to(win, to, bytes_of(1, t), SITE);                                             \
@@ -186,7 +186,7 @@ SWAPS(MPI_Compare_and_swap,
  * where it is called, `kept` says what one start of the persistent form counts. */
 #ifdef NIDMAP_MPI_4_CALLS
 #define PERSISTENT(name, parts, args, kept)                                                    \
-    EXPORT int NAME(name##_init)(OPEN parts, MPI_Info info, MPI_Request *request)              \
+    CALL(NAME(name##_init))(OPEN parts, MPI_Info info, MPI_Request *request)              \
     {                                                                                          \
         c = ON(c, NOBODY);                                                                     \
         int code = PASS(NAME(name##_init), (OPEN args, info, request));                          \
@@ -198,14 +198,14 @@ SWAPS(MPI_Compare_and_swap,
 #define PERSISTENT(name, parts, args, kept)
 #endif
 #define COLLECTIVE(name, iname, use, parts, args, counting)                                    \
-    EXPORT int NAME(name)(OPEN parts)                                                          \
+    CALL(NAME(name))(OPEN parts)                                                          \
     {                                                                                          \
         c = ON(c, use);                                                                        \
         if (COUNTING)                                                                            \
             counting;                                                                          \
         return PASS(NAME(name), (OPEN args));                                                    \
     }                                                                                          \
-    EXPORT int NAME(iname)(OPEN parts, MPI_Request *request)                                   \
+    CALL(NAME(iname))(OPEN parts, MPI_Request *request)                                   \
     {                                                                                          \
         c = ON(c, use);                                                                        \
         if (COUNTING)                                                                            \
@@ -310,7 +310,7 @@ NEAR(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
 #ifndef LARGE
 /* ------------------------------------------------------------------ calls without a count */
 
-EXPORT int NAME(MPI_Barrier)(MPI_Comm comm)
+CALL(NAME(MPI_Barrier))(MPI_Comm comm)
 {
     comm = ON(comm, NOBODY);
     if (COUNTING)
@@ -318,7 +318,7 @@ EXPORT int NAME(MPI_Barrier)(MPI_Comm comm)
     return PASS(NAME(MPI_Barrier), (comm));
 }
 
-EXPORT int NAME(MPI_Ibarrier)(MPI_Comm comm, MPI_Request *request)
+CALL(NAME(MPI_Ibarrier))(MPI_Comm comm, MPI_Request *request)
 {
     comm = ON(comm, NOBODY);
     if (COUNTING)
@@ -328,14 +328,14 @@ EXPORT int NAME(MPI_Ibarrier)(MPI_Comm comm, MPI_Request *request)
 
 PERSISTENT(MPI_Barrier, (MPI_Comm c), (c), keep_request(*request, c, BARRIER, -1, 0, SITE))
 
-EXPORT int NAME(MPI_Start)(MPI_Request *request)
+CALL(NAME(MPI_Start))(MPI_Request *request)
 {
     if (COUNTING && request)
         start_request(*request);
     return PASS(NAME(MPI_Start), (request));
 }
 
-EXPORT int NAME(MPI_Startall)(int many, MPI_Request requests[])
+CALL(NAME(MPI_Startall))(int many, MPI_Request requests[])
 {
     if (COUNTING)
         for (int i = 0; i < many; i++)
@@ -343,7 +343,7 @@ EXPORT int NAME(MPI_Startall)(int many, MPI_Request requests[])
     return PASS(NAME(MPI_Startall), (many, requests));
 }
 
-EXPORT int NAME(MPI_Request_free)(MPI_Request *request)
+CALL(NAME(MPI_Request_free))(MPI_Request *request)
 {
     if (COUNTING && request)
         drop_request(*request);
@@ -352,7 +352,7 @@ EXPORT int NAME(MPI_Request_free)(MPI_Request *request)
 
 #ifdef NIDMAP_MPI_4_CALLS
 /* A partitioned send counts whole, when it is started. */
-EXPORT int NAME(MPI_Psend_init)(const void *b, int parts, MPI_Count n, MPI_Datatype t, int to, int tag,
+CALL(NAME(MPI_Psend_init))(const void *b, int parts, MPI_Count n, MPI_Datatype t, int to, int tag,
                                 MPI_Comm c, MPI_Info info, MPI_Request *r)
 {
     c = ON(c, to);
@@ -365,14 +365,14 @@ EXPORT int NAME(MPI_Psend_init)(const void *b, int parts, MPI_Count n, MPI_Datat
 
 /* Waiting ends a step; testing does where it finds something done. */
 #define WAITS(name, params, args)                                                              \
-    EXPORT int NAME(name) params                                                                     \
+    CALL(NAME(name)) params                                                                     \
     {                                                                                          \
         if (COUNTING)                                                                            \
             end_step();                                                                        \
         return PASS(NAME(name), args);                                                                \
     }
 #define TESTS(name, params, args, done)                                                        \
-    EXPORT int NAME(name) params                                                                     \
+    CALL(NAME(name)) params                                                                     \
     {                                                                                          \
         int code = PASS(NAME(name), args);                                                            \
         if (code == MPI_SUCCESS && (done) && COUNTING)                                           \

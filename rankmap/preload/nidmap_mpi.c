@@ -20,6 +20,8 @@
 #include "counting.h"
 #include "order.h"
 
+#include <sys/mman.h>
+
 /* What atexit calls: no C library has that itself for a library that is linked with none. */
 int __cxa_atexit(void (*)(void *), void *, void *);
 
@@ -190,56 +192,144 @@ INSIDE void leave_at_exit(void *nothing)
 /* ------------------------------------------------------------------ beginning and end */
 
 #ifndef NIDMAP_STATIC
-/* Whether the program's MPI is another than the one that this library is built for. Every program
- * that is started loads us, so one without any MPI has none of another. */
-INSIDE int is_another_mpi(void)
-{
-    int open_mpi = find_if_there(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
-#ifdef OPEN_MPI
-    return !open_mpi && find_if_there(RTLD_NEXT, "MPI_Init");
+#if defined(OPEN_MPI)
+#define OURS "openmpi"
+#define MEET nidmap_meet_openmpi
+#elif defined(MPI_ABI_VERSION) && !defined(MPICH_VERSION)
+#define OURS "standard"
+#define MEET nidmap_meet_standard
 #else
-    return open_mpi;
+#define OURS "mpich"
+#define MEET nidmap_meet_mpich
 #endif
+
+/* The binary interface of the program's MPI, which is loaded by now. */
+INSIDE const char *loaded_abi(void)
+{
+    struct link_map *map = NULL;
+    void *self = dlopen(NULL, RTLD_LAZY);
+    if (self && dlinfo(self, RTLD_DI_LINKMAP, &map) == 0)
+        for (; map; map = map->l_next)
+            if (strstr(map->l_name, "libmpi_abi.so"))
+                return "standard";
+    return find_if_there(RTLD_DEFAULT, "ompi_mpi_comm_world") ? "openmpi" : "mpich";
 }
 
-INSIDE void say_another_mpi(const char *library)
+#ifdef JUMP
+extern struct call __start_nidmap_calls[] __attribute__((visibility("hidden")));
+extern struct call __stop_nidmap_calls[] __attribute__((visibility("hidden")));
+
+/* All calls go past us, to the recorder behind us or to the program's MPI. */
+INSIDE void stand_aside(void)
 {
-    const char *ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
-    for (int i = 0; i < 3; i++)
-        if (getenv(ranks[i]) && atoi(getenv(ranks[i])) != 0)
-            return;
-    fprintf(stderr, "nidmap: %s is for another MPI than the program's, which runs without it: name the "
-            "program's own compiler with --mpicc or NIDMAP_MPICC\n", library);
+    for (struct call *c = __start_nidmap_calls; c < __stop_nidmap_calls; c++) {
+        void *next = dlsym(RTLD_NEXT, c->name);
+        next = next ? next : find_if_there(RTLD_NEXT, c->name);
+        if (next)
+            c->target = next;
+    }
 }
 
-/* Before a program of another MPI we would garble its handles: it starts anew without us. */
-__attribute__((constructor)) static void leave_another_mpi(int argc, char **argv, char **env)
+/* The call of ours at an address that the program's MPI does not have; NULL for none. */
+INSIDE const struct call *call_of_ours_only(const char *jump)
 {
-    const char *list = getenv("LD_PRELOAD");
-    Dl_info own;
-    (void)argc;
-    (void)env;
-    if (!list || !is_another_mpi() || !dladdr((void *)&all, &own))
-        return;
-    const char *found = strstr(list, own.dli_fname);
-    char *others = found ? strdup(list) : NULL;
-    if (!others)
-        return;
-    memset(others + (found - list), ':', strlen(own.dli_fname));
-    setenv("LD_PRELOAD", others, 1);
-    say_another_mpi(own.dli_fname);
-    execve("/proc/self/exe", argv, environ);
-    free(others);
+    struct call *first = __start_nidmap_calls, *end = __stop_nidmap_calls;
+    if (jump < first->jump || jump > end[-1].jump)
+        return NULL;
+    for (struct call *c = first; c < end; c++)
+        if (c->jump == jump) {
+            void *real = find_if_there(RTLD_NEXT, c->name);
+            return !real || is_recorder(real) ? c : NULL;
+        }
+    return NULL;
 }
-#else
-INSIDE int is_another_mpi(void)
+
+/* Take out of a library what it asked for weakly, and only we have: mpi4py's wheels serve several
+ * versions of an MPI, and call what they find. */
+INSIDE int hide_calls(struct dl_phdr_info *object, size_t size, void *nothing)
 {
+    const ElfW(Dyn) *entry = NULL;
+    const ElfW(Sym) *symbols = NULL;
+    const ElfW(Rela) *places = NULL;
+    size_t bytes = 0;
+    (void)size, (void)nothing;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    for (; entry && entry->d_tag != DT_NULL; entry++) {
+        symbols = entry->d_tag == DT_SYMTAB ? (const void *)entry->d_un.d_ptr : symbols;
+        places = entry->d_tag == DT_RELA ? (const void *)entry->d_un.d_ptr : places;
+        bytes = entry->d_tag == DT_RELASZ ? entry->d_un.d_val : bytes;
+    }
+    if ((uintptr_t)symbols < object->dlpi_addr || (uintptr_t)places < object->dlpi_addr)
+        return 0; /* the kernel's own, whose addresses are not absolute */
+    for (size_t i = 0; symbols && places && i < bytes / sizeof *places; i++) {
+        const ElfW(Sym) *symbol = &symbols[ELF64_R_SYM(places[i].r_info)];
+        const char **place = (const char **)(object->dlpi_addr + places[i].r_offset);
+        if (symbol == symbols || ELF64_ST_BIND(symbol->st_info) != STB_WEAK || !call_of_ours_only(*place))
+            continue;
+        uintptr_t page = (uintptr_t)place & -(uintptr_t)sysconf(_SC_PAGESIZE);
+        if (mprotect((void *)page, (uintptr_t)place - page + sizeof *place, PROT_READ | PROT_WRITE) == 0)
+            *place = NULL;
+    }
     return 0;
 }
+#endif
 
-INSIDE void say_another_mpi(const char *library)
+/* Find out whether the program's MPI is the one that we are for. */
+int MEET(const char *);
+EXPORT int MEET(const char *loaded)
 {
-    (void)library;
+    static int asked, another;
+    if (!asked) {
+        asked = 1;
+        another = strcmp(loaded, OURS) != 0;
+#ifdef JUMP
+        if (another)
+            stand_aside();
+        dl_iterate_phdr(hide_calls, NULL);
+#endif
+    }
+    return another;
+}
+
+/* Whether the program's MPI is another, whose handles we would garble. It is asked at the first call
+ * of a program, before there are handles, and answered by all recorders that are loaded. */
+INSIDE int leave_another_mpi(void)
+{
+    static const char *names[] = {"nidmap_meet_mpich", "nidmap_meet_openmpi", "nidmap_meet_standard"};
+    static const char *ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+    static int said;
+    const char *loaded = loaded_abi();
+    int fitting = 0, first = 1;
+    for (int i = 0; i < 3; i++) {
+        int (*meet)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, names[i]);
+        fitting |= meet && !meet(loaded);
+        first = first && (!getenv(ranks[i]) || atoi(getenv(ranks[i])) == 0);
+    }
+    if (!fitting && first && !said++)
+        fprintf(stderr, "nidmap: the recorder is for another MPI than the program's, which runs without "
+                "it: name the program's own compiler with --mpicc or NIDMAP_MPICC\n");
+    return MEET(loaded);
+}
+
+#if defined(NIDMAP_MPI_4_CALLS) && defined(JUMP)
+/* The sessions model begins without MPI_Init. Handles of any size pass as addresses do. */
+#define OPENS(name)                                                                            \
+    static int counted_##name(void *, void *, void *);                                         \
+    JUMPS(name)                                                                                \
+    static int counted_##name(void *info, void *handler, void *session)                        \
+    {                                                                                          \
+        leave_another_mpi();                                                                   \
+        return ((int (*)(void *, void *, void *))find_from(RTLD_NEXT, #name))(info, handler, session); \
+    }
+OPENS(MPI_Session_init)
+OPENS(PMPI_Session_init)
+#endif
+#else
+INSIDE int leave_another_mpi(void)
+{
+    return 0;
 }
 #endif
 
@@ -290,19 +380,19 @@ INSIDE void control(int level)
 }
 
 #define BEGINS(name, params, args)                                                             \
-    EXPORT int name params                                                                     \
+    CALL(name) params                                                                          \
     {                                                                                          \
+        if (leave_another_mpi())                                                               \
+            return NEXT(name) args;                                                            \
         int code = PASS(name, args);                                                           \
-        if (code == MPI_SUCCESS && is_another_mpi()) { /* loaded late, as Python does */       \
-            say_another_mpi("the recorder");                                                   \
-        } else if (code == MPI_SUCCESS && !inside) {                                           \
+        if (code == MPI_SUCCESS && !inside) {                                                  \
             begin_ordering();                                                                  \
             begin();                                                                           \
         }                                                                                      \
         return code;                                                                           \
     }
 #define ENDS(finalize, abort_, pcontrol)                                                       \
-    EXPORT int finalize(void)                                                                  \
+    CALL(finalize)(void)                                                                  \
     {                                                                                          \
         int counted = all.began && all.pid == getpid();                                        \
         leave_counts();                                                                        \
@@ -310,12 +400,12 @@ INSIDE void control(int level)
             REAL(MPI_Group_free)(&all.world);                                                  \
         return PASS(finalize, ());                                                             \
     }                                                                                          \
-    EXPORT int abort_(MPI_Comm comm, int code)                                                 \
+    CALL(abort_)(MPI_Comm comm, int code)                                                 \
     {                                                                                          \
         leave_counts();                                                                        \
         return PASS(abort_, (comm, code));                                                     \
     }                                                                                          \
-    EXPORT int pcontrol(const int level, ...)                                                  \
+    CALL(pcontrol)(const int level, ...)                                                  \
     {                                                                                          \
         control(level);                                                                        \
         return MPI_SUCCESS;                                                                    \

@@ -635,7 +635,7 @@ INSIDE int processes_of(MPI_Comm comm)
 }
 
 #define TOPOLOGIES(cart, graph, dist, adjacent)                                                \
-    EXPORT int cart(MPI_Comm comm, int many, const int dims[], const int periods[], int reorder, \
+    CALL(cart)(MPI_Comm comm, int many, const int dims[], const int periods[], int reorder, \
                     MPI_Comm *made)                                                            \
     {                                                                                          \
         comm = ON(comm, NOBODY);                                                               \
@@ -649,7 +649,7 @@ INSIDE int processes_of(MPI_Comm comm)
                  PASS(cart, (base, many, dims, periods, 0, made)),                             \
                  (comm, many, dims, periods, reorder, made));                                  \
     }                                                                                          \
-    EXPORT int graph(MPI_Comm comm, int many, const int index[], const int edges[], int reorder, \
+    CALL(graph)(MPI_Comm comm, int many, const int index[], const int edges[], int reorder, \
                      MPI_Comm *made)                                                           \
     {                                                                                          \
         comm = ON(comm, NOBODY);                                                               \
@@ -664,7 +664,7 @@ INSIDE int processes_of(MPI_Comm comm)
                  PASS(graph, (base, many, index, edges, 0, made)),                             \
                  (comm, many, index, edges, reorder, made));                                   \
     }                                                                                          \
-    EXPORT int dist(MPI_Comm comm, int many, const int from[], const int degrees[], const int to[], \
+    CALL(dist)(MPI_Comm comm, int many, const int from[], const int degrees[], const int to[], \
                     const int weights[], MPI_Info info, int reorder, MPI_Comm *made)           \
     {                                                                                          \
         comm = ON(comm, NOBODY);                                                               \
@@ -678,7 +678,7 @@ INSIDE int processes_of(MPI_Comm comm)
                  PASS(dist, (base, many, from, degrees, to, weights, info, 0, made)),          \
                  (comm, many, from, degrees, to, weights, info, reorder, made));               \
     }                                                                                          \
-    EXPORT int adjacent(MPI_Comm comm, int in, const int from[], const int from_weights[], int out, \
+    CALL(adjacent)(MPI_Comm comm, int in, const int from[], const int from_weights[], int out, \
                         const int to[], const int to_weights[], MPI_Info info, int reorder,    \
                         MPI_Comm *made)                                                        \
     {                                                                                          \

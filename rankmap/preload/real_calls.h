@@ -33,17 +33,55 @@
 #define EXPORT __attribute__((visibility("default")))
 #define INSIDE static __attribute__((unused))
 
+/* CALL(name) begins the definition of what stands before a call of MPI. The name itself is a jump
+ * to it, through a variable: where the program's MPI is another than ours, whose handles have
+ * another size, the jump goes to that MPI with all arguments as they are (`meet_program`).
+ * On processors other than these the name is the definition, which no jump can pass by. */
+#if defined(__x86_64__)
+#define JUMP(name) "jmp *call_" #name "+8(%rip)\n"
+#elif defined(__aarch64__)
+#define JUMP(name) "adrp x16, call_" #name "+8\nldr x16, [x16, #:lo12:call_" #name "+8]\nbr x16\n"
+#elif defined(__riscv) && __riscv_xlen == 64
+#define JUMP(name) "lla t1, call_" #name "+8\nld t1, (t1)\njr t1\n"
+#endif
+#define CALL(name) CALL_(name)
+#if defined(JUMP) && !defined(NIDMAP_STATIC)
+struct call { const char *name; void *target; const char *jump; };
+#define JUMPS(name)                                                                            \
+    extern const char jump_##name[] __attribute__((visibility("hidden")));                     \
+    __attribute__((used, section("nidmap_calls"), aligned(8))) static struct call call_##name = { \
+        #name, (void *)counted_##name, jump_##name};                                           \
+    __asm__(".pushsection .text\n.globl " #name "\n.type " #name ", @function\n"               \
+            ".globl jump_" #name "\n.hidden jump_" #name "\n.p2align 4\n"                       \
+            #name ":\njump_" #name ":\n" JUMP(name) ".size " #name ", .-" #name "\n.popsection\n");
+#define CALL_(name)                                                                            \
+    static __typeof__(name) counted_##name;                                                    \
+    JUMPS(name)                                                                                \
+    static int counted_##name
+#define NEXT(name) ((__typeof__(&name))call_##name.target)
+#else
+#define CALL_(name) EXPORT int name
+#define NEXT(name) REAL(name)
+#endif
+
 #ifdef NIDMAP_STATIC
 #define REAL(name) REAL_(name)
 #define REAL_(name) P##name
 #else
+/* Recorders for several MPIs may be loaded, of which all but one stand aside. */
+INSIDE int is_recorder(const void *address)
+{
+    Dl_info place;
+    return dladdr(address, &place) && place.dli_fname && strstr(place.dli_fname, "libnidmap_mpi");
+}
+
 /* The next definition of a name; NULL for none. A library that was loaded later and privately, as
  * Python loads its extensions, is not part of our own search: it is looked for by name. */
 INSIDE void *find_if_there(void *where, const char *name)
 {
-    void *found = dlsym(where, name);
-    if (found)
-        return found;
+    void *next = dlsym(where, name);
+    if (next && !is_recorder(next))
+        return next;
     void *self = dlopen(NULL, RTLD_LAZY);
     struct link_map *map = NULL;
     if (self && dlinfo(self, RTLD_DI_LINKMAP, &map) == 0)
@@ -52,11 +90,11 @@ INSIDE void *find_if_there(void *where, const char *name)
             if (strncmp(base ? base + 1 : map->l_name, "libmpi", 6) != 0)
                 continue;
             void *library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-            found = library ? dlsym(library, name) : NULL;
+            void *found = library ? dlsym(library, name) : NULL;
             if (found)
                 return found;
         }
-    return NULL;
+    return next;
 }
 INSIDE void *find_from(void *where, const char *name)
 {

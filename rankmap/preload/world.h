@@ -2,19 +2,19 @@
  * reordered, and some tell that the program knows a reordered communicator's ranks. Included once
  * for the MPI_ names and once for the PMPI_ names. */
 #define NAMES(name, params, args)                                                              \
-    EXPORT int NAME(name) params                                                               \
+    CALL(NAME(name)) params                                                               \
     {                                                                                          \
         c = ON(c, NOBODY);                                                                     \
         return REAL(NAME(name)) args;                                                          \
     }
 #define NAMES_PEER(name, params, args)                                                         \
-    EXPORT int NAME(name) params                                                               \
+    CALL(NAME(name)) params                                                               \
     {                                                                                          \
         c = ON(c, from);                                                                       \
         return REAL(NAME(name)) args;                                                          \
     }
 #define ASKS(name, params, args)                                                               \
-    EXPORT int NAME(name) params                                                               \
+    CALL(NAME(name)) params                                                               \
     {                                                                                          \
         c = ON(c, NOBODY);                                                                     \
         note_asked(c);                                                                         \
@@ -105,13 +105,13 @@ NAMES(MPI_Win_allocate_shared_c, (MPI_Aint size, MPI_Aint unit, MPI_Info info, M
                                   MPI_Win *win), (size, unit, info, c, base, win))
 #endif
 
-EXPORT int NAME(MPI_Comm_compare)(MPI_Comm one, MPI_Comm two, int *found)
+CALL(NAME(MPI_Comm_compare))(MPI_Comm one, MPI_Comm two, int *found)
 {
     MPI_Comm c = ON(one, NOBODY), d = ON(two, NOBODY);
     return REAL(NAME(MPI_Comm_compare))(c, d, found);
 }
 
-EXPORT int NAME(MPI_Intercomm_create)(MPI_Comm local, int leader, MPI_Comm peers, int remote, int tag,
+CALL(NAME(MPI_Intercomm_create))(MPI_Comm local, int leader, MPI_Comm peers, int remote, int tag,
                                       MPI_Comm *made)
 {
     MPI_Comm c = ON(local, NOBODY), d = ON(peers, NOBODY);
@@ -120,7 +120,7 @@ EXPORT int NAME(MPI_Intercomm_create)(MPI_Comm local, int leader, MPI_Comm peers
 
 /* What MPI itself attaches stands at its own MPI_COMM_WORLD. */
 #define GETS_ATTRIBUTE(name)                                                                   \
-    EXPORT int NAME(name)(MPI_Comm c, int key, void *value, int *flag)                         \
+    CALL(NAME(name))(MPI_Comm c, int key, void *value, int *flag)                         \
     {                                                                                          \
         int its_own = key == MPI_TAG_UB || key == MPI_IO || key == MPI_WTIME_IS_GLOBAL ||      \
                       key == MPI_UNIVERSE_SIZE || key == MPI_LASTUSEDCODE || key == MPI_APPNUM; \
@@ -133,7 +133,7 @@ GETS_ATTRIBUTE(MPI_Attr_get)
 
 /* Errors that belong to no communicator go to that of MPI's own MPI_COMM_WORLD. */
 #define SETS_HANDLER(name)                                                                     \
-    EXPORT int NAME(name)(MPI_Comm c, MPI_Errhandler handler)                                  \
+    CALL(NAME(name))(MPI_Comm c, MPI_Errhandler handler)                                  \
     {                                                                                          \
         MPI_Comm meant = ON(c, NOBODY);                                                        \
         if (meant != c)                                                                        \
@@ -148,7 +148,7 @@ SETS_HANDLER(MPI_Errhandler_set)
 #undef SETS_HANDLER
 
 /* The coordinates of our own rank: of the one in this communicator, or of the one before. */
-EXPORT int NAME(MPI_Cart_coords)(MPI_Comm c, int rank, int most, int at[])
+CALL(NAME(MPI_Cart_coords))(MPI_Comm c, int rank, int most, int at[])
 {
     struct topology *t = ordering.latest;
     if (t && c == t->comm && !inside) {
@@ -160,7 +160,7 @@ EXPORT int NAME(MPI_Cart_coords)(MPI_Comm c, int rank, int most, int at[])
 }
 
 #define PLACES(name, buffer)                                                                   \
-    EXPORT int NAME(name)(MPI_File file, MPI_Offset at, buffer b, int n, MPI_Datatype t, MPI_Status *s) \
+    CALL(NAME(name))(MPI_File file, MPI_Offset at, buffer b, int n, MPI_Datatype t, MPI_Status *s) \
     {                                                                                          \
         if (ordering.latest)                                                                   \
             watch_offset(at, bytes_of((uint64_t)n, t), SITE);                                  \

@@ -17,7 +17,7 @@ from placement.errors import LaunchError, NidmapError, ParseError, UsageError, p
 from placement.support.child import start_child
 from placement.support.quantities import counted
 from rankmap.launch.process import job_environment
-from rankmap.preload.build import library_for, preload
+from rankmap.preload.build import libraries_for, preload
 from rankmap.recording.file import save_recording
 from rankmap.recording.raw import Window, read_raw
 
@@ -94,9 +94,9 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
     argv = list(command)
     counting = {"": "", PCONTROL: PCONTROL}.get(window, "time")
     try:
-        library = library_for(command, env, mpicc)
+        libraries = libraries_for(command, env, mpicc)
         variables = {"NIDMAP_RECORD": raw, "NIDMAP_RECORD_WINDOW": counting}
-        argv, more = preload(command, library, variables, env)
+        argv, more = preload(command, libraries, variables, env)
         env |= more
     except (NidmapError, OSError) as error:
         if strict:
@@ -173,10 +173,10 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
         The command cannot be started, or not with the library.
     """
     env = job_environment(os.environ)
-    library = library_for(command, env, mpicc)
+    libraries = libraries_for(command, env, mpicc)
     with tempfile.TemporaryDirectory(prefix=".nidmap-", dir=os.curdir) as folder:
         report = Path(folder).absolute() / "said"
-        argv, more = preload(command, library, {"NIDMAP_CHECK_REORDER": str(report)}, env)
+        argv, more = preload(command, libraries, {"NIDMAP_CHECK_REORDER": str(report)}, env)
         code = _run(argv, {**env, **more})
         lines = report.read_text("utf-8", "replace").splitlines() if report.exists() else []
     mixed = [line.removeprefix("mixed ") for line in lines if line.startswith("mixed ")]

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from rankmap.preload.build import build, find_compiler
+from rankmap.preload.build import build, find_compilers
 from rankmap.preload.program_mpi import program_abi
 from tests.rankmap.mpis import environment, flavours
 
@@ -48,4 +48,4 @@ def library_of(built):
     """Return the library for a compiled program."""
     env, program, _ = built
     abi = program_abi(["mpiexec", str(program)], env)
-    return build(find_compiler(["mpiexec"], env, abi), env)
+    return build(find_compilers(["mpiexec"], env, abi)[0], env)

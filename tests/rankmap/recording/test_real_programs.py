@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rankmap.preload.build import find_compiler, link_line
+from rankmap.preload.build import find_compilers, link_line
 from rankmap.recording.file import load_recording
 from rankmap.recording.words import phase_words
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
@@ -248,7 +248,7 @@ def test_bytes_and_messages_are_those_of_open_mpis_monitoring(built, tmp_path):
 
 def test_a_program_that_is_linked_with_the_recorder(built, tmp_path):
     env, _, more = built
-    compiler = find_compiler(("mpiexec",), env)
+    compiler = find_compilers(("mpiexec",), env)[0]
     line = link_line(compiler).split()
     place = line.index("app.o")
     line[place] = str(PROGRAM)

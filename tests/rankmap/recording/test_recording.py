@@ -332,7 +332,7 @@ def test_a_node_that_died_while_it_wrote_costs_its_last_rank_alone(counts):
 def test_counts_that_cannot_be_merged_are_kept(capfd, tmp_path, monkeypatch, fault):
     counted = tmp_path / "counted"
     counted.write_bytes(b"".join(broadcasts(4, [1])))
-    monkeypatch.setattr(running, "library_for", lambda *_: "none.so")
+    monkeypatch.setattr(running, "libraries_for", lambda *_: ["none.so"])
     monkeypatch.setattr(running, "preload", lambda command, _, variables, __: (command, variables))
 
     def fail(*_):

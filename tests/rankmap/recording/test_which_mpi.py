@@ -76,11 +76,47 @@ def test_a_python_program_is_never_killed(tmp_path, mpi, script, compilers):
     words = [sys.executable, "-m", "nidmap", "record", "-o", str(path), "--", *launch]
     done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "sum 2\n"), done
-    if compilers in ("own", "other, own by its name"):
+    systems = shutil.which(f"mpicc.{mpi}", path="/usr/bin:/bin")  # Debian's, of the same MPI
+    if systems or compilers in ("own", "other, own by its name"):
         assert load_recording(str(path)).ranks == 2
     else:
         assert "--mpicc or NIDMAP_MPICC; the program runs unrecorded" in done.stderr
         assert not path.exists()
+
+
+@pytest.mark.parametrize("first", ["mpich", "openmpi"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_where_nobody_knows_the_mpi_each_has_its_recorder(tmp_path, monkeypatch, mpi, first):
+    """A script starts the launcher: all recorders are loaded, and all but one stand aside."""
+    here = places()
+    if len(here) < 2 or not shutil.which("cc"):
+        pytest.skip("two MPIs with compilers are needed")
+    (tmp_path / "ring.py").write_text(PROGRAM)
+    words = [
+        f"{here[mpi]}/bin/mpiexec",
+        *MORE[mpi],
+        "-n",
+        "2",
+        f"{here[mpi]}/bin/python",
+        "ring.py",
+    ]
+    (tmp_path / "job.sh").write_text(f"#!/bin/sh\nexec {' '.join(words)}\n")
+    kept = {k: v for k, v in environment(here[mpi]).items() if k != "NIDMAP_MPICC"}
+    env = {**kept, **ENV, "XDG_CACHE_HOME": str(tmp_path.parent), "NIDMAP_CFLAGS": "-O0"}
+    env["PATH"] = os.pathsep.join([f"{here[first]}/bin", *(f"{p}/bin" for p in here.values())])
+    env["PATH"] += ":/usr/bin:/bin"
+    record = [sys.executable, "-m", "nidmap", "record", "-o", "ring.npz", "--", "sh", "job.sh"]
+    monkeypatch.chdir(tmp_path)
+    if first != mpi:  # a compiler of the other MPI alone
+        env["NIDMAP_MPICC"] = f"{here[first]}/bin/mpicc"
+    done = subprocess.run(
+        record, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (0, "sum 2\n"), done
+    if first == mpi:
+        assert load_recording(str(tmp_path / "ring.npz")).ranks == 2, done
+    else:
+        assert done.stderr.count("for another MPI than the program's") == 1
 
 
 @pytest.mark.parametrize(
