@@ -32,6 +32,9 @@ __all__ = ["PricedSteps", "move_nodes"]
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
 
+#: Moves that are judged one by one in every round where many at once win nothing.
+SINGLES = 12
+
 #: A step has to win more than rounding.
 ROUNDING = 1e-6
 
@@ -120,15 +123,13 @@ class PricedSteps:
         ----------
         start : Candidate
         thorough : bool
-            Whether all single moves are judged where many at once win nothing, if half of the
-            judgements that are left are enough; else `LIMITS.singles` of them.
+            Whether `LIMITS.singles` moves are judged one by one where many at once win nothing.
         """
         if not self.works or not self.budget.spend(start.nodes):
             return None
         placement = start.placement
         judged = self.cost.judge(placement)
         most, still, turn = max(1, len(placement.rows) // 4), 0, 0
-        singles = self._singles(len(placement.rows), thorough)
         while still <= LIMITS.patience and self.budget.left:
             bills = list(self._bills(judged))
             if not bills:
@@ -138,8 +139,8 @@ class PricedSteps:
                 step = self._exchanged if self.swaps and turn % 2 else self._replaced
                 batches = _shrinking_moves(list(step(bills, placement.rows, most)))
             else:
-                moves = islice(self._single_moves(bills, placement.rows), singles)
-                batches = ([move] for move in moves)
+                count = min(LIMITS.singles, self.budget.left // 4) if thorough else 0
+                batches = islice(self._single_moves(bills, placement.rows), count)
             turn += 1
             better = self._try_moves(placement, judged, batches)
             if better is None:
@@ -148,12 +149,6 @@ class PricedSteps:
             placement, judged, width = better
             still, most = 0, max(1, min(2 * width, len(placement.rows) // 4))
         return replace(start, placement=placement, cost=judged.time, nodes=_stepped(start.nodes))
-
-    def _singles(self, count: int, thorough: bool) -> int:
-        """Return how many moves of single nodes are judged in a row."""
-        moves = count * (int(self.free.sum()) - count) + self.swaps * count * (count - 1) // 2
-        room = self.budget.left // 2
-        return moves if thorough and moves <= room else LIMITS.singles
 
     def _try_moves(
         self, placement: Placement, judged: Judged, batches: Iterator[Moves]
@@ -174,13 +169,13 @@ class PricedSteps:
                 return after, new, len(batch)
         return None
 
-    def _single_moves(self, billed: list[_Bills], rows: Ints) -> Iterator[tuple[int, int]]:
+    def _single_moves(self, billed: list[_Bills], rows: Ints) -> Iterator[Moves]:
         """Yield every place with every free node and other place, the largest saving first."""
         all_places, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
         nodes = self._spare(rows)
+        i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
         if _figures(billed, len(rows), len(rows)) * (len(nodes) + len(rows)) > LIMITS.figures:
             return
-        i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
         now = _sum(exchange.now(rows) for exchange in billed)
         come = _sum(exchange.bills(rows, places, nodes) for exchange in billed)
         gone = _sum(exchange.bills(rows, all_places, rows) for exchange in billed)
@@ -190,7 +185,7 @@ class PricedSteps:
         place = np.concatenate([np.repeat(places, len(nodes)), i])
         to = np.concatenate([np.tile(nodes, len(places)), -1 - j])
         for k in np.argsort(-saving, kind="stable").tolist():
-            yield int(place[k]), int(to[k])
+            yield [(int(place[k]), int(to[k]))]
 
     def disturb(self, placement: Placement) -> Placement:
         """Return a copy of a placement after a few moves drawn by lot."""
@@ -346,14 +341,15 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
 
 
 def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
-    """Yield all moves, the first quarter of them and so on.
+    """Yield all moves, the first quarter of them and so on, then some one at a time.
 
     Examples
     --------
-    >>> list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:]
-    [[(0, 8)]]
+    >>> list(_shrinking_moves([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
+    [[(0, 8)], [(1, 9)]]
     """
     width = len(moves)
     while width:
         yield moves[:width]
         width //= 4
+    yield from ([move] for move in moves[1:SINGLES])
