@@ -78,21 +78,18 @@ def rank(kind: str, items: int, payload: int, rounds: int) -> None:
     """Be one rank: every round sorts the same data with each contender."""
     from mpi4py import MPI
 
-    from workloads.sort import mpsort
     from workloads.sort.data import make
+    from workloads.sort.partition import SortPlan, sort_items
+    from workloads.sort.ranks import Ranks
 
     comm = MPI.COMM_WORLD
     data = make(kind, comm.rank, comm.size, items, payload=payload)
     key = "key" if payload else None
-    paper: dict[str, Any] = {
-        "splitters": "bisection",
-        "final": "sort",
-        "exchange": "alltoallv",
-    }
+    ranks, paper = Ranks(comm), SortPlan("bisection", "alltoallv", "sort")
     contenders: dict[str, Callable[[], Any]] = {
-        "nidmap": lambda: mpsort(data, key, comm),
-        "nidmap as the paper": lambda: mpsort(data, key, comm, **paper),
-        "nidmap mergesort": lambda: mpsort(data, key, comm, algorithm="mergesort"),
+        "nidmap": lambda: sort_items(ranks, data),
+        "nidmap as the paper": lambda: sort_items(ranks, data, paper),
+        "nidmap mergesort": lambda: sort_items(ranks, data, SortPlan(algorithm="mergesort")),
     }
     if find_spec("mpsort"):
         contenders["mpsort"] = peer(comm, data, key)

@@ -128,7 +128,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
 )
 @click.option(
     "--colour", type=click.Choice(["state", "job", "group", "rank", "hops"]), default="state",
-    show_default=True, help="rank and hops (from the first of --nodes) need an .html.",
+    show_default=True, help="rank and hops: of, and from the first of, --nodes.",
 )  # fmt: skip
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @click.option(

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from placement.errors import NidmapError
 
-__all__ = ["bundle", "export_page", "shell"]
+__all__ = ["bundle", "export_page", "modules", "shell"]
 
 _HOME = Path(__file__).parent
 STATIC = _HOME / "static"
@@ -42,6 +42,7 @@ def shell(title: str) -> str:
     return _render(
         title=title,
         export=False,
+        scripts=needed(modules()),
         head_assets=_trust_html(f'<link rel="stylesheet" href="static/{STYLE}">'),
         body_assets=_trust_html(f'<script type="module" src="static/{ENTRY}"></script>'),
     )
@@ -57,7 +58,7 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
         What the page finds in the element ``nidmap-data``.
     """
     style = (STATIC / STYLE).read_text(encoding="utf-8")
-    script = bundle({path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")})
+    script = bundle(modules())
     for name, text, end in (("style", style, "</style"), ("script", script, "</script")):
         if end in text.lower():
             raise NidmapError(f"the page's {name} contains its own end mark: a bug in nidmap")
@@ -71,8 +72,17 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
         f"<script>{script}</script>"
     )
     return _render(
-        title=title, export=True, head_assets=_trust_html(head), body_assets=_trust_html(body)
+        title=title,
+        export=True,
+        scripts=(),
+        head_assets=_trust_html(head),
+        body_assets=_trust_html(body),
     )
+
+
+def modules() -> dict[str, str]:
+    """Return the texts of the page's modules by file name."""
+    return {path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
 
 
 def _trust_html(text: str) -> Markup:
@@ -139,10 +149,15 @@ def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     })();
     <BLANKLINE>
     """
+    parts = [_as_function(name, modules[name]) for name in needed(modules, entry)]
+    return "\n".join(["(() => {", '"use strict";', *parts, "})();", ""])
+
+
+def needed(modules: Mapping[str, str], entry: str = ENTRY) -> list[str]:
+    """Return the modules that one needs, itself the last, each behind those that it imports."""
     ordered: list[str] = []
     _visit(modules, entry, ordered, [])
-    parts = [_as_function(name, modules[name]) for name in ordered]
-    return "\n".join(["(() => {", '"use strict";', *parts, "})();", ""])
+    return ordered
 
 
 def _visit(modules: Mapping[str, str], name: str, done: list[str], way: list[str]) -> None:

@@ -169,10 +169,10 @@ class Export(Struct, forbid_unknown_fields=True):
 
     format: Literal["svg", "png", "html"] = "svg"
     nodes: Text = ""
-    marks: Annotated[list[Mark], Meta(max_length=32)] = []
+    marks: Annotated[list[Mark], Meta(max_length=8)] = []
     view: Word = ""
     colour: Annotated[Literal["state", "job", "group", "rank", "hops"], Meta(
-        description="rank and hops: a page only; of the first mark's job, or from the focus.")
+        description="rank and hops: of the first mark's job, or from the focus.")
     ] = "state"  # fmt: skip
     focus: Annotated[Word, Meta(
         description="The node from which hops are counted; the first marked one where none is.")

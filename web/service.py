@@ -175,7 +175,7 @@ class Service:
             "live": bool(self.live.sources),
             "refresh": self.live.every if self.live.sources else 0,
             "version": __version__,
-            "limits": {"body": requests.BODY, "text": requests.TEXT, "marks": 32},
+            "limits": {"body": requests.BODY, "text": requests.TEXT, "marks": 8},
         }
         drawing = layout.document(self.machine)
         views = {"": drawing, **layout.parts(drawing)}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["SLURM", "Job", "Offer", "Snapshot", "ask", "of_dump", "usual"]
+__all__ = ["DOWN", "SLURM", "Job", "Offer", "Snapshot", "ask", "of_dump", "usual"]
 
 SCHEMA = "nidmap.state/1"
 
@@ -40,7 +40,7 @@ SLURM = "slurm"
 
 #: What a node is to a viewer, in the order of the codes.
 _KINDS = ("free", "busy", "held", "down", "service")
-_FREE, _BUSY, _HELD, _DOWN, _SERVICE = range(5)
+_FREE, _BUSY, _HELD, DOWN, _SERVICE = range(5)
 
 #: Longest text of a job that is shown.
 _LONGEST = 200
@@ -169,8 +169,8 @@ class Snapshot:
         codes = np.array([_kind_of(word) for word in words.tolist()], np.int8)[at.reshape(-1)]
         codes[(codes == _FREE) & self.planned] = _HELD
         for job in self.jobs:
-            codes[job.rows[codes[job.rows] != _DOWN]] = _BUSY
-        codes[(machine.role == "service") & (codes != _DOWN)] = _SERVICE
+            codes[job.rows[codes[job.rows] != DOWN]] = _BUSY
+        codes[(machine.role == "service") & (codes != DOWN)] = _SERVICE
         return codes
 
     @property
@@ -222,7 +222,7 @@ def _kind_of(word: str) -> int:
     if word in FREE_STATES:
         return _FREE
     if is_down(word):
-        return _DOWN
+        return DOWN
     return _BUSY if plain.startswith(("alloc", "mix", "comp")) else _HELD
 
 

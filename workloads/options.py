@@ -127,18 +127,16 @@ class Words(Param):
     Parameters
     ----------
     known : sequence of str
-    every : sequence of str or None
-        What ``all`` means; None: all that are known.
     """
 
     name = "words"
 
-    def __init__(self, known: Sequence[str], every: Sequence[str] | None = None) -> None:
-        self.known, self.every = tuple(known), tuple(every or known)
+    def __init__(self, known: Sequence[str]) -> None:
+        self.known = tuple(known)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the words as a tuple, each once."""
-        words = self.every if value == "all" else tuple(dict.fromkeys(str(value).split(",")))
+        words = self.known if value == "all" else tuple(dict.fromkeys(str(value).split(",")))
         for word in words:
             if word not in self.known:
                 self.fail(f"{word!r}; there are {', '.join(self.known)} and all", param, ctx)

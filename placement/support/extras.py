@@ -8,9 +8,10 @@ __all__ = ["EXTRAS", "missing"]
 
 #: Package -> the extra that brings it.
 EXTRAS = {
-    "PIL": "web",
     "ducc0": "fft",
     "quart": "web",
+    "quickjs": "web",
+    "resvg_py": "web",
     "llvmlite": "fast",
     "matplotlib": "plot",
     "mpi4py": "mpi",
@@ -24,7 +25,7 @@ EXTRAS = {
 }
 
 #: Packages whose users know them by another name than their module's.
-NAMES = {"PIL": "Pillow", "quart": "Quart"}
+NAMES = {"quart": "Quart", "quickjs": "quickjs-ng", "resvg_py": "resvg-py"}
 
 
 def missing(module: str, what: str = "this") -> UsageError | None:

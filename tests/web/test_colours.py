@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import web
-from web.scene import THEMES
 
 STATIC = Path(web.__file__).parent / "static"
 
@@ -147,18 +146,6 @@ def test_ramps_rise_for_every_eye(name, vision, ramp):
     assert (steps > 2).all() or (steps < -2).all()
     assert difference(stops[0], stops[-1]) > 40
     assert min(difference(a, b) for a, b in itertools.pairwise(stops)) > 3
-
-
-@pytest.mark.parametrize("name", ["light", "dark"])
-def test_the_servers_pictures_have_the_pages_colours(name):
-    page, server = page_theme(name), THEMES[name]
-    assert list(server.hues) == page["hues"]
-    same = {"ground": "map", "edge": "idle", "busy": "allocated", "held": "other", "down": "down",
-            "service": "service", "vacant": "vacant", "text": "ink", "faint": "soft"}  # fmt: skip
-    assert {key: getattr(server, key) for key in same} == {k: page[v] for k, v in same.items()}
-    assert contrast(server.text, server.ground) >= 7
-    assert contrast(server.faint, server.ground) >= 4.5
-    assert contrast(server.faint, server.box) >= 4.5
 
 
 @pytest.mark.parametrize("name", [0, 1], ids=["light", "dark"])

@@ -11,19 +11,21 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+import quickjs
+import resvg_py
 
 import nidmap
 from placement.commands import run as nidmap_run
-from placement.errors import NidmapError, UsageError
+from placement.errors import NidmapError
 from tests.web.machines import in_states
-from web.export import png, svg
+from web import requests
+from web.export import export
 from web.layout import CELL, layout
-from web.page import ENTRY, STATIC, bundle, shell
+from web.page import ENTRY, bundle, modules, shell
 from web.requests import Export
-from web.scene import KINDS, THEMES, Mark, draw_scene, kinds
 from web.snapshot import of_dump
 
-FIRST = THEMES["light"].hues[0]
+FIRST = "#3280fc"  # of the theme's hues, see test_colours.py
 
 EXPORT = ("web", "export", "-m", "torus:4x4x4")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,53 +38,56 @@ def run(*argv, text=None):
     )  # fmt: skip
 
 
-def scene_of(machine, *marks, **look):
-    return draw_scene(machine, of_dump(machine), marks, Export(**look))
+def picture(machine, *marks, form="svg", **look):
+    """Return what is saved of a machine with rows marked."""
+    named = [requests.Mark(",".join(f"#{row}" for row in rows), name) for name, rows in marks]
+    raw, _ = export(machine, of_dump(machine), Export(form, marks=named, **look))
+    return raw if form == "png" else ElementTree.fromstring(raw)
 
 
-def squares(text):
-    """Return the corners of an SVG's node squares by fill."""
-    found = {}
-    for path in ElementTree.fromstring(text).iter(f"{SVG}path"):
-        for x, y in re.findall(rf"M(\d+) (\d+)h{CELL}v{CELL}h-{CELL}z", path.get("d")):
-            found.setdefault(path.get("fill"), set()).add((int(x), int(y)))
-    return found
+def words(tree):
+    return [text.text for text in tree.iter(f"{SVG}text")]
+
+
+def squares(tree, colour):
+    """Return the corners of the map's squares with such a border."""
+    inside = tree.find(f"{SVG}svg")
+    paths = [path.get("d") for path in inside.iter(f"{SVG}path") if path.get("stroke") == colour]
+    corners = re.findall(r"M([\d.]+) ([\d.]+)h", "".join(paths))
+    return np.array(corners, dtype=float).reshape(-1, 2)
 
 
 @pytest.mark.parametrize("name", ["shaheen2", "tara", "torus:4x4x4", "frontier"])
 def test_a_mark_stands_where_its_nodes_are(name):
     machine = nidmap.load_machine(name)
     rows = np.flatnonzero(machine.compute)[5:60]
-    text = svg(scene_of(machine, Mark("mine", rows))).decode()
+    tree = picture(machine, ("mine", rows))
     view = layout(machine)[0]
-    right = (max(view.width, 420) - view.width) // 2  # a small machine stands in the middle
-    wanted = set(zip((view.x[rows] + right).tolist(), view.y[rows].tolist(), strict=True))
-    marked = squares(text)[FIRST]
-    down = {y for _, y in marked}
-    shift = min(down) - min(y for _, y in wanted)
-    legend = max(y for _, y in marked)
-    assert {(x, y - shift) for x, y in marked if y != legend} | set() >= wanted - {
-        (x, y) for x, y in wanted if y + shift == legend
+    wanted = np.column_stack((view.x[rows], view.y[rows]))
+    marked = squares(tree, FIRST)
+    shift = marked.min(axis=0) - wanted.min(axis=0)
+    assert {tuple(corner) for corner in (marked - shift).round().astype(int).tolist()} == {
+        tuple(corner) for corner in wanted.tolist()
     }
-    assert len(marked) == len(rows) + 1  # and the legend's
-    assert "55 marked: mine" in text
+    assert {"mine", "55 nodes"} <= set(words(tree))
 
 
 def test_states_differ_in_shape_and_colour(small):
     machine = in_states(small, down=[3], allocated=[4, 5], drained=[6], reserved=[7])
-    codes = kinds(machine, of_dump(machine))
-    words = [list(KINDS)[code] for code in codes[:9]]
-    assert words == ["free"] * 3 + ["down", "busy", "busy", "held", "held", "free"]
-    text = svg(scene_of(machine)).decode()
-    for line in ("123 free", "2 allocated", "1 down", "2 not usable"):
-        assert line in text
+    found = words(picture(machine))
+    first = found.index("free (up)")
+    legend = dict(zip(found[first::2], found[first + 1 :: 2], strict=True))
+    assert legend == {
+        "free (up)": "123", "in use (allocated)": "2", "down": "1", "not usable (drained)": "1",
+        "not usable (reserve…": "1",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("colour", ["state", "job", "group"])
 def test_png(small, theme, colour):
     image = pytest.importorskip("PIL.Image")
-    raw = png(scene_of(small, theme=theme, colour=colour), 500)
+    raw = picture(small, form="png", theme=theme, colour=colour, width=500)
     made = image.open(io.BytesIO(raw))
     assert (made.format, made.width) == ("PNG", 500)
     assert len(made.convert("RGB").getcolors(100_000)) > 3
@@ -91,30 +96,66 @@ def test_png(small, theme, colour):
 def test_png_shows_the_mark_where_the_svg_does(small):
     image = pytest.importorskip("PIL.Image")
     rows = np.arange(0, 64)
-    drawn = scene_of(small, Mark("", rows))
-    made = image.open(io.BytesIO(png(drawn, 8000))).convert("RGB")
-    scale = made.width / drawn.width
-    view = layout(small)[0]
-    marks = next(p for p in drawn.parts if getattr(p, "fill", "") == FIRST)
-    top, left = int(marks.y.min() - view.y[rows].min()), int(marks.x.min() - view.x[rows].min())
-    for row in (0, 17, 63):
-        place = (view.x[row] + left + CELL / 2) * scale, (view.y[row] + top + CELL / 2) * scale
-        assert _near(made.getpixel(tuple(map(int, place))), tuple(bytes.fromhex(FIRST[1:])))
-    place = (view.x[100] + left + CELL / 2) * scale, (view.y[100] + top + CELL / 2) * scale
-    assert not _near(made.getpixel(tuple(map(int, place))), tuple(bytes.fromhex(FIRST[1:])))
+    tree, raw = (picture(small, ("", rows), form=form, width=4000) for form in ("svg", "png"))
+    made = image.open(io.BytesIO(raw)).convert("RGB")
+    scale = made.width / int(tree.get("width"))
+    view, inside = layout(small)[0], tree.find(f"{SVG}svg")
+    corner = squares(tree, FIRST).min(axis=0)
+    left = corner[0] - view.x[rows].min() + float(inside.get("x"))
+    top = corner[1] - view.y[rows].min() + float(inside.get("y"))
+    for row in (0, 17, 63, 100):
+        place = (view.x[row] + left) * scale, (view.y[row] + top + CELL / 2) * scale
+        near = _near(made.getpixel(tuple(map(int, place))), tuple(bytes.fromhex(FIRST[1:])))
+        assert near == (row < 64)
 
 
 def _near(found, wanted):
     return all(abs(a - b) < 24 for a, b in zip(found, wanted, strict=True))
 
 
-def test_too_large_a_picture_is_refused():
-    machine = nidmap.load_machine("dragonfly:groups=1,chassis=1,blades=2000,nodes=1")
-    raw = svg(scene_of(machine))
-    assert raw.startswith(b"<svg")
+def test_a_tall_machine_is_drawn_on_a_sheet_of_common_shape():
     tall = nidmap.load_machine("torus:2x5000")
-    with pytest.raises(UsageError, match="too large"):
-        png(scene_of(tall), 8000)
+    tree = picture(tall)
+    assert len(squares(tree, "#6087a3")) == len(tall)
+    assert 0.5 < int(tree.get("height")) / int(tree.get("width")) < 1.5
+
+
+#: Draws a node once as the page's pixels and once as a picture's paths.
+BOTH = """
+import { Paper } from "./paper.js";
+import { KEY, Looks } from "./sprites.js";
+import { themeNamed } from "./theme.js";
+const MARKS = [{ colour: "#00654d", hatch: 0 }];
+globalThis.both = (shape, hatch, mark, side) => {
+  const look = { colour: "#cf075c", hatch };
+  const looks = new Looks({ ...themeNamed("light"), inner: "#ffffff" }, [look], MARKS, false);
+  const paper = new Paper(side, side);
+  paper.node(looks, (shape << KEY.shape) | (mark << KEY.mark), side, 0, 0);
+  const pixels = [...looks.sprite((shape << KEY.shape) | (mark << KEY.mark), side)];
+  return JSON.stringify([paper.svg("", ""), pixels]);
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "hatch", "mark"),
+    [*((shape, 0, 0) for shape in range(7)), (2, 1, 0), (2, 2, 0), (2, 3, 0), (2, 0, 1), (1, 0, 1)],
+)
+def test_a_node_looks_the_same_in_a_picture_and_on_the_page(shape, hatch, mark):
+    image = pytest.importorskip("PIL.Image")
+    side = 24
+    context = quickjs.Context()
+    context.eval(bundle(modules() | {"both.js": BOTH}, "both.js"))
+    svg, pixels = json.loads(context.get("both")(shape, hatch, mark, side))
+    page = np.array(pixels, np.uint32).view(np.uint8).reshape(side, side, 4)
+    drawn = image.open(io.BytesIO(bytes(resvg_py.svg_to_bytes(svg_string=svg)))).convert("RGBA")
+    both = [
+        np.where(made[..., 3:] == 0, 255, made[..., :3]).astype(int)
+        for made in (page, np.asarray(drawn))
+    ]
+    far = np.abs(both[0] - both[1]).max(axis=2) > 96
+    assert far.mean() < 0.05  # edges between two pixels
+    assert (both[0] < 250).any()
 
 
 # --- the command ---------------------------------------------------------------------------
@@ -157,7 +198,7 @@ def test_export_from_a_pipe(tmp_path):
         (["--nodes", "nid99999", "-o", "x.svg"], 3, "nid99999"),
         (["--view", "nope", "-o", "x.svg"], 2, "nope"),
         (["--colour", "hops", "-o", "x.html"], 2, "--nodes"),
-        (["--nodes", "3", "--colour", "rank", "-o", "x.svg"], 2, ".html"),
+        (["--colour", "rank", "-o", "x.svg"], 2, "--nodes"),
         (["-o", "/no/such/dir/x.svg"], 5, "cannot write"),
     ],
 )
@@ -219,16 +260,15 @@ def test_the_page_itself_holds_no_script():
 
 
 def test_all_of_the_pages_modules_can_be_bundled():
-    modules = {path.name: path.read_text() for path in STATIC.glob("*.js")}
-    made = bundle(modules)
+    made = bundle(modules())
     assert made.count("const _main_js = ") == 1
     used = re.findall(r"const _(\w+)_js = \(\(\) =>", made)
-    assert set(used) <= {name[:-3].replace("-", "_") for name in modules}
+    assert set(used) <= {name[:-3].replace("-", "_") for name in modules()}
     assert len(used) == len(set(used))
 
 
 @pytest.mark.parametrize(
-    ("modules", "word"),
+    ("texts", "word"),
     [
         ({ENTRY: 'import { a } from "./gone.js";'}, "gone.js, which is not there"),
         (
@@ -241,6 +281,6 @@ def test_all_of_the_pages_modules_can_be_bundled():
         ({}, "main.js, which is not there"),
     ],
 )
-def test_modules_that_cannot_be_bundled(modules, word):
+def test_modules_that_cannot_be_bundled(texts, word):
     with pytest.raises(NidmapError, match=word):
-        bundle(modules)
+        bundle(texts)

@@ -190,30 +190,28 @@ def test_a_mark_is_copied_back(opened, busy, form):
         assert rows_of(text, busy) == rows_of("c1-0c1s3n2,nid[00136-00139],00200", busy)
 
 
-@pytest.mark.parametrize("form", ["html", "svg", "png"])
-def test_what_is_marked_is_saved_as_a_file(opened, busy, form):
+def test_what_is_marked_is_saved_as_a_file(opened, busy):
     page = opened(busy).go("#by=job&c=dark")
     page.paste("nid[00136-00139]")
     page.page.click("#legend-head")
     page.paste("nid[00500-00501]")
     page.page.click("#save-open")
-    page.page.check(f"#save input[value={form}]")
+    page.page.check("#save input[value=html]")
     with page.page.expect_download() as caught:
         page.page.locator("#save").get_by_text("Save", exact=True).last.click()
     raw = caught.value.path().read_bytes()
-    assert caught.value.suggested_filename == f"shaheen2.{form}"
+    assert caught.value.suggested_filename == "shaheen2.html"
     line = page.text("#save-line")
     asked = json.loads(line.split("--json '")[1].split("' '")[0])
     assert [(m["name"], m["hue"]) for m in asked["marks"]] == [("B", 1), ("A", 0)]
-    assert (asked["colour"], asked["theme"]) == ("job", "dark")
+    assert asked["colour"] == "job"
     same = busy.ask("/api/v1/export", body=asked).body
-    if form == "html":  # it holds the time at which it was made
-        assert [raw[:200], len(raw)] == [same[:200], len(same)]
-        assert b'"name":"B"' in raw
-    else:
-        assert raw == same
-    assert raw[:4] == {"html": b"<!DO", "svg": b"<svg", "png": b"\x89PNG"}[form]
-    assert f"-o shaheen2.{form}" in line
+    assert [raw[:200], len(raw)] == [
+        same[:200],
+        len(same),
+    ]  # it holds the time at which it was made
+    assert b'"name":"B"' in raw
+    assert "-o shaheen2.html" in line
 
 
 def saved(page, form):
@@ -232,20 +230,19 @@ def labels(page):
 
 def test_what_the_map_shows_is_saved_as_a_slide(opened, busy):
     page = opened(busy).go("#by=job&m=A:0:136-140&w=0,0,200,150")
-    raw = saved(page, "slide-png").read_bytes()
+    raw = saved(page, "png").read_bytes()
     sides = (int.from_bytes(raw[16:20], "big"), int.from_bytes(raw[20:24], "big"))
     assert (raw[:4], sides) == (b"\x89PNG", (1920, 1080))
-    near = saved(page, "slide-svg").read_text()
-    assert page.page.locator(".slide-host").count() == 0
+    near = saved(page, "svg").read_text()
     page.page.click("#zoom-fit")
     page.settle()
-    whole = saved(page, "slide-svg").read_text()
+    whole = saved(page, "svg").read_text()
     for drawing in (near, whole):
         root = ElementTree.fromstring(drawing)
         assert (root.get("width"), root.get("height")) == ("1920", "1080")
         words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
         assert {"shaheen2", "A", "5 nodes"} <= set(words)
-    assert near.count("<use") < whole.count("<use") or near.count("<path") < whole.count("<path")
+    assert near.count("M") < whole.count("M")  # a rectangle, a node
 
 
 def test_a_saved_page_opens_as_it_stood(opened, busy, tmp_path):

@@ -289,7 +289,7 @@ def test_hostile_names_are_text(hostile):
             assert tags <= {"svg", "title", "desc", "rect", "path", "text"}
             known = {"width", "height", "viewBox", "role", "font-family", "fill", "stroke", "d",
                      "stroke-width", "stroke-dasharray", "x", "y", "font-size", "font-weight",
-                     "text-anchor"}  # fmt: skip
+                     "stroke-opacity", "stroke-linejoin", "text-anchor"}  # fmt: skip
             assert {name for element in tree.iter() for name in element.attrib} <= known
 
 

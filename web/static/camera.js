@@ -12,6 +12,10 @@ const WORTH = 0.85;
 
 const STEPS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 104];
 
+/** CSS pixels that the rulers of a floor of cabinets take. */
+const NO_RULERS = { left: 0, top: 0 };
+const RULERS = { left: 22, top: 16 };
+
 /** A window on the scene; lengths are device pixels, `k` of them are a node's pitch. */
 export class Camera {
   constructor() {
@@ -45,6 +49,22 @@ export class Camera {
   /** The pixel of the canvas at some units. */
   pixel(x, y) {
     return [x * this.scale - this.left, y * this.scale - this.top];
+  }
+
+  /** CSS pixels of a unit. */
+  get unit() {
+    return this.scale / this.ratio;
+  }
+
+  /** The CSS point at some units. */
+  css(x, y) {
+    return this.pixel(x, y).map((value) => value / this.ratio);
+  }
+
+  /** What is seen of the scene, in units: left, top, width, height. */
+  get window() {
+    const [[x0, y0], [x1, y1]] = [this.units(0, 0), this.units(this.width, this.height)];
+    return [x0, y0, x1 - x0, y1 - y0];
   }
 
   /** Put some units in the middle. */
@@ -97,6 +117,16 @@ export class Camera {
     const most = width < this.scene.width ? 40 : STEPS.at(-1);
     this.k = Math.min(this.fitting(width, height), most * this.ratio);
     this.centre(x + width / 2, y + height / 2);
+  }
+
+  /** Show all, with rulers where the boxes are too small to be named. */
+  fitAll(bare = false) {
+    const { scene } = this;
+    this.leave(NO_RULERS);
+    this.fit();
+    if (!scene.ruledBelow || this.k / this.ratio >= scene.ruledBelow || bare) return;
+    this.leave(RULERS);
+    this.fit();
   }
 
   /** The resting zoom some steps from here. */

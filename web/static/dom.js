@@ -53,9 +53,9 @@ export function place(node, x, y) {
   node.style.transform = `translate(${Math.round(x)}px, ${Math.round(y)}px)`;
 }
 
-/** Write a number with thin groups of three, as 6 174. */
+/** Write a number with groups of three, as 6,174. */
 export function grouped(number) {
-  return number.toLocaleString("en-US");
+  return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** Say "1 node", "3 nodes". */

@@ -10,12 +10,14 @@ let known = { borders: [], names: [] };
 
 /**
  * Borders and names of the jobs in the scene that is shown, where colours mean jobs.
- * @param {App} app
+ * @param {string} way what colours mean
+ * @param {Scene} scene
+ * @param {Snapshot} snapshot
  * @returns {{borders: Array<number[]>, names: Array<{text: string, x: number, y: number, side: number}>}} in units;
  *   `side`, how wide the part is
  */
-export function jobOutlines({ store, scene, snapshot }) {
-  if (store.get("way") !== "job") return { borders: [], names: [] };
+export function jobOutlines(way, scene, snapshot) {
+  if (way !== "job") return { borders: [], names: [] };
   if (known.scene !== scene || known.snapshot !== snapshot) {
     known = { scene, snapshot, borders: bordersOf(scene, snapshot), names: snapshot.jobs.map((job) => nameOf(scene, job)).sort((a, b) => b.side - a.side) };
   }

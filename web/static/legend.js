@@ -9,12 +9,23 @@ const MOST = 200;
 
 /** Show the legend of some colours. */
 export function showLegend(app, colours) {
-  const { classes, ramp, note } = colours;
-  const used = classes.filter((each) => each.count > 0 && !(ramp && each.label === ""));
+  const { ramp, note } = colours;
+  const used = usedClasses(colours);
   const rows = used.slice(0, MOST).map((each) => entry(app, each));
   const more = used.length > MOST ? el("p", { class: "soft", text: `and ${used.length - MOST} more` }) : null;
   const list = el("div", { class: "legend", role: "group", "aria-label": "Shown classes" }, ...rows, vacantEntry(app));
   refill(byId("legend"), note ? el("p", { class: "soft", text: note }) : null, ramp ? rampBar(ramp) : null, list, more);
+}
+
+/** Classes with a line of their own: those that a node has, and that are no step of a ramp. */
+export function usedClasses({ classes, ramp }) {
+  return classes.filter((kind) => kind.count > 0 && !(ramp && kind.label === ""));
+}
+
+/** The line of places without a node; null where there are none. */
+export function vacantClass(scene, theme) {
+  const count = scene.vacant.x.length;
+  return count ? { label: "vacant place", colour: theme.vacant, hatch: 0, shape: 0, count } : null;
 }
 
 function entry(app, kind) {
@@ -27,11 +38,11 @@ function entry(app, kind) {
 }
 
 function vacantEntry(app) {
-  const count = app.scene.vacant.x.length;
-  if (!count) return null;
+  const kind = vacantClass(app.scene, app.theme);
+  if (!kind) return null;
   const swatch = el("canvas", { class: "swatch", width: 32, height: 32, "aria-hidden": "true" });
-  drawSwatch(swatch, app.theme, { colour: app.theme.vacant, hatch: 0, shape: 0 });
-  return el("label", { class: "vacant" }, el("span"), swatch, el("span", { class: "words", text: "vacant place" }), el("span", { class: "num soft", text: grouped(count) }));
+  drawSwatch(swatch, app.theme, kind);
+  return el("label", { class: "vacant" }, el("span"), swatch, el("span", { class: "words", text: kind.label }), el("span", { class: "num soft", text: grouped(kind.count) }));
 }
 
 function flip(app, kind) {

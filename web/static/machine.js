@@ -40,6 +40,11 @@ export class Machine {
     return Array.from({ length: this.count }, (_, row) => row).filter(holds);
   }
 
+  /** Names that stand in a node, the longest first. */
+  namesOf(row) {
+    return this.nids[row] >= 0 ? [this.names[row], String(this.nids[row])] : [this.names[row]];
+  }
+
   /** Name, and cname where it has one. */
   called(row) {
     const cname = this.cnames[row];

@@ -264,7 +264,7 @@ function viewOf({ store, layouts, wantedScene, scene }) {
 
 /** What the map shows of its scene, '' for all. */
 function windowOf({ view }) {
-  return view.fitted ? "" : view.window.map((side) => side.toFixed(1)).join(",");
+  return view.fitted ? "" : view.camera.window.map((side) => side.toFixed(1)).join(",");
 }
 
 function sameView(a, b) {

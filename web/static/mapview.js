@@ -7,10 +7,6 @@ import { TILE, Tiles } from "./tiles.js";
 const BUDGET = 7;
 const GLIDE = 130;
 
-/** CSS pixels that the rulers of a floor of cabinets take. */
-const NO_RULERS = { left: 0, top: 0 };
-const RULERS = { left: 22, top: 16 };
-
 /** Draws one scene into one canvas. */
 export class MapView {
   /**
@@ -58,16 +54,6 @@ export class MapView {
   /** Whether all is shown. */
   get fitted() {
     return this.shown?.length === 0;
-  }
-
-  /** Take the zoom at which all is seen, and its rulers where the boxes are too small to be named. */
-  fitAll() {
-    const { camera, scene } = this;
-    camera.leave(NO_RULERS);
-    camera.fit();
-    if (!scene.ruledBelow || camera.k / camera.ratio >= scene.ruledBelow || this.bare) return;
-    camera.leave(RULERS);
-    camera.fit();
   }
 
   /** Recolour. */
@@ -151,7 +137,7 @@ export class MapView {
   }
 
   frameShown() {
-    if (this.fitted) this.fitAll();
+    if (this.fitted) this.camera.fitAll(this.bare);
     else this.camera.fit(...this.shown);
   }
 
@@ -166,13 +152,6 @@ export class MapView {
     this.rest();
   }
 
-  /** What is seen of the scene, in units: left, top, width, height. */
-  get window() {
-    const { camera } = this;
-    const [[x0, y0], [x1, y1]] = [camera.units(0, 0), camera.units(camera.width, camera.height)];
-    return [x0, y0, x1 - x0, y1 - y0];
-  }
-
   /** Units at a CSS point of the canvas. */
   units(x, y) {
     return this.camera.units(x * this.camera.ratio, y * this.camera.ratio);
@@ -180,13 +159,12 @@ export class MapView {
 
   /** CSS point of some units. */
   css(x, y) {
-    const { ratio } = this.camera;
-    return this.camera.pixel(x, y).map((value) => value / ratio);
+    return this.camera.css(x, y);
   }
 
   /** CSS pixels of a unit. */
   get unit() {
-    return this.camera.scale / this.camera.ratio;
+    return this.camera.unit;
   }
 
   /** Take the camera's zoom for the tiles: they are painted anew. */

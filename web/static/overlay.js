@@ -1,13 +1,9 @@
 /** What lies over the canvas: labels that can be clicked, the focus ring, outlines and links. */
 
 import { el, place, svgEl } from "./dom.js";
-import { LEAST_STRIP } from "./scene.js";
+import { labelsIn, LEAST_FONT } from "./labels.js";
 
 const MOST_LABELS = 260;
-const LEAST_FONT = 9;
-
-/** CSS pixels of a box that is named even without a strip of its own. */
-const LEAST_WIDE = 60;
 
 /** CSS pixels that more than a few links must be long in the mean: shorter ones only hide the nodes. */
 const LEAST_LINK = 26;
@@ -15,9 +11,6 @@ const FEW = 24;
 
 /** CSS pixels of a node from which jobs have borders. */
 const LEAST_BORDERED = 4;
-
-/** CSS pixels between a ruler and the cabinets. */
-const RULER_GAP = 5;
 
 /** Labels, rings and lines of one map view. */
 export class Overlay {
@@ -138,30 +131,12 @@ export class Overlay {
     if (empty && this.clean) return;
     glow.width = view.camera.width;
     glow.height = view.camera.height;
-    this.drawOn(glow.getContext("2d"));
+    drawOverlay(glow.getContext("2d"), view.camera, view.tiles.looks?.theme, this);
     this.clean = empty;
   }
 
-  /** Draw jobs, links and outlines. */
-  drawOn(context) {
-    const { view } = this;
-    const { camera } = view;
-    const ink = inkOf(this.lines, view.unit);
-    drawJobs(context, this.jobs, camera, view.tiles.looks?.theme);
-    for (const line of this.lines) drawLink(context, line, camera, ink);
-    for (const box of this.outlined) drawOutline(context, box, camera);
-  }
-
   writeLabels() {
-    const { scene, unit } = this.view;
-    const wanted = [];
-    const strips = stripsOf(scene, unit);
-    strips.forEach((strip, i) => strip && labelsOf(this.view, scene, i, strip, wanted));
-    for (const text of scene.texts) if (text.size * unit >= LEAST_STRIP) wanted.push(textLabel(this.view, text, unit));
-    if (scene.spines) spineLabels(this.view, scene.spines, unit, wanted);
-    const cabinets = scene.levelNamed("cabinet");
-    if (cabinets >= 0 && !strips[cabinets]) rulers(this.view, scene.levels[cabinets], scene.levels[0], wanted);
-    wanted.length = Math.min(wanted.length, MOST_LABELS);
+    const wanted = labelsIn(this.view.scene, this.view.camera).slice(0, MOST_LABELS);
     while (this.pool.length < wanted.length) this.pool.push(this.newLabel());
     this.pool.forEach((node, i) => showLabel(node, wanted[i]));
   }
@@ -171,85 +146,6 @@ export class Overlay {
     this.labels.append(node);
     return node;
   }
-}
-
-/**
- * Height of each level's label strip in CSS pixels, 0 where its labels have no room. Where a
- * strip is too low it takes those of the levels inside, whose labels are left out then; the
- * outermost boxes, if they are wide, are named in the gap above them even so.
- */
-function stripsOf(scene, unit) {
-  const tops = scene.levels.map((level) => (scene.pad[level.name]?.[0] ?? 0) * unit);
-  const strips = tops.map(() => 0);
-  for (let i = 0; i < tops.length; i++) {
-    let strip = tops[i];
-    let last = i;
-    while (tops[i] && strip < LEAST_STRIP && last + 1 < tops.length) strip += tops[++last];
-    if (strip >= LEAST_STRIP) strips[i] = strip;
-    if (strip >= LEAST_STRIP) i = last;
-  }
-  const widest = scene.levels[0]?.count ? scene.levels[0].w[0] * unit : 0;
-  if (strips.length && tops[0] && !strips.some(Boolean) && widest >= LEAST_WIDE) strips[0] = tops[0];
-  return strips;
-}
-
-/** Labels of the boxes in sight whose width has room for them. */
-function labelsOf(view, scene, i, strip, into) {
-  const level = scene.levels[i];
-  const { unit } = view;
-  const size = Math.min(Math.max(strip * 0.66, LEAST_FONT), 17);
-  const [x0, y0] = view.units(0, 0);
-  const [x1, y1] = view.units(view.host.clientWidth, view.host.clientHeight);
-  for (let box = 0; box < level.count; box++) {
-    const text = level.label[box];
-    const [x, y, w] = [level.x[box], level.y[box], level.w[box]];
-    if (!text || x > x1 || y > y1 || x + w < x0 || y + level.h[box] < y0) continue;
-    if (text.length * size * 0.6 > w * unit) continue;
-    const [left, top] = view.css(x, y);
-    const height = Math.max(strip, LEAST_STRIP);
-    into.push({ text, left, top: top + strip - height, width: w * unit, height, size, level: i, box });
-  }
-}
-
-/** Names of the switches above the leaves, in their boxes. */
-function spineLabels(view, spines, unit, into) {
-  for (let i = 0; i < spines.count; i++) {
-    const size = Math.min(spines.h[i] * unit * 0.55, 15, (spines.w[i] * unit) / (0.62 * spines.label[i].length));
-    if (size < LEAST_FONT) continue;
-    const [left, top] = view.css(spines.x[i], spines.y[i]);
-    into.push({ text: spines.label[i], left, top, width: spines.w[i] * unit, height: spines.h[i] * unit, size, level: -1, anchor: "centred" });
-  }
-}
-
-/** Where cabinets are too small to be named: their columns along the top, their rows at the left. */
-function rulers(view, cabinets, outer, into) {
-  const columns = new Map();
-  const rows = new Map();
-  cabinets.label.forEach((label, box) => {
-    const match = /^c(\d+)-(\d+)$/.exec(label);
-    if (!match) return;
-    columns.set(match[1], cabinets.x[box] + cabinets.w[box] / 2);
-    rows.set(match[2], cabinets.y[box] + cabinets.h[box] / 2);
-  });
-  const room = cabinets.w[0] * view.unit;
-  const step = Math.max(1, Math.ceil(26 / room));
-  const [edge, ceiling] = view.css(Math.min(...outer.x), Math.min(...outer.y));
-  const beside = Math.max(edge - RULER_GAP, 22);
-  const above = Math.max(ceiling - RULER_GAP - 12, 2);
-  for (const [name, x] of columns) {
-    const [left] = view.css(x, 0);
-    if (Number(name) % step === 0 && left > 24) into.push({ text: `c${name}`, left, top: above, size: 10, anchor: "ruler middle", level: -1 });
-  }
-  for (const [name, y] of rows) {
-    const [, top] = view.css(0, y);
-    if (top > 20 && top < view.host.clientHeight - 6) into.push({ text: `-${name}`, left: beside, top: top - 6, size: 10, anchor: "ruler end", level: -1 });
-  }
-}
-
-function textLabel(view, text, unit) {
-  const [left, top] = view.css(text.x, text.y);
-  const size = Math.min(text.size * unit, 14);
-  return { text: text.text, left, top: top - size, size, anchor: text.anchor, level: -1 };
 }
 
 function showLabel(node, label) {
@@ -266,6 +162,20 @@ function showLabel(node, label) {
   node.style.height = label.height ? `${Math.floor(label.height)}px` : "auto";
   node.style.lineHeight = label.height ? `${Math.floor(label.height)}px` : "1.2";
   place(node, label.left, label.top);
+}
+
+/**
+ * Draw what lies over the nodes.
+ * @param {CanvasRenderingContext2D|Paper} context
+ * @param {Camera} camera
+ * @param {Object} theme
+ * @param {Object} over `jobs` of jobOutlines(), `lines` of linksOf() and `outlined` boxes
+ */
+export function drawOverlay(context, camera, theme, { jobs, lines, outlined }) {
+  const ink = inkOf(lines, camera.unit);
+  drawJobs(context, jobs, camera, theme);
+  for (const line of lines) drawLink(context, line, camera, ink);
+  for (const box of outlined) drawOutline(context, box, camera);
 }
 
 function drawOutline(context, { x, y, w, h, colour, wide = 2 }, camera) {

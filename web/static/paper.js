@@ -1,6 +1,5 @@
-/** What is drawn on it becomes SVG: it stands for a canvas's context, and for the raster of the map's tiles. */
+/** What is drawn on it becomes SVG: it stands for a canvas's context, and for the raster of the map's tiles. Needs no browser. */
 
-import { el } from "./dom.js";
 import { unpacked } from "./theme.js";
 
 const ESCAPED = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -11,67 +10,88 @@ export class Paper {
     [this.width, this.height] = [width, height];
     [this.left, this.top, this.size] = [0, 0, Math.max(width, height)];
     this.parts = [];
-    this.sprites = new Map();
+    this.looks = "";
+    this.outline = "";
+    this.places = new Map();
     this.globalAlpha = 1;
-    this.measuring = el("canvas").getContext("2d");
   }
 
-  /** The drawing so far. */
-  svg() {
+  /** The drawing so far, with what it shows in words. */
+  svg(title, words) {
+    this.flush();
     const { width, height } = this;
-    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`;
-    return new Blob([head, ...this.parts, "</svg>"], { type: "image/svg+xml" });
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" font-family="system-ui, 'DejaVu Sans', Verdana, sans-serif">`;
+    return [head, `<title>${escaped(title)}</title>`, `<desc>${escaped(words)}</desc>`, ...this.parts, "</svg>", ""].join("\n");
   }
 
   /** Draw into a part of the sheet until `end`: that many pixels, whose corner lies at (left, top) of the map's world. */
   begin({ x, y, w, h }, { left, top, width, height }) {
+    this.flush();
     [this.left, this.top, this.size] = [left, top, Math.max(width, height)];
-    this.add("svg", `x="${x}" y="${y}" width="${w}" height="${h}" viewBox="0 0 ${width} ${height}"`, null);
+    this.parts.push(`<svg x="${x}" y="${y}" width="${w}" height="${h}" viewBox="0 0 ${width} ${height}">`);
   }
 
   end() {
+    this.flush();
+    [this.left, this.top] = [0, 0];
     this.parts.push("</svg>");
   }
 
-  add(name, words, inside = "") {
-    this.parts.push(inside === null ? `<${name} ${words}>` : `<${name} ${words}>${inside}</${name}>\n`);
+  /** Add to the path of these looks; what looks alike and follows one another is one path. */
+  draw(looks, d) {
+    if (looks !== this.looks || this.places.size) this.flush();
+    this.looks = looks;
+    this.outline += d;
+  }
+
+  /** Write down what was drawn. */
+  flush() {
+    if (this.outline) this.parts.push(`<path ${this.looks} d="${this.outline}"/>`);
+    this.outline = "";
+    for (const [layers, corners] of this.places) {
+      for (const { from, d, fill, stroke, wide } of layers) {
+        const line = stroke ? ` stroke="${stroke}" stroke-width="${short(wide)}"` : "";
+        const paths = corners.map(([x, y]) => `M${short(x + from)} ${short(y + from)}${d}`);
+        this.parts.push(`<path fill="${fill}"${line} d="${paths.join("")}"/>`);
+      }
+    }
+    this.places.clear();
   }
 
   // --- as a raster ---------------------------------------------------------------------
 
   rect(x, y, w, h, colour) {
-    this.add("path", `fill="${unpacked(colour)}" d="${box(x - this.left, y - this.top, w, h)}"`);
+    this.draw(`fill="${unpacked(colour)}"`, box(x - this.left, y - this.top, w, h));
   }
 
-  frame(x, y, w, h, colour, dash = "") {
-    const d = box(x - this.left + 0.5, y - this.top + 0.5, w - 1, h - 1);
-    this.add("path", `fill="none" stroke="${unpacked(colour)}"${dash} d="${d}"`);
+  /** A rectangle with its outline, one pixel wide, inside it. */
+  box(x, y, w, h, colour, line) {
+    if (!line) return this.rect(x, y, w, h, colour);
+    return this.draw(`fill="${unpacked(colour)}" stroke="${unpacked(line)}"`, box(x - this.left + 0.5, y - this.top + 0.5, w - 1, h - 1));
   }
 
   dotted(x, y, w, h, colour) {
-    this.frame(x, y, w, h, colour, ' stroke-dasharray="2"');
+    this.draw(`fill="none" stroke="${unpacked(colour)}" stroke-dasharray="2"`, box(x - this.left + 0.5, y - this.top + 0.5, w - 1, h - 1));
   }
 
-  /** Use a sprite, which is drawn once. */
-  blit(sprite, side, x, y) {
-    if (!this.sprites.has(sprite)) {
-      this.sprites.set(sprite, `n${this.sprites.size}`);
-      this.add("symbol", `id="${this.sprites.get(sprite)}" overflow="visible" shape-rendering="crispEdges"`, runs(sprite, side));
-    }
-    this.add("use", `href="#${this.sprites.get(sprite)}" x="${x - this.left}" y="${y - this.top}"`);
+  /** Place a node: those of one key are one path. */
+  node(looks, key, side, x, y) {
+    if (this.outline) this.flush();
+    const layers = looks.layers(key, side);
+    if (!this.places.has(layers)) this.places.set(layers, []);
+    this.places.get(layers).push([x - this.left, y - this.top]);
   }
 
   // --- as a context --------------------------------------------------------------------
 
-  measureText(text) {
-    this.measuring.font = this.font;
-    return this.measuring.measureText(text);
-  }
-
   fillText(text, x, y, words = `fill="${this.fillStyle}"`) {
-    const anchor = { center: "middle", right: "end" }[this.textAlign] ?? "start";
-    const plain = text.replaceAll(/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, "").replaceAll(/[&<>"]/g, (one) => ESCAPED[one]);
-    this.add("text", `x="${x}" y="${y}" text-anchor="${anchor}" dominant-baseline="central" style="font:${this.font.replaceAll('"', "'")}" ${words}`, plain);
+    this.flush();
+    const anchor = { center: ` text-anchor="middle"`, right: ` text-anchor="end"` }[this.textAlign] ?? "";
+    const [, weight, size, family] = /^(\d+ )?([\d.]+)px (.*)$/.exec(this.font);
+    const bold = weight ? ` font-weight="${weight.trim()}"` : "";
+    const mono = family.includes("monospace") ? ` font-family="monospace"` : "";
+    const middle = short(y + 0.36 * size); // not every program knows dominant-baseline
+    this.parts.push(`<text x="${short(x)}" y="${middle}" font-size="${short(size)}"${bold}${mono}${anchor} ${words}>${escaped(text)}</text>`);
   }
 
   strokeText(text, x, y) {
@@ -79,15 +99,15 @@ export class Paper {
   }
 
   pen() {
-    return `stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" stroke-opacity="${this.globalAlpha}"`;
+    return `stroke="${this.strokeStyle}" stroke-width="${short(this.lineWidth)}" stroke-opacity="${this.globalAlpha}"`;
   }
 
   fillRect(x, y, w, h) {
-    this.add("path", `fill="${this.fillStyle}" d="${box(x, y, w, h)}"`);
+    this.draw(`fill="${this.fillStyle}"`, box(x, y, w, h));
   }
 
   strokeRect(x, y, w, h) {
-    this.add("path", `fill="none" ${this.pen()} d="${box(x, y, w, h)}"`);
+    this.draw(`fill="none" ${this.pen()}`, box(x, y, w, h));
   }
 
   beginPath() {
@@ -107,12 +127,13 @@ export class Paper {
   }
 
   stroke() {
-    this.add("path", `fill="none" ${this.pen()} d="${this.path}"`);
+    if (this.path) this.draw(`fill="none" ${this.pen()}`, this.path);
   }
+}
 
-  drawImage(canvas, x, y, w, h) {
-    this.add("image", `href="${canvas.toDataURL()}" x="${x}" y="${y}" width="${w}" height="${h}" preserveAspectRatio="none"`);
-  }
+/** A text that is text in XML: escaped, without what XML forbids. */
+function escaped(text) {
+  return text.replaceAll(/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/gu, "").replaceAll(/[&<>"]/g, (letter) => ESCAPED[letter]);
 }
 
 function short(number) {
@@ -122,26 +143,4 @@ function short(number) {
 function box(...sides) {
   const [x, y, w, h] = sides.map(short);
   return `M${x} ${y}h${w}v${h}h${-w}z`;
-}
-
-/** The pixels of a sprite as one path a colour, a row of equal ones at a time. */
-function runs(sprite, side) {
-  const paths = new Map();
-  for (let at = 0, end = 0; at < sprite.length; at = end) {
-    const row = Math.floor(at / side);
-    for (end = at; end < (row + 1) * side && sprite[end] === sprite[at]; end++);
-    if (sprite[at]) paths.set(sprite[at], `${paths.get(sprite[at]) ?? ""}${box(at % side, row, end - at, 1)}`);
-  }
-  return [...paths].map(([colour, d]) => `<path fill="${unpacked(colour)}" d="${d}"/>`).join("");
-}
-
-/** A drawing in pixels, of the size that it states. */
-export async function painted(drawing) {
-  const image = new Image();
-  image.src = URL.createObjectURL(drawing);
-  await image.decode();
-  const canvas = el("canvas", { width: image.naturalWidth, height: image.naturalHeight });
-  canvas.getContext("2d").drawImage(image, 0, 0);
-  URL.revokeObjectURL(image.src);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

@@ -28,12 +28,14 @@ export class Raster {
     }
   }
 
-  /** Draw a rectangle's outline, one pixel wide, inside it. */
-  frame(x, y, w, h, colour) {
-    this.rect(x, y, w, 1, colour);
-    this.rect(x, y + h - 1, w, 1, colour);
-    this.rect(x, y, 1, h, colour);
-    this.rect(x + w - 1, y, 1, h, colour);
+  /** Fill a rectangle and draw its outline, one pixel wide, inside it; 0 is no outline. */
+  box(x, y, w, h, colour, line) {
+    this.rect(x, y, w, h, colour);
+    if (!line) return;
+    this.rect(x, y, w, 1, line);
+    this.rect(x, y + h - 1, w, 1, line);
+    this.rect(x, y, 1, h, line);
+    this.rect(x + w - 1, y, 1, h, line);
   }
 
   /** Draw a dotted outline: where something might stand, and nothing does. */
@@ -42,8 +44,9 @@ export class Raster {
     for (let at = 0; at < h; at += 4) for (const column of [x, x + w - 1]) this.rect(column, y + at, 1, Math.min(2, h - at), colour);
   }
 
-  /** Copy a square sprite; pixels of 0 are left as they are. */
-  blit(sprite, side, x, y) {
+  /** Draw a node of these looks: a square sprite, whose pixels of 0 are left as they are. */
+  node(looks, key, side, x, y) {
+    const sprite = looks.sprite(key, side);
     const left = x - this.left;
     const top = y - this.top;
     const c0 = Math.max(-left, 0);
@@ -58,4 +61,16 @@ export class Raster {
       }
     }
   }
+}
+
+/** A drawing in pixels, of the size that it states. */
+export async function painted(drawing) {
+  const image = new Image();
+  image.src = URL.createObjectURL(drawing);
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+  canvas.getContext("2d").drawImage(image, 0, 0);
+  URL.revokeObjectURL(image.src);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

@@ -1,24 +1,16 @@
-/** Taking the picture away: SVG, PNG or a page that opens from disk, made by the server. */
+/** Taking the picture away: as SVG or PNG, drawn here, or as a page that opens from disk, made by the server. */
 
 import { curlLine, postFile, saidOf } from "./api.js";
 import { copyText, saveBlob } from "./clipboard.js";
 import { byId, el, refill } from "./dom.js";
-import { painted } from "./paper.js";
-import { slideOf } from "./slide.js";
-
-/** Drawn by the page itself. */
-const SLIDES = { "slide-svg": "svg", "slide-png": "png" };
+import { pictureOf } from "./picture.js";
+import { painted } from "./raster.js";
 
 const FORMATS = [
   ["html", "This page in one file (.html): it opens from disk as it stands here, no server needed"],
-  ["slide-svg", "What the map shows, with its legend, as a slide (.svg): sharp at any size"],
-  ["slide-png", "The same slide in pixels (1920 x 1080, .png)"],
-  ["svg", "The whole machine (.svg), as the server draws it"],
-  ["png", "The same in pixels (.png)"],
+  ["svg", "What the map shows, with its legend, as a slide (.svg): sharp at any size"],
+  ["png", "The same slide in pixels (1920 x 1080, .png)"],
 ];
-
-/** Ways to colour that the server draws too; the others are drawn by state. */
-const DRAWN = { state: "state", job: "job" };
 
 /** Wire the button; an exported page cannot export again. */
 export function saveBox(app) {
@@ -35,8 +27,8 @@ function open(app) {
   const line = el("code", { id: "save-line", tabindex: "0" });
   const chosen = () => byId("save-body").querySelector("input:checked").value;
   const show = () => {
-    line.hidden = chosen() in SLIDES;
-    line.textContent = line.hidden ? "" : `${curlLine("api/v1/export", bodyOf(app, chosen()))} -o ${nameOf(app, chosen())}`;
+    line.hidden = chosen() !== "html";
+    line.textContent = line.hidden ? "" : `${curlLine("api/v1/export", bodyOf(app))} -o ${nameOf(app, "html")}`;
   };
   const save = el("button", { type: "button", class: "main", text: "Save", on: { click: () => fetchFile(app, chosen(), said) } });
   const copy = el("button", { type: "button", text: "Copy curl line", on: { click: () => copyText(line.textContent, "curl line") } });
@@ -45,28 +37,27 @@ function open(app) {
   byId("save").showModal();
 }
 
-/** What the server is asked: the marks by name, the view and the colours as the page has them. */
-function bodyOf(app, format) {
+/** What the server is asked: the page with the marks by name, as it stands here. */
+function bodyOf(app) {
   const { store, marks } = app;
   const way = store.get("way");
   const [first, ...others] = [...marks.list].sort((a, b) => (b === marks.current) - (a === marks.current)).filter((mark) => mark.rows.length);
   const named = [first, ...others].filter(Boolean).map((mark) => ({ name: mark.name, nodes: app.asked(mark), hue: mark.hue }));
-  const colour = way === `level:${app.machine.levels[0]}` ? "group" : (DRAWN[way] ?? "state");
   const { name, slots } = app.orderOf(first ?? {});
   const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: name, slots };
-  const page = format === "html" ? { state: app.stateNow(), ...asShown(app, way, first) } : {};
-  return { format, marks: named, view: app.scene.id, colour, theme: app.theme.name === "dark" ? "dark" : "light", ...job, ...page };
+  return { format: "html", marks: named, ...job, state: app.stateNow(), ...asShown(app, way, first) };
 }
 
 /** Colours that the server's answers made, for a page that will have no server. */
 function asShown({ store, machine }, way, first) {
   const [ranks, hops] = ["ranks", "hops"].map((key) => store.get(key));
   if (way === "rank" && ranks && first) return { colour: "rank", order: ranks.order.strategy, slots: ranks.order.slots };
-  return way === "hops" && hops ? { colour: "hops", focus: `#${hops.from}` } : {};
+  if (way === "hops" && hops) return { colour: "hops", focus: `#${hops.from}` };
+  return { colour: way === `level:${machine.levels[0]}` ? "group" : way === "job" ? "job" : "state" };
 }
 
 function nameOf(app, format) {
-  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${SLIDES[format] ?? format}`;
+  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${format}`;
 }
 
 async function fetchFile(app, format, said) {
@@ -82,7 +73,17 @@ async function fetchFile(app, format, said) {
 }
 
 async function fileOf(app, format) {
-  if (!(format in SLIDES)) return postFile("api/v1/export", bodyOf(app, format));
-  const slide = slideOf(app, byId("sentence").textContent);
-  return format === "slide-png" ? painted(slide) : slide;
+  if (format === "html") return postFile("api/v1/export", bodyOf(app));
+  const slide = new Blob([pictureOf(shownBy(app))], { type: "image/svg+xml" });
+  return format === "png" ? painted(slide) : slide;
+}
+
+/** What the map shows now. */
+function shownBy(app) {
+  const { machine, scene, theme, shown: colours, view, stage } = app;
+  const marks = app.marks.list.map((mark) => ({ name: mark.name, count: mark.rows.length, look: app.look(mark) }));
+  return {
+    title: machine.title, sentence: byId("sentence").textContent, machine, scene, theme, colours, marks,
+    looks: app.looksFor(colours).looks, keys: app.keysFor(colours), over: stage.overlay, window: view.fitted ? [] : view.camera.window,
+  };
 }

@@ -1,6 +1,7 @@
 /** How one node looks at one size: shape says the state, colour and hatching the class. */
 
-import { mixed, packed } from "./theme.js";
+import { layersOf } from "./glyphs.js";
+import { mixed, packed, unpacked } from "./theme.js";
 
 /** Bits of a node's key: class, shape, mark, and whether it steps back. */
 export const KEY = { shape: 12, mark: 15, faded: 20 };
@@ -53,14 +54,17 @@ export class Looks {
     this.down = packed(theme.down);
     this.ghost = packed(theme.ghost);
     this.bySize = new Map();
+    this.layersBySize = new Map();
   }
 
   /** The packed pixels of a node of this key, `side` pixels a side. */
   sprite(key, side) {
-    if (!this.bySize.has(side)) this.bySize.set(side, new Map());
-    const known = this.bySize.get(side);
-    if (!known.has(key)) known.set(key, this.draw(key, side));
-    return known.get(key);
+    return kept(this.bySize, side, key, () => this.draw(key, side));
+  }
+
+  /** The same as paths. */
+  layers(key, side) {
+    return kept(this.layersBySize, side, key, () => this.outline(key, side));
   }
 
   /** The one colour that stands for a key where shapes have no room. */
@@ -84,12 +88,25 @@ export class Looks {
     const parts = this.parts(key);
     const sprite = new Uint32Array(side * side);
     if (side < 4) return sprite.fill(tiny(this, key, parts));
-    const paint = { ...parts, strong: parts.faded ? mixed(parts.fill, this.ground, 0.35) : parts.fill };
+    const paint = { ...parts, strong: this.strong(parts) };
     for (let y = 0; y < side; y++) {
       for (let x = 0; x < side; x++) sprite[y * side + x] = this.pixel(paint, x, y, side);
     }
     if (parts.mark && !this.marksFill && side >= LEAST_FRAMED) frameIn(sprite, side, parts.mark);
     return sprite;
+  }
+
+  outline(key, side) {
+    const parts = this.parts(key);
+    if (side < 4) return layersOf({ shape: 2, hatch: 0, strong: unpacked(tiny(this, key, parts)) }, side);
+    const strong = this.strong(parts);
+    const [soft, light] = [parts.mark ? 0.6 : 0.22, 0.45].map((share) => unpacked(mixed(strong, this.ground, share)));
+    const frame = parts.mark && !this.marksFill && side >= LEAST_FRAMED ? unpacked(parts.mark) : "";
+    return layersOf({ ...parts, strong: unpacked(strong), soft, light, ground: unpacked(this.ground), frame }, side);
+  }
+
+  strong({ faded, fill }) {
+    return faded ? mixed(fill, this.ground, 0.35) : fill;
   }
 
   pixel({ shape, strong, hatch, mark }, x, y, side) {
@@ -101,6 +118,14 @@ export class Looks {
     const own = light ? mixed(strong, this.ground, 0.45) : strong;
     return share === 1 ? own : mixed(own, behind || this.ground, share);
   }
+}
+
+/** What is kept of a size and key, made when it is first needed. */
+function kept(bySize, side, key, make) {
+  if (!bySize.has(side)) bySize.set(side, new Map());
+  const known = bySize.get(side);
+  if (!known.has(key)) known.set(key, make());
+  return known.get(key);
 }
 
 /** A node of one to three pixels: its colour, lighter where it is idle or hatched. */

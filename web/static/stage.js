@@ -7,7 +7,7 @@ import { MapView } from "./mapview.js";
 import { Minimap } from "./minimap.js";
 import { Overlay } from "./overlay.js";
 import { rankPicture } from "./stepper.js";
-import { linesOf } from "./traffic.js";
+import { linksOf } from "./traffic.js";
 
 const MOST_OUTLINES = 5000;
 const NEAR_CSS = 12;
@@ -40,8 +40,7 @@ export class MapStage {
   /** Show a scene, all of it. */
   setScene(scene) {
     this.host.style.setProperty("--aspect", scene.width / scene.height);
-    const { names, nids } = this.app.machine;
-    this.view.setScene(scene, (row) => (nids[row] >= 0 ? [names[row], String(nids[row])] : [names[row]]));
+    this.view.setScene(scene, (row) => this.app.machine.namesOf(row));
   }
 
   /** Colour the map as the page says now. */
@@ -53,10 +52,12 @@ export class MapStage {
 
   /** Put outlines and links over the picture. */
   decorate() {
+    const { store, scene, snapshot, theme } = this.app;
     const ranks = rankPicture(this.app);
-    this.overlay.focus(this.app.store.get("focus"));
-    this.overlay.jobs = jobOutlines(this.app);
-    this.overlay.lines = [...linesOf(this.app), ...ranks.lines];
+    this.overlay.focus(store.get("focus"));
+    this.overlay.jobs = jobOutlines(store.get("way"), scene, snapshot);
+    const links = store.get("links") ? linksOf(store.get("describe"), scene, theme) : [];
+    this.overlay.lines = [...links, ...ranks.lines];
     this.overlay.outline([...ranks.outlines, ...this.pointed]);
   }
 

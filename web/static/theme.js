@@ -38,7 +38,11 @@ const RAMPS = {
 export function themeNow(choice) {
   if (matchMedia("(forced-colors: active)").matches) return forcedTheme();
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  const name = choice || system;
+  return themeNamed(choice || system);
+}
+
+/** The colours of a theme: "light" or "dark". */
+export function themeNamed(name) {
   const ramps = { rank: RAMPS.rank[name], load: RAMPS.load[name] };
   return { name, forced: false, ...GROUNDS[name], hues: HUES[name], ramps };
 }

@@ -20,8 +20,9 @@ const NAMED = 34;
 
 /** Paints tiles of one scene with one recolouring, and keeps them. */
 export class Tiles {
-  constructor() {
-    this.raster = new Raster(TILE);
+  /** @param {Raster|Paper} raster what is painted on */
+  constructor(raster = new Raster(TILE)) {
+    this.raster = raster;
     this.tiles = new Map();
     this.spare = [];
     this.k = 0;
@@ -116,15 +117,6 @@ export class Tiles {
     else this.paintFar(level);
   }
 
-  /** Draw what a camera sees on a sheet. */
-  drawOn(paper) {
-    const { raster } = this;
-    this.raster = paper;
-    this.paintAll();
-    this.writeNames(paper);
-    this.raster = raster;
-  }
-
   keep(name, canvas) {
     if (this.tiles.size >= KEPT) this.release(this.tiles.keys().next().value);
     this.tiles.set(name, canvas);
@@ -194,8 +186,7 @@ export class Tiles {
       raster.rect(x + middle, Math.round(scene.vacant.y[i] * scale) + shift + middle, dot, dot, this.grounds.vacant);
     });
     scene.within(x0, y0, x1, y1, (row) => {
-      const sprite = looks.sprite(keys[row], side);
-      raster.blit(sprite, side, Math.round(scene.x[row] * scale) + shift, Math.round(scene.y[row] * scale) + shift);
+      raster.node(looks, keys[row], side, Math.round(scene.x[row] * scale) + shift, Math.round(scene.y[row] * scale) + shift);
     });
   }
 
@@ -268,8 +259,7 @@ function paintLevel(raster, level, scale, [x0, y0, x1, y1], { fill, line }) {
       raster.dotted(left, top, width, height, line || fill);
       continue;
     }
-    raster.rect(left, top, width, height, fill);
-    if (line) raster.frame(left, top, width, height, line);
+    raster.box(left, top, width, height, fill, line);
   }
 }
 

@@ -4,7 +4,7 @@ import { bodyOf } from "./answer.js";
 import { saidOf } from "./api.js";
 import { saveBlob } from "./clipboard.js";
 import { byId, counted, el, refill, svgEl } from "./dom.js";
-import { painted } from "./paper.js";
+import { painted } from "./raster.js";
 import { SLIDE, trafficPicture } from "./trafficpicture.js";
 
 const LINKS = 2000;

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fft"]
 
-_WAYS = ("auto", "alltoall", "vector", "alltoallw", "shared")
+_WAYS = ("alltoall", "vector")
 
 
 @click.command("fft")
@@ -42,9 +42,9 @@ _WAYS = ("auto", "alltoall", "vector", "alltoallw", "shared")
 @setting("--kind", ["c2c", "r2c"], "c2c", "Complex or real data.")
 @setting(
     "--transpose ways",
-    Words(_WAYS, every=_WAYS[1:4]),
-    "auto",
-    "alltoall (rearranged locally), vector, alltoallw, shared, auto; several by commas; all.",
+    Words(_WAYS),
+    "alltoall",
+    "alltoall (rearranged locally), vector (MPI_Type_vector), or both by a comma; all.",
     metavar="WAYS",
 )
 @click.option(

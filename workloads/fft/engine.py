@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, cast
@@ -13,7 +12,6 @@ from placement.support.array_types import Array
 from workloads.fft.exchange import METHODS, BufferPool, Transpositions
 from workloads.fft.local import Local, chunks
 from workloads.fft.plan import ArrayLayout, Swap
-from workloads.fft.window import SharedWindow, choose_method
 from workloads.phases import Phases
 from workloads.world import Comm
 
@@ -31,13 +29,8 @@ class Engine:
     dtype : numpy.dtype
         Of the spectrum.
     method : str
-        A way to transpose, or ``auto``.
+        The way to transpose.
     phases : Phases
-
-    Attributes
-    ----------
-    methods : dict of str to str
-        The way taken inside the ``rows`` and the ``columns`` of the grid.
     """
 
     def __init__(
@@ -49,19 +42,17 @@ class Engine:
         method: str,
         phases: Phases,
     ) -> None:
-        self.methods: dict[str, str] = {}
         self._layout, self._local, self._dtype, self._phases = layout, local, dtype, phases
         self._comms: list[Comm] = []
-        self._windows: list[SharedWindow] = []
         self._pool = BufferPool(dtype)
         self._pairs: dict[str, tuple[Transpositions, Transpositions]] = {}
         rows, columns = layout.grid
         if rows > 1:
             part = comm.Split(layout.column, layout.row)
-            self._join("columns", comm, cast("Comm", part), layout.column_swaps(), method)
+            self._join("columns", cast("Comm", part), layout.column_swaps(), method)
         if columns > 1:
             part = comm.Split(layout.row, layout.column)
-            self._join("rows", comm, cast("Comm", part), layout.row_swaps(), method)
+            self._join("rows", cast("Comm", part), layout.row_swaps(), method)
         if not layout.slab and not all(one.natural for p in self._pairs.values() for one in p):
             there = layout.forward_pieces[0].size * layout.local_spectrum[2]
             back = layout.local[0] * layout.backward_pieces[0].size
@@ -70,40 +61,27 @@ class Engine:
     def _join(
         self,
         name: str,
-        comm: Comm,
         part: Comm,
         both: tuple[Sequence[Swap], Sequence[Swap]],
         method: str,
     ) -> None:
         """Make the exchanges inside this rank's column or row of the process grid."""
         self._comms.append(part)
-        sources = (
-            math.prod(swap.source_shape(rank))
-            for swaps in both
-            for swap in swaps
-            for rank in range(part.Get_size())
-        )
-        piece = max(sources) * self._dtype.itemsize
-        self.methods[name] = chosen = choose_method(comm, part, method, piece)
-        window = SharedWindow(part, piece) if chosen == "shared" else None
-        self._windows += [window] if window else []
         forward, backward = (
-            METHODS[chosen](part, swaps, self._pool, self._phases, window) for swaps in both
+            METHODS[method](part, swaps, self._pool, self._phases) for swaps in both
         )
         self._pairs[name] = forward, backward
 
     @property
     def nbytes(self) -> int:
         """Bytes of all buffers."""
-        return self._pool.nbytes + sum(window.nbytes for window in self._windows)
+        return self._pool.nbytes
 
     def close(self) -> None:
         """Free what MPI keeps. Collective."""
         for one in chain(*self._pairs.values()):
             one.close()
         self._pairs.clear()
-        for window in self._windows:
-            window.close()
         for part in self._comms:
             part.Free()
 

@@ -1,7 +1,6 @@
 """The transposition between two stages of an FFT: one piece of the array at a time.
 
-Four ways, of which the first three are the paper's ("MPI_Vectors vs Local
-rearrangement", section IV-D, and MPI_Alltoallw, its reference 1):
+The paper's two ways ("MPI_Vectors vs Local rearrangement", section IV-D):
 
 ``alltoall``
     the blocks for each rank are put side by side, chunk by chunk while they
@@ -9,12 +8,7 @@ rearrangement", section IV-D, and MPI_Alltoallw, its reference 1):
     differ in size or land in places of their own;
 ``vector``
     each block is an MPI_Type_vector in the array itself: MPI_Alltoall of
-    resized vectors where all are alike, else pairwise;
-``alltoallw``
-    each block is an MPI_Type_create_subarray, in one MPI_Alltoallw;
-``shared``
-    ranks of one node read each other's blocks out of a shared window, which
-    MPI need not copy through.
+    resized vectors where all are alike, else MPI_Alltoallw of subarrays.
 
 A piece goes ``target -> put`` chunk by chunk on the sending side, then
 ``finish`` brings all blocks into the target array.
@@ -32,7 +26,6 @@ import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.plan import Swap
-from workloads.fft.window import SharedWindow
 from workloads.phases import Phases
 from workloads.world import Comm
 
@@ -91,8 +84,6 @@ class Transpositions(ABC):
         Where the buffers come from.
     phases : Phases
         Where the time goes: ``rearrange`` for copies, ``exchange`` for MPI.
-    window : SharedWindow or None
-        Its pieces hold any rank's source array; only `Shared` needs it.
 
     Attributes
     ----------
@@ -109,10 +100,8 @@ class Transpositions(ABC):
         swaps: Sequence[Swap],
         pool: BufferPool,
         phases: Phases,
-        window: SharedWindow | None = None,
     ) -> None:
         self.comm, self.swaps, self.pool, self.phases = comm, swaps, pool, phases
-        self.window = window
         self.prepare(max(math.prod(swap.source_shape(swap.rank)) for swap in swaps))
 
     def prepare(self, largest: int) -> None:  # noqa: B027  # not all need buffers
@@ -203,7 +192,7 @@ class Packed(Transpositions):
 
 
 class Subarrays(Transpositions):
-    """``alltoallw``: MPI_Alltoallw of subarrays; the source array itself is what is sent."""
+    """MPI_Alltoallw of subarrays; the source array itself is what is sent."""
 
     def prepare(self, largest: int) -> None:
         """Reserve the source array."""
@@ -295,43 +284,8 @@ class Vectors(Subarrays):
         )
 
 
-class Shared(Transpositions):
-    """``shared``: blocks read out of the other ranks' memory."""
-
-    @property
-    def _memory(self) -> SharedWindow:
-        assert self.window is not None
-        return self.window
-
-    def _of(self, piece: int, rank: int) -> Array:
-        shape = self.swaps[piece].source_shape(rank)
-        return self._memory.array(rank, shape, self.pool.dtype)
-
-    def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
-        """Return the place of the chunk in this rank's part of the window."""
-        with self.phases("exchange"):
-            self._memory.wait_read()
-        return self._of(piece, self.swaps[piece].rank)[chunk]
-
-    def finish(self, piece: int, target: Array) -> None:
-        """Wait for all, then copy the blocks, each rank beginning with its own."""
-        swap = self.swaps[piece]
-        size = len(swap.gathered)
-        with self.phases("exchange"):
-            self._memory.wait_written()
-            for step in range(size):
-                rank = (swap.rank + step) % size
-                target[swap.received(rank)] = self._of(piece, rank)[swap.sent(swap.rank)]
-            self._memory.say_read()
-
-
-#: The ways to transpose, apart from ``auto``.
-METHODS: dict[str, type[Transpositions]] = {
-    "alltoall": Packed,
-    "vector": Vectors,
-    "alltoallw": Subarrays,
-    "shared": Shared,
-}
+#: The ways to transpose.
+METHODS: dict[str, type[Transpositions]] = {"alltoall": Packed, "vector": Vectors}
 
 
 def _reach(swap: Swap) -> int:

@@ -19,7 +19,7 @@ from placement.support.array_types import Array
 from workloads.fft.plan import Field
 from workloads.words import check_word
 
-__all__ = ["NORMS", "Local", "chunks", "kernel", "library"]
+__all__ = ["Local", "chunks", "kernel", "library"]
 
 #: Bytes that are worked on at a time: half of a core's second cache on the machines of today.
 CHUNK = 1 << 19
@@ -41,16 +41,9 @@ def chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[slice]:
 #: By speed, the fastest first.
 LIBRARIES = ("ducc0", "scipy", "numpy")
 
-#: By name of a norm, as scipy has them: whether forward and backward divide by N, sqrt(N) (1) or
-#: not (0); 2 divides by N.
-NORMS = {"backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}
-
-#: numpy's and scipy's words for that, seen from forward.
-_WORDS = ("backward", "ortho", "forward")
-
 
 class Kernel:
-    """The transforms of ``scipy.fft`` or ``numpy.fft``; `norm` is 0, 1 or 2 as in `NORMS`.
+    """The transforms of ``scipy.fft`` or ``numpy.fft``; backward divides by N.
 
     `out` may be the input, except where the two differ in shape or type.
     """
@@ -59,18 +52,18 @@ class Kernel:
         self.name = name
         self.fft: Any = import_module("ducc0" if name == "ducc0" else f"{name}.fft")
 
-    def c2c(self, x: Array, axes: Sequence[int], forward: bool, norm: int, out: Array) -> None:
+    def c2c(self, x: Array, axes: Sequence[int], forward: bool, out: Array) -> None:
         """Transform complex data along axes."""
         run = self.fft.fftn if forward else self.fft.ifftn
-        out[...] = run(x, axes=tuple(axes), norm=_WORDS[norm if forward else 2 - norm])
+        out[...] = run(x, axes=tuple(axes))
 
-    def r2c(self, x: Array, axis: int, norm: int, out: Array) -> None:
+    def r2c(self, x: Array, axis: int, out: Array) -> None:
         """Transform real data along an axis to half a spectrum."""
-        out[...] = self.fft.rfft(x, axis=axis, norm=_WORDS[norm])
+        out[...] = self.fft.rfft(x, axis=axis)
 
-    def c2r(self, x: Array, axis: int, norm: int, out: Array) -> None:
+    def c2r(self, x: Array, axis: int, out: Array) -> None:
         """Transform half a spectrum along an axis to real data of the extent of `out`."""
-        out[...] = self.fft.irfft(x, out.shape[axis], axis=axis, norm=_WORDS[2 - norm])
+        out[...] = self.fft.irfft(x, out.shape[axis], axis=axis)
 
 
 class _Ducc(Kernel):
@@ -80,15 +73,15 @@ class _Ducc(Kernel):
         super().__init__(name)
         self.fft = self.fft.fft
 
-    def c2c(self, x: Array, axes: Sequence[int], forward: bool, norm: int, out: Array) -> None:
-        self.fft.c2c(x, axes=tuple(axes), forward=forward, inorm=norm, out=out)
+    def c2c(self, x: Array, axes: Sequence[int], forward: bool, out: Array) -> None:
+        self.fft.c2c(x, axes=tuple(axes), forward=forward, inorm=0 if forward else 2, out=out)
 
-    def r2c(self, x: Array, axis: int, norm: int, out: Array) -> None:
-        self.fft.r2c(x, axes=(axis,), inorm=norm, out=out)
+    def r2c(self, x: Array, axis: int, out: Array) -> None:
+        self.fft.r2c(x, axes=(axis,), out=out)
 
-    def c2r(self, x: Array, axis: int, norm: int, out: Array) -> None:
+    def c2r(self, x: Array, axis: int, out: Array) -> None:
         size = out.shape[axis]
-        self.fft.c2r(x, axes=(axis,), lastsize=size, forward=False, inorm=norm, out=out)
+        self.fft.c2r(x, axes=(axis,), lastsize=size, forward=False, inorm=2, out=out)
 
 
 def library() -> str:
@@ -115,7 +108,7 @@ def kernel(name: str = "") -> Kernel:
     Examples
     --------
     >>> x = np.array([[1.0, 2.0, 3.0]]) + 0j
-    >>> kernel("numpy").c2c(x, (1,), True, 0, x)
+    >>> kernel("numpy").c2c(x, (1,), True, x)
     >>> x[0, 0]
     np.complex128(6+0j)
     """
@@ -131,13 +124,10 @@ class Local:
     ----------
     field : Field
     kernel : Kernel
-    norm : str
-        See `NORMS`.
     """
 
-    def __init__(self, field: Field, kernel: Kernel, norm: str) -> None:
+    def __init__(self, field: Field, kernel: Kernel) -> None:
         self._field, self._kernel = field, kernel
-        self._forward, self._backward = NORMS[norm]
 
     def forward(self, x: Array, out: Array, axes: Sequence[int]) -> None:
         """Transform `x` along axes in this order into `out`; `x` is left as it is.
@@ -186,8 +176,8 @@ class Local:
 
     def _transform(self, x: Array, out: Array, step: tuple[int, ...], forward: bool) -> None:
         """Do what one call of the library can do."""
-        kernel, norm = self._kernel, self._forward if forward else self._backward
+        kernel = self._kernel
         if self._field.half in step:
-            (kernel.r2c if forward else kernel.c2r)(x, step[0], norm, out)
+            (kernel.r2c if forward else kernel.c2r)(x, step[0], out)
         else:
-            kernel.c2c(x, step, forward, norm, out)
+            kernel.c2c(x, step, forward, out)

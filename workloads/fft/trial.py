@@ -74,13 +74,11 @@ class FFT:
         Its rank order is the order of the process grid, row by row.
     shape : str
         ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
-    grid, pieces
-        See `workloads.fft.Transform`.
+    grid
+        See `workloads.fft.transform.Transform`.
     kind : {"c2c", "r2c"}
     transpose : str
         `Transform`'s ``method``.
-    direction : {"both", "forward", "backward"}
-        What is timed; the paper's times are of a pair.
     seed : int
 
     Raises
@@ -100,32 +98,21 @@ class FFT:
         shape: str = "128x128x128",
         kind: str = "c2c",
         grid: str = "slab",
-        transpose: str = "auto",
-        pieces: int = 0,
-        direction: str = "both",
+        transpose: str = "alltoall",
         seed: int = 0,
     ) -> None:
         with together(comm):
             check_word("kind of data", kind, tuple(_TYPES))
-            check_word("direction", direction, ("both", "forward", "backward"))
             sizes = extents(shape)
-        self._direction, self._seed = direction, seed
+        self._seed = seed
         self.transform = transform = Transform(
-            comm,
-            sizes,
-            dtype=_TYPES[kind],
-            grid=grid,
-            method=transpose,
-            pieces=pieces,
-            checked=False,
+            comm, sizes, real=kind == "r2c", grid=grid, method=transpose
         )
         with together(comm):
             self._values = transform.empty()
             self._spectrum = transform.empty_spectrum()
             for row, plane in zip(self._values, self._planes(), strict=True):
                 row[...] = plane
-        if direction == "backward":
-            transform.forward(self._values, self._spectrum)
 
     def _planes(self) -> Iterator[Array]:
         """Yield this rank's data plane by plane: uniform in -1/2 to 1/2, by seed and rank."""
@@ -145,11 +132,9 @@ class FFT:
         transform = self.transform
         transform.phases.clear()
         began = time.perf_counter()
-        if self._direction != "backward":
-            transform.forward(self._values, self._spectrum)
+        transform.forward(self._values, self._spectrum)
         there = time.perf_counter()
-        if self._direction != "forward":
-            transform.backward(self._spectrum, self._values)
+        transform.backward(self._spectrum, self._values)
         ended = time.perf_counter()
         spent = transform.phases.seconds
         return {

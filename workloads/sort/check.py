@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from placement.errors import NidmapError
 from placement.support.array_types import Array, Mask
 from placement.support.arrays import finish_bits
-from workloads.sort.keys import Word
 from workloads.sort.local import BLOCK
 from workloads.sort.ranks import Ranks
 
@@ -64,7 +63,7 @@ def _hashes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return sums
 
 
-def in_order(words: Sequence[Word]) -> Mask:
+def in_order(words: Sequence[Array]) -> Mask:
     """Return for each item but the last whether the next one's key is not smaller (n-1,)."""
     count = max(len(words[0]) - 1, 0)
     fine, tied = np.zeros(count, np.bool_), np.ones(count, np.bool_)
@@ -74,7 +73,7 @@ def in_order(words: Sequence[Word]) -> Mask:
     return fine | tied
 
 
-def sortedness(ranks: Ranks, words: Sequence[Word]) -> tuple[bool, bool]:
+def sortedness(ranks: Ranks, words: Sequence[Array]) -> tuple[bool, bool]:
     """Return whether the keys are in order on every rank and over all boundaries. Collective.
 
     Empty ranks are stepped over. `words` may end with the items' origin: then
@@ -90,7 +89,7 @@ def sortedness(ranks: Ranks, words: Sequence[Word]) -> tuple[bool, bool]:
 
 
 def faults(
-    ranks: Ranks, before: NDArray[np.uint64], items: Array, words: Sequence[Word], count: int
+    ranks: Ranks, before: NDArray[np.uint64], items: Array, words: Sequence[Array], count: int
 ) -> list[str]:
     """Return what is wrong with a sort's result, the same on all ranks. Collective.
 

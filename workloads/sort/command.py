@@ -15,7 +15,6 @@ from workloads.session import Repetitions, Session
 __all__ = ["sort"]
 
 _DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
-_DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 
 
 @click.command("sort")
@@ -26,7 +25,6 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
     "Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
 @setting("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
-@setting("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
 @setting("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
 @setting("--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges.")
 @setting(
@@ -43,11 +41,10 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 )
 @setting(
     "--final",
-    ["auto", "merge", "sort"],
+    ["auto", "sort"],
     "auto",
-    "Merge the runs that arrive, or sort anew as the paper does.",
+    "Merge few runs that arrive, or sort anew as the paper does.",
 )
-@setting("--stable/--unstable", bool, True, "Order of equal keys.")
 @bench_callback
 def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     """Sort items that lie on all ranks (MP-sort), timed by the paper's five phases.

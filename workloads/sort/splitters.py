@@ -11,10 +11,6 @@ with keys below a splitter, and not above it):
   half way in the key space, two (P+1)-long Allreduces and one of a boolean,
   as many rounds as the keys have bits.
 
-A key may have several words (128 bits are two): the first word is settled
-first; a splitter that falls among equal words goes on with the next one,
-inside the run of equal words.
-
 Splitters alone do not say where items with equal keys go. The layout solver
 takes them from the lower ranks first, which is the second of the paper's two
 conditions of stability. Source: Feng, Straka, Di Matteo, Croft, "MP-sort:
@@ -29,9 +25,8 @@ must count rank i's own items too: it is the inclusive sum here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +36,9 @@ from workloads.sort.ranks import Ranks
 
 __all__ = ["Bounds", "bisection", "counts_to_send", "histogram", "layout_row", "solve_layout"]
 
-Word = NDArray[Any]
+Keys = NDArray[np.uint64]
 Side = Literal["left", "right"]
+_SIDES: tuple[Side, Side] = ("left", "right")
 
 #: Probes of one round over all splitters, and at least this many a splitter.
 PROBES, LEAST = 1 << 15, 16
@@ -69,14 +65,14 @@ class Bounds:
     rounds: int
 
 
-def histogram(ranks: Ranks, words: Sequence[Word], ends: Ints) -> Bounds:
+def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     """Find the bounds by rounds of many probes.
 
     Parameters
     ----------
     ranks : Ranks
-    words : sequence of integer arrays (n,)
-        The sorted items' keys on this rank, most significant word first.
+    keys : uint64 (n,)
+        The sorted items' keys on this rank.
     ends : int64 (P,)
         N^c, inclusive: where each rank's share of the result ends.
 
@@ -91,57 +87,28 @@ def histogram(ranks: Ranks, words: Sequence[Word], ends: Ints) -> Bounds:
     the number of probes a round; no probed key is asked about twice, so that
     the search ends on any data.
     """
-    return _by_words(ranks, words, ends, _probe_word)
-
-
-def bisection(ranks: Ranks, words: Sequence[Word], ends: Ints) -> Bounds:
-    """Find the bounds by halving the key space, as the paper does; see `histogram`."""
-    return _by_words(ranks, words, ends, _halve_word)
-
-
-def _by_words(
-    ranks: Ranks, words: Sequence[Word], ends: Ints, search: Callable[..., Bounds]
-) -> Bounds:
-    """Search word after word; each goes on where the one before left ties to part."""
-    count = len(words[0])
-    begin, end = np.zeros(len(ends), np.int64), np.full(len(ends), count, np.int64)
-    rounds, left = 0, np.arange(len(ends))
-    for depth, word in enumerate(words):
-        found = search(ranks, word, begin[left], end[left], ends[left], depth == 0)
-        begin[left], end[left] = found.lower, found.upper
-        rounds += found.rounds
-        below, above = ranks.total(np.stack([begin, end]))
-        left = np.flatnonzero((below < ends) & (ends < above))
-        if not len(left):
-            break
-    return Bounds(begin, end, rounds)
-
-
-def _probe_word(
-    ranks: Ranks, word: Word, begin: Ints, end: Ints, target: Ints, whole: bool
-) -> Bounds:
-    """Search one word by many probes a round."""
-    lower, upper, rounds = begin.copy(), end.copy(), 0
+    lower, upper, rounds = np.zeros(len(ends), np.int64), np.full(len(ends), len(keys)), 0
     below, above = ranks.total(np.stack([lower, upper]))
-    while len(left := np.flatnonzero((below < target) & (target < above))):
+    while len(left := np.flatnonzero((below < ends) & (ends < above))):
         rounds += 1
-        values, owner = _probes(ranks, word, lower[left], upper[left], (above - below)[left])
+        values, owner = _probes(ranks, keys, lower[left], upper[left], (above - below)[left])
         owner = left[owner]
-        first = _places(word, lower[owner], upper[owner], values, "left", whole)
-        last = _places(word, lower[owner], upper[owner], values, "right", whole)
+        first, last = (
+            np.clip(_places(keys, values, side), lower[owner], upper[owner]) for side in _SIDES
+        )
         sums = ranks.total(np.stack([first, last]))
-        hit = (sums[0] <= target[owner]) & (target[owner] <= sums[1])
-        low, high = sums[1] < target[owner], sums[0] > target[owner]
-        for bound, found in ((lower, last), (below, sums[1])):
-            np.maximum.at(bound, owner[low], found[low])
-        for bound, found in ((upper, first), (above, sums[0])):
-            np.minimum.at(bound, owner[high], found[high])
+        hit = (sums[0] <= ends[owner]) & (ends[owner] <= sums[1])
+        low, high = sums[1] < ends[owner], sums[0] > ends[owner]
+        for bound, passed in ((lower, last), (below, sums[1])):
+            np.maximum.at(bound, owner[low], passed[low])
+        for bound, passed in ((upper, first), (above, sums[0])):
+            np.minimum.at(bound, owner[high], passed[high])
         lower[owner[hit]], upper[owner[hit]] = first[hit], last[hit]
-        below[owner[hit]] = above[owner[hit]] = target[owner[hit]]
+        below[owner[hit]] = above[owner[hit]] = ends[owner[hit]]
     return Bounds(lower, upper, rounds)
 
 
-def _probes(ranks: Ranks, word: Word, lower: Ints, upper: Ints, open_: Ints) -> tuple[Word, Ints]:
+def _probes(ranks: Ranks, keys: Keys, lower: Ints, upper: Ints, open_: Ints) -> tuple[Keys, Ints]:
     """Return the probes of one round and the splitter of each, the same on all ranks.
 
     For each splitter, its open items on all ranks are seen as one row, rank
@@ -157,9 +124,9 @@ def _probes(ranks: Ranks, word: Word, lower: Ints, upper: Ints, open_: Ints) -> 
     splitter = np.repeat(np.arange(len(m)), taken)
     nth = np.arange(len(splitter)) - np.repeat(np.cumsum(taken) - taken, taken) + first[splitter]
     at = (2 * nth + 1) * open_[splitter] // (2 * m[splitter]) - before[splitter] + lower[splitter]
-    kind = np.dtype([("owner", np.int64), ("value", word.dtype.newbyteorder("="))])
+    kind = np.dtype([("owner", np.int64), ("value", np.uint64)])
     said = np.empty(len(splitter), kind)
-    said["owner"], said["value"] = splitter, word[at]
+    said["owner"], said["value"] = splitter, keys[at]
     heard = ranks.collect(said)
     heard = heard[np.lexsort((heard["value"], heard["owner"]))]
     values, owner = np.ascontiguousarray(heard["value"]), np.ascontiguousarray(heard["owner"])
@@ -168,96 +135,49 @@ def _probes(ranks: Ranks, word: Word, lower: Ints, upper: Ints, open_: Ints) -> 
     return values[new], owner[new]
 
 
-def _places(word: Word, begin: Ints, end: Ints, values: Word, side: Side, whole: bool) -> Ints:
-    """Return how many items come before each value (`side` left) or not after it (right).
+def _places(keys: Keys, values: Keys, side: Side) -> Ints:
+    """Return how many keys come before each value (`side` left) or not after it (right).
 
-    Each value is looked for in its own stretch [begin, end) of the sorted
-    items. Where the whole array is sorted by this word, contiguous and in
-    native byte order, numpy's own search does it, without a copy.
+    Keys that are a field of the items, and so apart in memory, are searched without a copy.
     """
-    if whole and word.flags.c_contiguous and word.dtype.isnative:
-        return np.clip(np.searchsorted(word, values, side), begin, end)
-    low, high = begin.copy(), end.copy()
-    top = max(len(word) - 1, 0)
+    if keys.flags.c_contiguous:
+        return np.searchsorted(keys, values, side)
+    low, high = np.zeros(len(values), np.int64), np.full(len(values), len(keys))
+    top = max(len(keys) - 1, 0)
     while (open_ := low < high).any():
         middle = (low + high) >> 1
-        probed = word[np.minimum(middle, top)]
+        probed = keys[np.minimum(middle, top)]
         right = (probed < values) if side == "left" else (probed <= values)
         low = np.where(open_ & right, middle + 1, low)
         high = np.where(open_ & ~right, middle, high)
     return low
 
 
-def _halve_word(
-    ranks: Ranks, word: Word, begin: Ints, end: Ints, target: Ints, whole: bool
-) -> Bounds:
-    """Search one word by one probe a round, half way in the key space."""
-    low, high = _extent(ranks, word, begin, end)
-    lower, upper, rounds = begin.copy(), end.copy(), 0
+def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
+    """Find the bounds by halving the key space, as the paper does; see `histogram`."""
+    least, most = _extent(ranks, keys)
+    low, high = np.full(len(ends), least), np.full(len(ends), most)
+    rounds = 0
     while True:
         rounds += 1
         middle = low + ((high - low) >> np.uint64(1))
-        probe = decode(middle, word.dtype)
-        lower = _places(word, begin, end, probe, "left", whole)
-        upper = _places(word, begin, end, probe, "right", whole)
+        lower, upper = (_places(keys, middle, side) for side in _SIDES)
         # the paper's E[0] stands before each bound: below it there is nothing
         below, above = (ranks.total(np.append(0, bound))[1:] for bound in (lower, upper))
-        good = (below <= target) & (target <= above)
+        good = (below <= ends) & (ends <= above)
         if ranks.all(bool(good.all())):
             return Bounds(lower, upper, rounds)
-        short, far = ~good & (above < target), ~good & (below > target)
+        short, far = ~good & (above < ends), ~good & (below > ends)
         low[short] = middle[short] + np.uint64(1)
         high[far] = middle[far] - np.uint64(1)
 
 
-def _extent(
-    ranks: Ranks, word: Word, begin: Ints, end: Ints
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the smallest and largest code over all ranks in each splitter's stretch.
-
-    The first word's stretches are sorted; a later one's are too, being runs
-    of equal earlier words.
-    """
-    some = begin < end
-    top = max(len(word) - 1, 0)
-    low, high = np.full(len(begin), 2**64 - 1, np.uint64), np.zeros(len(begin), np.uint64)
-    if len(word):
-        low[some] = encode(word[np.minimum(begin, top)])[some]
-        high[some] = encode(word[np.clip(end - 1, 0, top)])[some]
-    low, far = ranks.least(np.stack([low, ~high]))
+def _extent(ranks: Ranks, keys: Keys) -> tuple[np.uint64, np.uint64]:
+    """Return the smallest and the largest key over all ranks; the same twice for none."""
+    low, high = (keys[0], keys[-1]) if len(keys) else (np.uint64(2**64 - 1), np.uint64(0))
+    low, far = ranks.least(np.array([low, ~high], np.uint64))
     high = ~far
-    empty = low > high
-    low[empty] = high[empty]
-    return low, high
-
-
-def encode(values: Word) -> NDArray[np.uint64]:
-    """Return integers as uint64 codes of the same order.
-
-    Examples
-    --------
-    >>> encode(np.array([-1, 0], np.int8)).tolist()
-    [127, 128]
-    """
-    codes = values.astype(np.uint64)
-    if values.dtype.kind == "i":
-        codes += np.uint64(1) << np.uint64(8 * values.dtype.itemsize - 1)
-        if values.dtype.itemsize < 8:
-            codes &= np.uint64((1 << 8 * values.dtype.itemsize) - 1)
-    return codes
-
-
-def decode(codes: NDArray[np.uint64], dtype: np.dtype[Any]) -> Word:
-    """Return the integers that `encode` gave these codes.
-
-    Examples
-    --------
-    >>> decode(encode(np.array([-128, 5], np.int8)), np.dtype(np.int8)).tolist()
-    [-128, 5]
-    """
-    if dtype.kind == "i":
-        codes = codes - (np.uint64(1) << np.uint64(8 * dtype.itemsize - 1))
-    return codes.astype(dtype)
+    return min(low, high), high
 
 
 def layout_row(lower: Ints, upper: Ints, end: int) -> Ints:

@@ -20,8 +20,7 @@ from workloads.memory import fits
 from workloads.phases import Phases
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
-from workloads.sort.keys import key_words
-from workloads.sort.partition import KeyedItems, Seen, SortPlan, run
+from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 from workloads.sort.ranks import Ranks
 from workloads.world import Comm, same, together
 
@@ -35,17 +34,17 @@ class Sort:
     """Items on every rank, sorted anew in each repetition. Collective.
 
     Memory: at most 3.5 times the local items, those kept for the next
-    repetition counted (see `workloads.sort.mpsort`).
+    repetition counted (see `workloads.sort.partition.sort_items`).
 
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
     items : int
         Items a rank, on average.
-    data, dtype, payload, seed
+    data, payload, seed
         See `workloads.sort.data.make`.
-    stable, splitters, exchange, final, algorithm
-        See `workloads.sort.mpsort`.
+    splitters, exchange, final, algorithm
+        See `workloads.sort.partition.SortPlan`.
 
     Raises
     ------
@@ -65,9 +64,7 @@ class Sort:
         *,
         items: int = 1_000_000,
         data: str = "random",
-        dtype: str = "u8",
         payload: int = 0,
-        stable: bool = True,
         splitters: str = "histogram",
         exchange: str = "auto",
         final: str = "auto",
@@ -75,20 +72,19 @@ class Sort:
         seed: int = 0,
     ) -> None:
         self.comm, self.ranks = comm, Ranks(comm)
-        self.plan = SortPlan(stable, splitters, exchange, final, algorithm)
-        how: dict[str, Any] = {"seed": seed, "dtype": dtype, "payload": payload}
+        self.plan = SortPlan(splitters, exchange, final, algorithm)
+        how: dict[str, Any] = {"seed": seed, "payload": payload}
         same(comm, items=items, data=data, plan=self.plan, **how)
         rank, size = self.ranks.rank, self.ranks.size
         with together(comm):
             self.plan.check()
             make(data, 0, 1, 0, **how)  # words and numbers are right
         everything = items * size if data == "one" else 0
-        most = max(items, everything if rank == 0 else 0) * item_type(dtype, payload).itemsize
+        most = max(items, everything if rank == 0 else 0) * item_type(payload).itemsize
         fits(comm, int(3.5 * most), f"a sort of {items} items a rank")
         with together(comm):
             self.items = make(data, rank, size, items, **how)
-        self.key = "key" if "key" in (self.items.dtype.names or ()) else None
-        self.brought = self.ranks.share(np.array(len(self.items)))
+        self.all_items = int(self.ranks.total(np.array(len(self.items))))
         self.before = checksum(self.items)
         self.seen = Seen()
         self.result: Array | None = None
@@ -99,9 +95,7 @@ class Sort:
         phases = Phases(PHASES)
         self.seen = Seen(watch=phases)
         began = time.perf_counter()
-        words, fields = key_words(self.items, self.key)
-        job = KeyedItems(self.items, words, fields)
-        self.result = run(self.ranks, job, self.brought, self.brought, self.plan, self.seen)
+        self.result = sort_items(self.ranks, self.items, self.plan, self.seen)
         total = time.perf_counter() - began
         exchanged = sum(phases.seconds[name] for name in PHASES[1:4])
         return {"total": total, "communication": exchanged, **phases.seconds}
@@ -110,11 +104,10 @@ class Sort:
         """Raise on all ranks where the last result is wrong; not timed."""
         if self.result is None:
             return
-        words = key_words(self.result, self.key)[0]
-        mine = int(self.brought[self.ranks.rank])
-        found = faults(self.ranks, self.before, self.result, words, mine)
-        if self.plan.stable and "origin" in (self.result.dtype.names or ()):
-            ordered = sortedness(self.ranks, [*words, self.result["origin"]])
+        keys = keys_of(self.result)
+        found = faults(self.ranks, self.before, self.result, [keys], len(self.items))
+        if "origin" in (self.result.dtype.names or ()):
+            ordered = sortedness(self.ranks, [keys, self.result["origin"]])
             found += [] if all(ordered) else ["items with equal keys changed their order"]
         with together(self.comm):
             refuse(found, "the sort")
@@ -124,7 +117,7 @@ class Sort:
 
         Collective.
         """
-        random = expect_messages(int(self.brought.sum()), self.ranks.size)
+        random = expect_messages(self.all_items, self.ranks.size)
         return random, count_messages(self.ranks, self.seen.sent)
 
 

@@ -30,7 +30,7 @@ def test_every_case_on_four_ranks_with_each_library(launch, place):
     for library in ("ducc0", "scipy", "numpy"):
         if library == "numpy" or find_spec(library):
             cases.every(world, 24 if library == "ducc0" else 12, library)
-    cases.other_ways(world)
+    cases.lines(world)
     print("done")
 """
     )
@@ -61,9 +61,9 @@ def test_memory_is_at_most_three_times_the_local_array(launch):
         + """
     import itertools
     ways = (
-        {}, {"method": "alltoall"}, {"method": "vector"}, {"dtype": "d"},
-        {"grid": "pencil"}, {"grid": "pencil", "method": "alltoall"},
-        {"dtype": "d", "grid": "pencil", "method": "alltoallw"},
+        {}, {"method": "vector"}, {"real": True}, {"grid": "pencil"},
+        {"grid": "pencil", "method": "vector"},
+        {"real": True, "grid": "pencil", "method": "vector"},
     )
     for shape, options in itertools.product(((128, 96, 160), (128, 128, 144)), ways):
         used = cases.memory(world, shape, **options)

@@ -8,97 +8,57 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.check import checksum, faults, in_order
-from workloads.sort.keys import key_words
-from workloads.sort.partition import EXCHANGES, FINALS, KeyedItems, Seen, SortPlan, run
+from workloads.sort.data import item_type
+from workloads.sort.partition import EXCHANGES, FINALS, Seen, SortPlan, keys_of, sort_items
 from workloads.sort.trial import count_messages, expect_messages
-
-INTS = ["i1", "u1", "<i2", ">u4", "<i8", ">i8", "<u8"]
 
 
 @st.composite
 def jobs(draw):
-    """Items of some dtype on several ranks, how they are sorted, who gets how many."""
+    """Items with or without a payload on several ranks, and how they are sorted."""
     size = draw(st.integers(1, 5))
-    kind = np.dtype(draw(st.sampled_from(INTS)))
-    info = np.iinfo(kind)
-    value = draw(st.sampled_from([st.integers(0, 2), st.integers(info.min, info.max)]))
-    keys = [np.array(draw(st.lists(value, max_size=15)), kind) for _ in range(size)]
-    total = sum(map(len, keys))
-    cuts = sorted(draw(st.lists(st.integers(0, total), min_size=size - 1, max_size=size - 1)))
-    counts = np.diff([0, *cuts, total]) if draw(st.booleans()) else np.array(list(map(len, keys)))
-    shape = draw(st.sampled_from(["plain", "field", "pair", "apart", "function", "columns"]))
+    value = draw(st.sampled_from([st.integers(0, 2), st.integers(0, 2**64 - 1)]))
+    dtype = item_type(draw(st.sampled_from([0, 3, 8, 16])))
+    ranks = []
+    for _ in range(size):
+        keys = draw(st.lists(value, max_size=15))
+        items = np.zeros(len(keys), dtype)
+        keys_of(items)[:] = keys
+        if dtype.names:  # tells items of one key apart
+            items[dtype.names[1]] = np.arange(len(keys)).reshape(-1, *[1] * (dtype[1].ndim))
+        ranks.append(items)
     plan = SortPlan(
-        True,
         draw(st.sampled_from(["histogram", "bisection"])),
         draw(st.sampled_from(EXCHANGES)),
         draw(st.sampled_from(FINALS)),
         draw(st.sampled_from(["mpsort", "mergesort"])),
     )
-    return keys, counts.astype(np.int64), shape, plan
-
-
-def dressed(shape, keys, start):
-    """Return the items with such keys, the key argument, and what tells the items apart."""
-    names = np.arange(start, start + len(keys))
-    if shape == "plain":
-        return keys, None
-    if shape in ("apart", "function"):
-        items = np.stack([names, -names], axis=1).astype(np.float64)
-        return items, keys if shape == "apart" else lambda given: keys
-    if shape == "columns":
-        wide = keys.astype("i8")
-        return names.astype("S7"), np.stack([wide, wide % 3], axis=1)
-    items = np.zeros(
-        len(keys), [("hi", keys.dtype), ("pad", "u1", (3,)), ("lo", "i8"), ("n", "i4")]
-    )
-    items["hi"], items["n"], items["lo"] = keys, names, names % 2
-    return items, "hi" if shape == "field" else ("hi", "lo")
-
-
-def expected(shape, given_items):
-    items = np.concatenate([items for items, _ in given_items])
-    parts = []
-    for its, key in given_items:
-        parts.append([np.asarray(w) for w in key_words(its, key)[0]])
-    words = [np.concatenate([p[w] for p in parts]) for w in range(len(parts[0]))]
-    return items[np.lexsort(tuple(words[::-1]))]
+    return ranks, plan
 
 
 @examples(300)
 @given(jobs())
 def test_every_sort_is_the_stable_sort_of_all(problem):
-    keys, counts, shape, plan = problem
-    starts = np.cumsum([0, *map(len, keys)])
-    each = [dressed(shape, k, int(s)) for k, s in zip(keys, starts[:-1], strict=True)]
-    before = [items.copy() for items, _ in each]
-    brought = np.array(list(map(len, keys)), np.int64)
-
-    def main(ranks):
-        items, key = each[ranks.rank]
-        words, fields = key_words(items, key)
-        seen = Seen()
-        out = run(ranks, KeyedItems(items, words, fields), brought, counts, plan, seen)
-        assert out.dtype == items.dtype
-        return out
-
-    got = simulate(len(keys), main)
-    assert [len(part) for part in got] == counts.tolist()
-    assert np.concatenate(got).tobytes() == expected(shape, each).tobytes()
-    for (items, _), kept in zip(each, before, strict=True):
+    brought, plan = problem
+    before = [items.copy() for items in brought]
+    got = simulate(len(brought), lambda ranks: sort_items(ranks, brought[ranks.rank], plan))
+    assert [len(part) for part in got] == [len(items) for items in brought]
+    everything = np.concatenate(before)
+    wanted = everything[np.argsort(keys_of(everything), kind="stable")]
+    assert np.concatenate(got).tobytes() == wanted.tobytes()
+    for items, kept in zip(brought, before, strict=True):
         assert items.tobytes() == kept.tobytes()
 
 
 def test_an_item_crosses_the_network_once_and_log_p_times_when_merged():
     rng = np.random.default_rng(0)
     keys = rng.integers(0, 2**56, (8, 4000)).astype("u8")
-    counts = np.full(8, 4000)
     moved = {}
     for algorithm in ("mpsort", "mergesort"):
 
         def main(ranks, algorithm=algorithm):
             seen = Seen()
-            job = KeyedItems(keys[ranks.rank], [keys[ranks.rank]], ())
-            run(ranks, job, counts, counts, SortPlan(algorithm=algorithm), seen)
+            sort_items(ranks, keys[ranks.rank], SortPlan(algorithm=algorithm), seen)
             return seen.moved
 
         moved[algorithm] = sum(simulate(8, main)) / keys.size

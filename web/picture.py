@@ -1,0 +1,44 @@
+"""Pictures of a machine without a browser: the page's own modules draw them, run by QuickJS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from web.page import bundle, modules
+
+__all__ = ["draw_svg", "paint_png"]
+
+#: The module of ``static/`` that draws what an exported page would show.
+ENTRY = "headless.js"
+
+
+def draw_svg(data: Mapping[str, Any]) -> str:
+    """Return what a page of these data shows, as SVG: the whole machine and its legend.
+
+    Parameters
+    ----------
+    data : mapping
+        Those of an exported page (`web.export.page_data`), with ``view`` (of
+        `web.layout.layout`), ``theme`` and the ``sentence`` above.
+    """
+    import quickjs
+
+    context = quickjs.Context()
+    context.eval(_script())
+    return str(context.get("draw")(msgspec.json.encode(data).decode()))
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    return bundle(modules(), ENTRY)
+
+
+def paint_png(svg: str, width: int) -> bytes:
+    """Return a picture as PNG, `width` pixels wide; its words need a font on this machine."""
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width))
