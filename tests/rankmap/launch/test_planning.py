@@ -81,17 +81,17 @@ def watch(monkeypatch):
     took = [0.0, 0.0]
     monkeypatch.setattr(planning._Watch, "_worked", lambda self: took[0])
     monkeypatch.setattr(planning, "time", SimpleNamespace(monotonic=lambda: took[1]))
-    return planning._Watch(0, 10.0), took
+    return planning._Watch(0, 40.0), took
 
 
 @pytest.mark.parametrize(
     ("work", "clock", "says"),
     [
-        (3.9, 399.0, ""),  # a machine so busy that it seldom lets the child work
+        (3.9, 159.0, ""),  # a machine so busy that it seldom lets the child work
         (4.1, 4.1, "planning takes too long"),
-        (0.0, 39.0, ""),
-        (0.0, 41.0, "planning makes no progress"),
-        (0.1, 401.0, "planning takes too long"),
+        (0.0, 15.0, ""),
+        (0.0, 17.0, "planning makes no progress"),
+        (0.1, 161.0, "planning takes too long"),
     ],
 )
 def test_work_is_counted_and_the_clock_only_where_there_is_none(watch, work, clock, says):
@@ -102,11 +102,11 @@ def test_work_is_counted_and_the_clock_only_where_there_is_none(watch, work, clo
 
 def test_a_word_ends_the_silence_but_not_the_whole(watch):
     one, took = watch
-    for _ in range(6):
+    for _ in range(12):
         took[0] += 3.3
         assert not one.too_long()
         one.hear()
-    took[0] += 0.3
+    took[0] += 0.5
     assert one.too_long() == "planning takes too long"
 
 
