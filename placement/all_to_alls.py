@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Mask
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import mix_bits, product, ragged_ranges, sum_by_pair, summed
 
 Entries = tuple[Ints, Ints, Floats]
@@ -113,26 +113,6 @@ class AllToAlls:
         end, weight = self.end[some][order], self.weight[some][order]
         return AllToAlls(line[order], end, weight, summed(which, self.scale))
 
-    def among(self, chosen: Mask, place: Ints, size: int) -> Floats:
-        """Return the bytes between the chosen entries, by places 0 … size-1.
-
-        Parameters
-        ----------
-        chosen : bool (e,)
-        place : int64 (ends,)
-            Where each end of the chosen entries stands in the table.
-        size : int
-
-        Returns
-        -------
-        float64 (size, size)
-            A end's bytes to itself are in it.
-        """
-        used = np.bincount(self.line[chosen], minlength=len(self)) > 0
-        line = (np.cumsum(used) - 1)[self.line[chosen]]
-        left = AllToAlls(line, self.end[chosen], self.weight[chosen], self.scale[used])
-        return left.table(place, size)
-
     def table(self, place: Ints, size: int) -> Floats:
         """Return the bytes between all places 0 … size-1, where end e is at place[e].
 
@@ -210,34 +190,28 @@ class AllToAlls:
         line, part, weight = sum_by_pair(*entries, count)
         return summed(part, self.scale[line] * weight * (total[line] - weight), count)
 
-    def fold(self, label: Ints, count: int, low: int, high: int) -> Floats:
-        """Return the bytes from the ends low … high-1 to all ends of each label.
+    def rows(self, low: int, high: int, ends: int) -> Floats:
+        """Return the bytes from the ends low … high-1 to all ends 0 … `ends`-1.
 
-        An end's own share of its label is in it.
-
-        Parameters
-        ----------
-        label : int64 (ends,)
-            0 … count-1.
-        count, low, high : int
+        An end's bytes to itself are in it.
 
         Returns
         -------
-        float64 (high - low, count)
+        float64 (high - low, ends)
 
         Examples
         --------
         >>> import numpy as np
         >>> one = AllToAlls(np.zeros(3, int), np.arange(3), np.array([1., 2., 3.]), np.ones(1))
-        >>> one.fold(np.array([0, 0, 1]), 2, 0, 3).tolist()
-        [[3.0, 3.0], [6.0, 6.0], [9.0, 9.0]]
+        >>> one.rows(1, 3, 3).tolist()
+        [[2.0, 4.0, 6.0], [3.0, 6.0, 9.0]]
         """
         here = (self.end >= low) & (self.end < high)
         used = np.bincount(self.line[here], minlength=len(self)) > 0
         there, rank = used[self.line], np.cumsum(used) - 1
         left = rank[self.line[here]], self.end[here] - low, self.weight[here]
-        right = rank[self.line[there]], label[self.end[there]], self.weight[there]
-        return product_over_lines(left, right, self.scale[used], high - low, count)
+        right = rank[self.line[there]], self.end[there], self.weight[there]
+        return product_over_lines(left, right, self.scale[used], high - low, ends)
 
 
 def product_over_lines(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from placement.machine import Topology
 
-__all__ = ["FABRICS", "TAKEN_FOR", "Fabric", "fabric_of"]
+__all__ = ["FABRICS", "TAKEN_FOR", "Fabric", "fabric_of", "known_fabric"]
 
 
 class Fabric(NamedTuple):
@@ -37,6 +37,11 @@ class Fabric(NamedTuple):
         others; False where routers choose for each packet and use what all cables have.
     ports : int
         Ports to other groups that a router has; 0 where that is free.
+    bias, most_bias : float
+        How many times as full as detours routers let minimal paths become, likely and at most.
+    rank_share : float
+        Share of what an interface carries that one rank has at least, as the interface
+        fetches the bytes; 0 where a rank pushes them [assumed].
     """
 
     title: str
@@ -47,20 +52,44 @@ class Fabric(NamedTuple):
     adapts: bool = False
     by_cable: bool = False
     ports: int = 0
+    bias: float = 2.0
+    most_bias: float = 4.0
+    rank_share: float = 0.0
 
 
-#: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface.
+#: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface. Its
+#: bias: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
+#: Table IV saves at 36 nodes (both Aseeri et al.). Elsewhere nothing is measured: half way from
+#: UGAL as published, 1, to Aries, and as Aries.
 FABRICS = {
-    "aries": Fabric("Aries", 1.3, 100.0, 10.0, "Aries", adapts=True, ports=10),
+    "aries": Fabric(
+        "Aries", 1.3, 100.0, 10.0, "Aries", adapts=True, ports=10, bias=4.0, most_bias=20.0
+    ),
     "gemini": Fabric("Gemini", 1.5, 105.0, 10.4, "Gemini"),
-    "slingshot": Fabric("Slingshot", 2.0, 350.0, 25.0, "Slingshot", adapts=True, ports=16),
-    "infiniband": Fabric("InfiniBand", 1.2, 100.0, 25.0, "InfiniBand of 200 Gb/s", by_cable=True),
+    "slingshot": Fabric(
+        "Slingshot", 2.0, 350.0, 25.0, "Slingshot", adapts=True, ports=16, rank_share=0.8
+    ),
+    "infiniband": Fabric(
+        "InfiniBand", 1.2, 100.0, 25.0, "InfiniBand of 200 Gb/s", by_cable=True, rank_share=0.8
+    ),
 }
 # Of Ethernet nothing is measured here: its latencies are taken to be InfiniBand's.
-FABRICS["ethernet"] = FABRICS["infiniband"]._replace(injection=0.0, interface="")
+FABRICS["ethernet"] = FABRICS["infiniband"]._replace(injection=0.0, interface="", rank_share=0.0)
 
 #: The fabric that a synthetic network's kind is taken for.
 TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
+
+
+def known_fabric(topology: Topology) -> Fabric:
+    """Return a network's fabric; one of which nothing is known where it names none.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> known_fabric(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1").topology).adapts
+    False
+    """
+    return FABRICS.get(topology.fabric, Fabric("", 0.0, 0.0))
 
 
 def fabric_of(topology: Topology) -> Fabric:

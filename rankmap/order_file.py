@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
@@ -69,8 +70,6 @@ def read_text(path: str) -> tuple[str, str]:
     ParseError
         Where it cannot be read, or is not text.
     """
-    import sys
-
     try:
         if path == "-":
             claim_stdin("the order's -")

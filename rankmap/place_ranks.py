@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, PlanError, UsageError, printable
+from placement.lookup import rows_of
+from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Strs
 from rankmap.placement import Placement
 
 if TYPE_CHECKING:
     from placement.machine import Machine
-    from placement.nodelist import NodeList
 
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None
@@ -145,9 +146,6 @@ def _rows(machine: Machine, nodes: Nodes, source: str, repeats: bool) -> Ints:
         return rows
     if isinstance(nodes, np.ndarray):
         return nodes.astype(np.int64)
-    from placement.lookup import rows_of
-    from placement.nodelist import NodeList
-
     text = nodes if isinstance(nodes, str | NodeList) else NodeList(nodes)
     return rows_of(machine, text, source=source, repeats=repeats)
 
@@ -156,8 +154,6 @@ def _names(nodes: Nodes, source: str) -> Strs:
     """Return the names of nodes of which no more is known."""
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")
-    from placement.nodelist import NodeList
-
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)
     number = next((name for name in names if not name[:1].isalpha()), None)
     if number is not None:

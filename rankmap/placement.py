@@ -16,6 +16,7 @@ import numpy as np
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
+from placement.scheduler.node_order import slurm_order
 from placement.support.array_types import Ints, Strs
 from placement.traffic import Traffic
 from rankmap.permutation import broken, inverse
@@ -278,8 +279,6 @@ class Placement:
         Whatever list was asked for, a job's nodes stand in the order of Slurm's node table
         (`placement.scheduler.node_order`). For nodes named by NID that is NID order.
         """
-        from placement.scheduler.node_order import slurm_order
-
         return slurm_order(self.names)
 
     def sorted(self) -> Placement:

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,13 +29,12 @@ from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.structured import grid_model
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
+from rankmap.predict import Job, Predictor
 from rankmap.progress import step
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
+from rankmap.search.cost import without_time
 from rankmap.units import units_of
-
-if TYPE_CHECKING:
-    from rankmap.predict import Job
 
 __all__ = ["ShortOrder", "fit_format", "fit_order", "renumber_nodes", "shorten_order"]
 
@@ -90,8 +89,6 @@ def fit_order(
         return order, ""
     pattern = parse_pattern(order.origin.pattern).on(order) if order.origin.pattern else None
     mapping_used = mapping or PMI2
-    from rankmap.predict import Job
-
     short = shorten_order(order, mapping_used, most, pattern, job or Job())
     strategy = (
         f"{order.origin.strategy}, shortened"
@@ -280,9 +277,6 @@ def shorten_order(
 
 def _time_predictor(order: Placement, job: Job) -> Callable[[Placement], float] | None:
     """Return what predicts the time of orders of the same ranks; None where nothing can."""
-    from rankmap.predict import Predictor
-    from rankmap.search.cost import without_time
-
     if order.machine is None or without_time(order):
         return None
     counts = order.counts.tolist()

@@ -13,8 +13,9 @@ that is named first comes first: the first node stays the first.
   a step's hops are a sum over the levels that it crosses.
 - For up to `EXACT` nodes or routers, dynamic programming over the sets of those visited
   (Held and Karp, 1962).
-- Elsewhere a tour that no exchange of two links and no move of up to three neighbours shortens
-  (2-opt, Or-opt), tried again from changed ones, beside a bound that no ring is below.
+- For up to `MOST_ROUTERS` a tour that no exchange of two links shortens (2-opt), tried again from
+  changed ones, beside a bound that no ring is below.
+- For more the sorted list: along a torus' Hilbert curve, or group by group.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.curves import hilbert_key
 from placement.support.array_types import Ints, Ints32
 from rankmap.refine.tour_moves import improve_tour
 from rankmap.score.distance import Distance, Levels, TorusDistance
@@ -32,11 +34,8 @@ __all__ = ["EXACT", "Tour", "ring_length", "shortest_ring", "sort_by_blocks", "s
 #: Nodes, or routers, up to which the shortest ring is found by looking at all of them.
 EXACT = 12
 
-#: Routers whose hops to each other are looked at together; longer tours are improved in stretches.
-STRETCH = 4096
-
-#: Routers up to which a second tour is begun, from each to the nearest that is left.
-SECOND = 1500
+#: Routers of which all hops to each other are looked at; a longer ring is the sorted list.
+MOST_ROUTERS = 4096
 
 
 class Tour(NamedTuple):
@@ -74,8 +73,6 @@ def sort_nodes(distance: Distance) -> Ints:
     [0, 4, 2, 1, 3]
     """
     if isinstance(distance, TorusDistance):
-        from placement.curves import hilbert_key
-
         return np.argsort(hilbert_key(distance.coords, distance.extents), kind="stable")
     return sort_by_blocks(distance.blocks)
 
@@ -161,9 +158,8 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
         return np.zeros(1, dtype=np.int64), 0
     routers, first = np.unique(walked, return_index=True)
     start = routers[np.argsort(first)]
-    if count > STRETCH:
-        done = ring_length(distance, start) == count  # a hop to each: there is no shorter one
-        return start if done else _by_stretches(distance, start), count
+    if count > MOST_ROUTERS:
+        return start, count  # a hop to each: there is no shorter one
     hops = _all_hops(distance)
     if count <= EXACT:
         order = _by_sets(hops)
@@ -171,11 +167,7 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
         proved = isinstance(distance, TorusDistance)
         return order, ring_length(distance, order) if proved else _bound(hops)
     least = _bound(hops)
-    tour = improve_tour(hops, start, least)
-    if ring_length(distance, tour) > least and count <= SECOND:
-        tours = tour, improve_tour(hops, _to_nearest(hops), least)
-        tour = min(tours, key=lambda tour: ring_length(distance, tour))
-    return tour, least
+    return improve_tour(hops, start, least), least
 
 
 def _all_hops(distance: Distance) -> Ints32:
@@ -190,33 +182,6 @@ def _bound(hops: Ints32) -> int:
         return 2 * int(apart[0, 1])
     nearest = np.partition(apart, 1, axis=1)[:, :2]
     return -(-int(nearest.sum()) // 2)
-
-
-def _by_stretches(distance: Distance, tour: Ints) -> Ints:
-    """Return a long tour improved stretch by stretch, the ends of each kept, then cut elsewhere."""
-    for shift in (0, STRETCH // 2):
-        tour = np.roll(tour, -shift)
-        for low in range(0, len(tour), STRETCH):
-            part = tour[low : low + STRETCH]
-            if len(part) > 4:
-                hops = _all_hops(distance.take(part))
-                hops[0, -1] = hops[-1, 0] = -(1 << 20)  # never worth leaving out: the ends stay
-                moved = improve_tour(hops, np.arange(len(part)))
-                moved = np.roll(moved, -int(np.argmin(moved)))
-                if moved[-1] != len(part) - 1:
-                    moved = np.roll(moved[::-1], 1)
-                tour[low : low + STRETCH] = part[moved]
-    return tour
-
-
-def _to_nearest(hops: Ints32) -> Ints:
-    """Return the tour that goes on to the nearest router that is left, the first of equals."""
-    left = hops + np.where(np.eye(len(hops), dtype=bool), 1 << 20, 0)
-    tour = np.zeros(len(hops), dtype=np.int64)
-    for k in range(1, len(hops)):
-        left[:, tour[k - 1]] = 1 << 20
-        tour[k] = np.argmin(left[tour[k - 1]])
-    return tour
 
 
 def _by_sets(hops: Ints32) -> Ints:

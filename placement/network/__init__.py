@@ -33,11 +33,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
-from placement.fabrics import FABRICS
+from placement.fabrics import known_fabric
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.model import Channels, Loads, Worst
 from placement.support.array_types import Floats, Ints
+from placement.topologies import wiring_text
 
 __all__ = [
     "SINGLE_PATH",
@@ -67,15 +68,6 @@ ROUTINGS = {
 
 #: Routings that have one path for each pair of nodes.
 SINGLE_PATH = ("single", "dimension-order", "d-mod-k")
-
-#: Fabrics whose routers are known to send packets around full links.
-ADAPTIVE_FABRICS = tuple(name for name, fabric in FABRICS.items() if fabric.adapts)
-
-#: How many times as full as detours routers let minimal ways become, likely and at most. On Aries
-#: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
-#: Table IV saves at 36 nodes (both Aseeri et al.). Elsewhere nothing is measured: half way from
-#: UGAL as published, 1, to Aries, and as Aries.
-BIASES, BIAS = {"aries": (4.0, 20.0)}, (2.0, 4.0)
 
 #: Kinds that may be irregular: their module says which routings apply to a machine.
 BY_SHAPE = ("fattree", "tree")
@@ -112,7 +104,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
         names = _kind(kind).routings(machine)
     stated = machine.topology.parameters
     default = stated.get("routing") or next(iter(stated.get("routings", ())), "")
-    if not default and machine.topology.fabric in ADAPTIVE_FABRICS:
+    if not default and known_fabric(machine.topology).adapts:
         default = "adaptive"
     return (default, *(name for name in names if name != default)) if default in names else names
 
@@ -129,7 +121,7 @@ def usual_bias(machine: Machine) -> float:
     2.0
     """
     topology = machine.topology
-    return float(topology.parameters.get("bias", BIASES.get(topology.fabric, BIAS)[0]))
+    return float(topology.parameters.get("bias", known_fabric(topology).bias))
 
 
 def largest_bias(machine: Machine) -> float:
@@ -141,7 +133,7 @@ def largest_bias(machine: Machine) -> float:
     >>> largest_bias(parse_spec("slingshot:groups=4,switches=4,nodes=2"))
     4.0
     """
-    return max(BIASES.get(machine.topology.fabric, BIAS)[1], usual_bias(machine))
+    return max(known_fabric(machine.topology).most_bias, usual_bias(machine))
 
 
 def check_routing(machine: Machine, routing: str) -> str:
@@ -264,8 +256,6 @@ def loads_of_each(
     >>> [float(found.load.max()) for found in loads_of_each(m, steps)]
     [1.0, 4.0]
     """
-    from placement.topologies import wiring_text
-
     routing = check_routing(machine, routing)
     for demand in demands:
         demand.refuse_other(machine)

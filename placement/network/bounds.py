@@ -35,10 +35,12 @@ import numpy as np
 from placement.all_to_alls import AllToAlls
 from placement.errors import UsageError
 from placement.machine import Machine
+from placement.network import channels
 from placement.network.demand import Demand
 from placement.network.model import GB, injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
+from placement.topologies import router_coords, router_names
 
 __all__ = ["Bound", "DisjointParts", "best_bound", "bound_demand", "families"]
 
@@ -262,8 +264,6 @@ def _time(amount: Floats, gbs: Floats) -> Floats:
 
 def _part_name(machine: Machine, name: str, inside: Ints) -> str:
     """Return a part's name: of a single router its own."""
-    from placement.topologies import router_names
-
     if len(inside) == 1:
         return str(router_names(machine)[inside[0]])
     return f"a {name} of {len(inside)} routers"
@@ -283,8 +283,6 @@ def families(machine: Machine) -> list[Family]:
 
 
 def _make_families(machine: Machine) -> Iterator[Family]:
-    from placement.topologies import router_coords
-
     coords = router_coords(machine).astype(np.int64)
     router = np.arange(len(coords))
     if machine.topology.kind != "torus":
@@ -335,8 +333,6 @@ def _weigh_partition(
 
 def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
     """Return the bandwidth of all channels between each two units."""
-    from placement.network import channels
-
     links = channels(machine)
     count = int(unit.max(initial=-1)) + 1
     if count == len(unit):

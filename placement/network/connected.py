@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
+from placement.network import tree
 from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Ints, Mask
 
@@ -38,8 +39,6 @@ def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> t
     >>> connected_nodes(m, m.free)[1]
     ''
     """
-    from placement.network import tree
-
     if machine.topology.kind == "tree" and tree.joined_above(machine):
         return free, ""
     rails = rails_of(machine)

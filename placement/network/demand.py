@@ -180,77 +180,24 @@ class Demand:
         bytes : float64 (b,)
             More than 0.
         """
-        if len(self.within):
-            step = max(1, BLOCK // max(1, self.routers))
-            for low in range(0, self.routers, step):
-                table = self.table(low, min(low + step, self.routers))
-                place = np.flatnonzero(table)
-                if len(place):
-                    source, target = np.divmod(place, self.routers)
-                    yield source + low, target, table.reshape(-1)[place]
-            return
-        for first in range(0, len(self.source), BLOCK):
-            some = slice(first, first + BLOCK)
-            kept = self.amount[some] > 0
-            source, target = (x[some][kept] for x in (self.source, self.target))
-            yield source, target, self.amount[some][kept]
-
-    def table(self, low: int = 0, high: int | None = None) -> Floats:
-        """Return the bytes from the routers low … high-1 to every router.
-
-        Parameters
-        ----------
-        low : int
-        high : int or None
-            None: the last.
-
-        Returns
-        -------
-        float64 (high - low, routers)
-            0 from a router to itself.
-        """
-        high = self.routers if high is None else high
-        out = self.folded(np.arange(self.routers), self.routers, low, high)
-        out[np.arange(high - low), np.arange(low, high)] = 0
-        np.maximum(out, 0, out=out)
-        return out
-
-    def folded(self, label: Ints, count: int, low: int = 0, high: int | None = None) -> Floats:
-        """Return the bytes from the routers low … high-1 to all routers of each label together.
-
-        What a router would send to itself is left out.
-
-        Parameters
-        ----------
-        label : int64 (routers,)
-            0 … count-1, e.g. the group of each router.
-        count, low : int
-        high : int or None
-            None: the last.
-
-        Returns
-        -------
-        float64 (high - low, count)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from placement.specs import parse_spec
-        >>> m = parse_spec("torus:4")
-        >>> every = Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0))
-        >>> every.folded(np.array([0, 0, 1, 1]), 2).tolist()
-        [[1.0, 2.0], [1.0, 2.0], [2.0, 1.0], [2.0, 1.0]]
-        """
-        high = self.routers if high is None else high
-        first, last = np.searchsorted(self.source, [low, high])
-        key = (self.source[first:last] - low) * count + label[self.target[first:last]]
-        size = (high - low) * count
-        out = summed(key, self.amount[first:last], size).reshape(high - low, count)
-        if len(self.within):
-            out += self.within.fold(label, count, low, high)
-            here = np.arange(low, high)
-            out[here - low, label[here]] -= self.within.own(self.routers)[low:high]
-        return out
+        used = self.routers_used()
+        size, rank = len(used), np.zeros(self.routers, dtype=np.int64)
+        rank[used] = np.arange(size)
+        key = rank[self.source] * size + rank[self.target]
+        within = self.within.moved(rank, size)
+        rows = max(1, BLOCK // max(1, size))
+        for low in range(0, size, rows):
+            high = min(size, low + rows)
+            first, last = np.searchsorted(key, [low * size, high * size])
+            pair, amount = key[first:last], self.amount[first:last]
+            if len(within):
+                table = within.rows(low, high, size).reshape(-1)
+                table[np.arange(high - low) * (size + 1) + low] = 0  # to itself
+                table += summed(pair - low * size, amount, len(table))
+                pair, amount = np.arange(low * size, high * size), table
+            kept = np.flatnonzero(amount > 0)
+            source, target = np.divmod(pair[kept], size)
+            yield used[source], used[target], amount[kept]
 
     def leaving(self, label: Ints, count: int) -> tuple[Floats, Floats]:
         """Return the bytes that leave and that enter the routers of each label.

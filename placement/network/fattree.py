@@ -34,6 +34,7 @@ from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
 from placement.topologies.fattree import TreeShape, shape
+from placement.topologies.grid import number
 
 __all__ = [
     "by_residue",
@@ -302,8 +303,6 @@ def regular_tree(machine: Machine) -> Regular | None:
 
 
 def _make_regular(machine: Machine) -> Regular | None:
-    from placement.topologies.grid import number
-
     tree = shape(machine.topology) if machine.links is None else _two_levels(machine)
     if tree is None:
         return None

@@ -34,9 +34,6 @@ MOST_INSIDE = 50_000_000
 #: Numbers in a table of all routers by all groups, and of all pairs of groups by routers, at most.
 MOST_BETWEEN = 100_000_000
 
-#: Router pairs that are looked at together.
-_PAIRS = 1 << 22
-
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -176,16 +173,10 @@ class Groups:
             Where no path joins two routers that exchange bytes.
         """
         out = np.zeros(len(self.channels))
-        lacking = np.asarray(apart.any(axis=1))[self.group]
-        step = max(1, _PAIRS // max(1, self.routers))
-        for low in range(0, self.routers, step):
-            some = np.flatnonzero(lacking[low : low + step])
-            if len(some):
-                first, last = low + int(some[0]), low + int(some[-1]) + 1
-                sent = demand.table(first, last)
-                sent *= apart[self.group[first:last]][:, self.group]
-                s, t = np.nonzero(sent)
-                out += shortest_paths.pair_loads(self.graph, s + first, t, sent[s, t], len(out))
+        for source, target, amount in demand.blocks():
+            far = np.flatnonzero(apart[self.group[source], self.group[target]])
+            ends = source[far], target[far]
+            out += shortest_paths.pair_loads(self.graph, *ends, amount[far], len(out))
         return out
 
 

@@ -12,6 +12,7 @@ from placement.errors import UsageError
 from placement.fabrics import FABRICS
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints, Strs
+from placement.topologies import links, router_names
 
 __all__ = ["Channels", "Loads", "Worst", "attachment_counts", "from_links", "injection_bandwidth"]
 
@@ -69,8 +70,6 @@ class Channels:
         >>> two.names().tolist()
         ['g0c0b0->g0c0b1 green', 'g0c0b1->g0c0b0 green']
         """
-        from placement.topologies import router_names
-
         some = slice(None) if rows is None else rows
         called = router_names(self.machine)
         source, target = called[self.source[some]].tolist(), called[self.target[some]].tolist()
@@ -107,8 +106,6 @@ def from_links(machine: Machine) -> Channels:
     >>> two.source.tolist(), two.target.tolist(), two.bandwidth.tolist()
     ([0, 1], [1, 0], [5.25, 5.25])
     """
-    from placement.topologies import links
-
     rows = links(machine)
     gbs: Floats = rows.bandwidth
     fabric = FABRICS.get(machine.topology.fabric)

@@ -185,12 +185,14 @@ def loads(groups: Groups, demand: Demand) -> Floats:
         Where no path joins two routers that exchange bytes.
     """
     load = np.zeros(len(groups.channels))
-    arriving, receives = demand.reversed(), np.zeros(groups.routers, dtype=bool)
-    receives[demand.target] = receives[demand.within.end] = True
-    for some, table in _batches(groups, np.flatnonzero(receives)):
-        first = int(some[0])
-        flow = arriving.table(first, int(some[-1]) + 1)[some - first].T.copy()
-        load += shortest_paths.forward(groups.channels, table, flow, (some, np.arange(len(some))))
+    for target, source, amount in demand.reversed().blocks():
+        for some, table in _batches(groups, np.unique(target)):
+            first, last = np.searchsorted(target, [some[0], some[-1] + 1])
+            column = np.searchsorted(some, target[first:last])
+            flow = np.zeros(table.shape)
+            flow[source[first:last], column] = amount[first:last]
+            goals = some, np.arange(len(some))
+            load += shortest_paths.forward(groups.channels, table, flow, goals)
     return load
 
 

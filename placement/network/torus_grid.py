@@ -11,6 +11,9 @@ import numpy as np
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import find
+from placement.topologies import router_coords
+from placement.topologies.grid import number
+from placement.topologies.torus import link_bandwidth
 
 __all__ = ["Grid", "grid_of"]
 
@@ -113,9 +116,6 @@ def grid_of(machine: Machine) -> Grid:
 
 
 def _grid(machine: Machine) -> Grid:
-    from placement.topologies import router_coords
-    from placement.topologies.grid import number
-
     extents = machine.topology.extents[: machine.topology.router_levels]
     position = number(router_coords(machine), extents, first_fastest=True)
     cells = np.arange(math.prod(extents))
@@ -147,8 +147,6 @@ def _links_up(
     after : int64 (p,)
         The position one step up.
     """
-    from placement.topologies.torus import link_bandwidth
-
     topology, links, other = machine.topology, machine.links, router[after]
     ruled = link_bandwidth(
         np.full(len(start), axis, dtype=np.int8),

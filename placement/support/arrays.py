@@ -11,6 +11,7 @@ from placement.support.array_types import Array, Floats, Ints
 
 __all__ = [
     "components",
+    "distinct",
     "find",
     "finish_bits",
     "mix_bits",
@@ -46,6 +47,19 @@ def summed(key: Ints, amount: Floats, size: int = 0) -> Floats:
     if not len(key):
         return np.zeros(size)
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
+
+
+def distinct(values: Ints) -> int:
+    """Return how many different values there are; numpy's `unique` loads masked arrays for that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distinct(np.array([3, 1, 3])), distinct(np.array([], dtype=np.int64))
+    (2, 0)
+    """
+    ordered = np.sort(values)
+    return int((ordered[1:] != ordered[:-1]).sum()) + min(1, len(ordered))
 
 
 def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:

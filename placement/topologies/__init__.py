@@ -120,7 +120,7 @@ def wiring_text(machine: Machine) -> str:
     """
     if machine.topology.wiring.startswith(LISTED):
         return machine.topology.wiring
-    text: str = _kind(machine).wiring_text(machine)
+    text: str = machine.once("wiring_text", lambda: _kind(machine).wiring_text(machine))
     return text
 
 

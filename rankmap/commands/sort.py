@@ -21,7 +21,7 @@ from placement.support.quantities import counted
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.placement import Origin, Placement
+    from rankmap.placement import Placement
     from rankmap.score.distance import Distance
     from rankmap.tours import Tour
 
@@ -119,6 +119,7 @@ def _written(placement: Placement, form: str, strategy: str) -> str:
     """Return nodes in a format, each with its ranks where the format says them."""
     from placement.nodelist import NodeList
     from rankmap.emit import emit
+    from rankmap.placement import Origin
 
     names = placement.names.tolist()
     if form == "names":

@@ -87,12 +87,8 @@ def heat(entry: Entry) -> tuple[Floats, str]:
         label, size = label * MOST_GROUPS // size, MOST_GROUPS
     table = np.zeros((size, size))
     for phase in entry.found.phases:
-        routers = phase.demand.routers
-        step = max(1, (1 << 22) // max(1, size))
-        for low in range(0, routers, step):
-            high = min(low + step, routers)
-            folded = phase.demand.folded(label, size, low, high)
-            np.add.at(table, label[low:high], folded)
+        for source, target, amount in phase.demand.blocks():
+            np.add.at(table, (label[source], label[target]), amount)
     return table, machine.topology.levels[0]
 
 

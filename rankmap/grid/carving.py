@@ -3,9 +3,7 @@
 What boxes cannot tile (blades of three nodes beside blades of four, 24 ranks
 a node on a 64x64 grid) is cut here. A cut takes the first so many cells along
 one dimension, whole layers first and a layer's share along the next one, so
-every part is a box but for one layer, and every size is met exactly. In a large
-grid all parts of a generation are cut at once, without weighing the ways
-(`carve_fast`).
+every part is a box but for one layer, and every size is met exactly.
 
 The nodes of a sparse allocation on a torus fill no box, so the grid cannot be laid on
 them as it is. Both are cut in two again and again (`halve_together`), the nodes across
@@ -28,14 +26,11 @@ from placement.support.array_types import Floats, Ints, Mask
 from rankmap.grid.boxes import Coarse
 from rankmap.grid.steps import step_ends
 
-__all__ = ["carve", "carve_fast", "halve_together"]
+__all__ = ["carve", "halve_together"]
 
 #: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
 #: one order an axis.
 THOROUGH = 4096
-
-#: Larger grids are carved without weighing the ways.
-MOST_WEIGHED = 16384
 
 #: Where a part may be cut: so far from its middle, as a share of its cells.
 SLACK = 0.18
@@ -64,8 +59,6 @@ def carve(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
     count = math.prod(pattern.grid)
-    if count > MOST_WEIGHED:
-        return carve_fast(pattern, levels)
     cells = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
     out = np.empty(count, dtype=np.int64)
     cuts: dict[tuple[bytes, bytes], tuple[Ints, int]] = {}  # of parts of one form, anywhere
@@ -138,59 +131,6 @@ def _axes(shape: Sequence[int], thorough: bool) -> list[tuple[int, ...]]:
     if thorough and len(by_length) <= 3:
         return list(itertools.permutations(by_length))
     return [(axis, *(k for k in by_length if k != axis)) for axis in by_length]
-
-
-def carve_fast(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
-    """Return what `carve` does, for large grids.
-
-    Every part is cut across the side that is longest for what a cut there
-    costs, at the boundary nearest to its middle.
-
-    Examples
-    --------
-    >>> from rankmap.grid.boxes import Coarse
-    >>> grid = Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0)))
-    >>> carve_fast(grid, [np.array([0, 4, 8])]).tolist()
-    [0, 4, 1, 5, 2, 6, 3, 7]
-    """
-    count = math.prod(pattern.grid)
-    cells = np.arange(count, dtype=np.int64)
-    starts = np.array([0, count])
-    weights = np.array(pattern.lines or (0.0,) * len(pattern.grid))
-    for offset, weight in pattern.steps:
-        weights += weight * np.array([bool(step) for step in offset])
-    price = 1 / np.maximum(weights, 1e-300)  # how cheap a cut across each dimension is
-    columns = [c.astype(np.int32) for c in np.unravel_index(cells, pattern.grid)]
-    while True:
-        places = _places(levels, starts[:-1], starts[1:])
-        cut = places > starts[:-1]
-        if not cut.any():
-            return cells
-        low = np.repeat(starts[:-1], np.diff(starts))
-        here = np.stack([column[cells] for column in columns])
-        sides = np.maximum.reduceat(here, starts[:-1], axis=1) * 1.0
-        sides -= np.minimum.reduceat(here, starts[:-1], axis=1)
-        axis = np.argmax(sides * price[:, None], axis=0)
-        along = np.repeat(axis, np.diff(starts))
-        key = low * (max(pattern.grid) + 1) + np.take_along_axis(here, along[None, :], axis=0)[0]
-        # The sort is stable: within a layer the cells keep the order of the cuts before.
-        cells = cells[np.argsort(key, kind="stable")]
-        starts = np.unique(np.concatenate([starts, places]))
-
-
-def _places(levels: Sequence[Ints], low: Ints, high: Ints) -> Ints:
-    """Return where each stretch is cut: at its outermost boundary nearest to the middle, or low."""
-    cuts = low.copy()
-    for level in reversed(levels):
-        after = np.searchsorted(level, (low + high) // 2, side="left")
-        best = np.full(len(low), -1)
-        for at in (after, after - 1):
-            place = level[np.clip(at, 0, len(level) - 1)]
-            fits = (place > low) & (place < high)
-            nearer = np.abs(2 * place - low - high) < np.abs(2 * best - low - high)
-            best = np.where(fits & ((best < 0) | nearer), place, best)
-        cuts = np.where((cuts == low) & (best >= 0), best, cuts)
-    return cuts
 
 
 def halve_together(

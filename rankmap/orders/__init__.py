@@ -9,6 +9,8 @@ distributions add theirs under the entry point group ``nidmap.orders``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from inspect import signature
 
 from placement.errors import PlanError, UsageError, printable
 from placement.support.array_types import Shape
@@ -64,9 +66,6 @@ def find(strategy: str) -> Ordering:
     ordering = _orderings.find(name)
     if not colon:
         return ordering
-    from functools import partial
-    from inspect import signature
-
     if "options" not in signature(ordering).parameters:
         raise UsageError(f"strategy {name} takes no options, not '{printable(options, 40)}'")
     takes: Callable[..., Placement] = ordering

@@ -28,7 +28,6 @@ from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
-from rankmap.score.bounds import by_level_bound, capacities
 from rankmap.score.distance import Distance, Levels, job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
@@ -55,12 +54,6 @@ MOST_HALVED = 1024
 #: Routers of a dragonfly up to which all distances are looked at.
 MOST_ROUTERS = 1024
 
-#: A node's box with so much of the edges inside that an ideal one has is not taken apart.
-COMPACT = 0.97
-
-#: An order this close to what can hardly be beaten is taken without looking further.
-NEAR = 1.01
-
 #: Boxes of one volume that are carried on to the next level, and parts of nodes that are tried.
 BEAM, FEW = 6, 2
 
@@ -80,19 +73,14 @@ def boxes(pattern: Pattern, placement: Placement) -> Placement:
     if isinstance(pattern, Lines) and sum(e > 1 for e in dims) < 2:
         return placement.with_order(best)  # all to all: every order costs the same
     model = grid_model(pattern) or Stencil(dims)
-    floor = _floor(model, placement, distance)
     node = placement.node_of_slot
     least = cost_of(pattern, node, distance)
-    if _straight(model) and least <= floor * (1 + 1e-12):
-        return placement.with_order(best)
     for slot_of_rank in _ways(model, placement, distance):
         cost = cost_of(pattern, node[slot_of_rank], distance)
         if cost < least * (1 - 1e-12):
             best, least = slot_of_rank, cost
-        if least <= NEAR * floor:
-            break
     swappable = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
-    if isinstance(model, Lines) and swappable and least > floor * (1 + 1e-12):
+    if isinstance(model, Lines) and swappable:
         best = swap_along_lines(best.reshape(dims), node, distance.matrix()).ravel()
     return placement.with_order(best)
 
@@ -108,86 +96,6 @@ def _judge(placement: Placement, distance: Distance) -> Distance:
     if len(np.unique(distance.blocks[:, 0])) <= MOST_ROUTERS:
         return distance
     return Levels(distance.blocks, distance.names, typical(distance, distance.blocks[:, :-1]))
-
-
-def _straight(pattern: GridPattern) -> bool:
-    """Return True where ranks talk along the axes: then no box holds more than an ideal one."""
-    return isinstance(pattern, Lines) or all(sum(map(bool, o)) == 1 for o, _ in pattern.steps())
-
-
-def _floor(pattern: GridPattern, placement: Placement, distance: Distance) -> float:
-    """Return a cost that is hard to beat: that of boxes whose sides may be any numbers."""
-    total = float(inside(pattern, np.array([pattern.dims]))[0])
-    cuts = []
-    for sizes in capacities(placement, distance):
-        values, counts = np.unique(sizes, return_counts=True)
-        held = [_ideal_inside(pattern, volume) for volume in values.tolist()]
-        cuts.append(max(0.0, total - float(counts @ np.array(held))))
-    return by_level_bound(np.array(cuts), distance)
-
-
-def _ideal_inside(pattern: GridPattern, volume: int) -> float:
-    """Return the weight of the edges inside a box of so many cells whose sides may be any numbers.
-
-    Lines that lie in the box as a whole on a periodic dimension lose no edge.
-
-    Examples
-    --------
-    >>> _ideal_inside(Stencil((24, 24, 16)), 8), _ideal_inside(Lines("fft", (64, 64)), 128)
-    (12.0, 4096.0)
-    """
-    dims = pattern.dims or ()
-    if isinstance(pattern, Lines):
-        left, partners = float(volume), 0.0
-        for extent in sorted(dims, reverse=True):
-            side = min(left, extent)
-            left, partners = left / side, partners + side - 1
-        return pattern.weight * volume * partners / 2
-    sides = list(zip(dims, pattern.periodic, strict=True))
-    steps = [
-        (offset, weight)
-        for offset, weight in pattern.steps()
-        if all(
-            wraps or abs(step) < extent for step, (extent, wraps) in zip(offset, sides, strict=True)
-        )
-        and any(step % extent for step, (extent, _) in zip(offset, sides, strict=True))
-    ]
-    along = [sum(weight for offset, weight in steps if offset[k]) for k in range(len(dims))]
-    closed = sum(w * (volume // e) for w, (e, wraps) in zip(along, sides, strict=True) if wraps)
-    lost = max(0.0, _least_lines(dims, along, volume) - closed)
-    return sum(weight for _, weight in steps) * volume - lost
-
-
-def _least_lines(dims: Shape, weights: Sequence[float], volume: int) -> float:
-    """Return the least weight of grid lines that meet so many cells.
-
-    The product of the numbers of lines along each dimension is at least volume^(d-1)
-    (L. H. Loomis and H. Whitney, Bull. AMS 55, 1949).
-
-    Examples
-    --------
-    >>> _least_lines((100, 100, 100), (1, 1, 1), 64_000), _least_lines((4, 1000), (1, 1), 400)
-    (4800.0, 104.0)
-    """
-    least = np.array([-(-volume // extent) for extent in dims], dtype=np.float64)
-    most = np.array([math.prod(dims) // extent for extent in dims], dtype=np.float64)
-    price = np.array(weights, dtype=np.float64)
-    free = price <= 0
-    wanted = (len(dims) - 1) * math.log(volume)
-
-    def lines(scale: float) -> Floats:
-        cheap = math.exp(scale) / np.where(free, 1.0, price)
-        return np.where(free, most, np.minimum(np.maximum(cheap, least), most))
-
-    low, high = -60.0, 120.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        too_few = float(np.log(lines(middle)).sum()) < wanted
-        low, high = (middle, high) if too_few else (low, middle)
-    total = float((np.where(free, 0.0, price) * lines(low)).sum())
-    if (price == np.round(price)).all():  # lines are whole, so whole weights make whole sums
-        return float(math.ceil(total - 1e-6 * max(1.0, total * 1e-6)))
-    return total
 
 
 def _ways(pattern: GridPattern, placement: Placement, distance: Distance) -> Iterator[Ints]:
@@ -259,7 +167,7 @@ class _GridWalks:
                 else:
                     self.spent += self.total
                     yield cells_in(self.dims, chain)
-        if len(chains) < len(self.levels) and not (chains and self._compact(chains[0][0][0])):
+        if len(chains) < len(self.levels):
             yield from self._uneven()
 
     def lines(self) -> Iterator[Ints]:
@@ -285,12 +193,6 @@ class _GridWalks:
                 break
             chains.append(_without_mirrored(self.pattern, _cheapest_first(below))[:BEAM])
         return chains
-
-    def _compact(self, box: Shape) -> bool:
-        """Return True where a box of a node's ranks is about as good as any."""
-        most = _ideal_inside(self.pattern, math.prod(box))
-        held = float(inside(self.pattern, np.array([box]))[0])
-        return _straight(self.pattern) and held >= COMPACT * most
 
     def _carve(self, chain: Chain, above: Sequence[Level]) -> Ints:
         """Return the cells of a chain with the levels above it carved."""

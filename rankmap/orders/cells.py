@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.curves import hilbert_key
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells as numbered
@@ -196,8 +197,6 @@ def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
 def _places(across: Shape, options: CellOptions, dims: int) -> Ints:
     """Return when each cell comes, an array of the shape of the grid of cells."""
     if options.walk == "H":
-        from placement.curves import hilbert_key
-
         points = np.stack(np.unravel_index(np.arange(math.prod(across)), across), axis=1)
         sides = [k for k, extent in enumerate(across) if extent > 1]
         if not sides:

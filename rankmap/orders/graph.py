@@ -7,20 +7,29 @@ structured pattern of moderate size is expanded for it.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints
+from placement.support.lazy import lazy
 from rankmap.orders import ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.placement import Placement
+from rankmap.refine import budget
 from rankmap.refine.budget import seconds_for
 from rankmap.refine.cache import remark
+from rankmap.refine.exhaustive import search_all
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
+
+if TYPE_CHECKING:
+    from rankmap.refine import mapping
+else:
+    mapping = lazy("rankmap.refine.mapping")  # it loads numba
 
 __all__ = ["as_graph", "graph", "number_option"]
 
@@ -87,12 +96,8 @@ def map_graph(
     seconds: float = math.inf,
 ) -> Ints:
     """Return the node of each rank: the best of all where ranks are few enough to try them all."""
-    from rankmap.refine import budget
-    from rankmap.refine.exhaustive import search_all
-    from rankmap.refine.mapping import map_ranks
-
     if found.size > budget.FEW:
-        return map_ranks(found, placement.counts, distance, effort=effort, seconds=seconds)
+        return mapping.map_ranks(found, placement.counts, distance, effort=effort, seconds=seconds)
     best = search_all(found, placement.node_of_slot, placement.counts, distance)
     if best is not None:
         return best
@@ -102,7 +107,8 @@ def map_graph(
     starts = budget.STARTS if found.size <= 16 else budget.STARTS_OF_MORE
     heats = np.geomspace(budget.HOT, max(hottest, budget.HOT), starts).tolist()
     tried = [
-        map_ranks(found, placement.counts, distance, k, h, effort) for k, h in enumerate(heats)
+        mapping.map_ranks(found, placement.counts, distance, k, h, effort)
+        for k, h in enumerate(heats)
     ]
     node = tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
     best = search_all(found, node, placement.counts, distance)

@@ -28,6 +28,7 @@ import math
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.names.columns import parse_cnames
 from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import balanced_factors, factorisations, shape_turns
@@ -100,8 +101,6 @@ def sorted_nodes(placement: Placement, paper: bool = False) -> Ints:
         return np.arange(len(placement.counts))
     if not paper:
         return np.lexsort(machine.coords[placement.rows].T[::-1])
-    from placement.names.columns import parse_cnames
-
     cnames = machine.cname[placement.rows]
     if not len(cnames) or (cnames == "").any():
         raise UsageError(f"levels=paper sorts by cnames, which {machine.name} has not")

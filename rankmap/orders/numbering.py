@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from placement.curves import hilbert_key, morton_key
 from placement.support.array_types import Array, Ints, Shape
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
@@ -71,16 +72,12 @@ def morton(pattern: Pattern, placement: Placement) -> Placement:
     On a 4x4 grid these are the numbers of Table II of the FFT job placement
     paper, read as the slot of the rank that row-major numbering has there.
     """
-    from placement.curves import morton_key
-
     return _along(morton_key, pattern, placement, "morton")
 
 
 @ordering("hilbert")
 def hilbert(pattern: Pattern, placement: Placement) -> Placement:
     """Follow the Hilbert curve, generalised to any extents."""
-    from placement.curves import hilbert_key
-
     return _along(hilbert_key, pattern, placement, "hilbert")
 
 

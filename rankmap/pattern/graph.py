@@ -19,17 +19,21 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.arrays import sum_by_key
-from placement.traffic import NO_TRAFFIC, Traffic
+from placement.support.lazy import lazy
+from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern, pattern
-from rankmap.pattern.edges import every_edge, symmetric_rows
 from rankmap.pattern.structured import Stencil
+from rankmap.readers import FORMATS, read
+from rankmap.readers.entries import Entries, empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from placement.support.array_types import Floats, Ints
-    from rankmap.readers.entries import Entries
     from rankmap.recording import Recording
+    from rankmap.recording import file as recording_file
+else:
+    recording_file = lazy("rankmap.recording.file")
 
 __all__ = [
     "DIRECTED",
@@ -126,14 +130,6 @@ class Graph(Pattern):
         row = self.row
         once = row < self.indices
         return row[once], self.indices[once], self.weights[once]
-
-    def part(self, ranks: Ints) -> Graph:
-        """Return the graph of some ranks, numbered in the order given, and the edges among them."""
-        local = np.full(self.size, -1)
-        local[ranks] = np.arange(len(ranks))
-        a, b, weight = self.upper()
-        inside = (local[a] >= 0) & (local[b] >= 0)
-        return from_edges(len(ranks), local[a[inside]], local[b[inside]], weight[inside])
 
     def edges(self, block: int = 1 << 20) -> Iterator[Traffic]:
         """Yield every undirected edge once; see `Pattern.edges`."""
@@ -251,7 +247,36 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
     **more
         Other fields of `Graph`.
     """
-    return Graph(*symmetric_rows(n, a, b, weight), **more)
+    return Graph(*_symmetric_rows(n, a, b, weight), **more)
+
+
+def _symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return (indptr, indices, weights) of undirected edges, each in the rows of both its ends.
+
+    Edges given twice are added up, loops and edges without weight left out.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in _symmetric_rows(2, np.array([0, 1]), np.array([1, 0]), np.ones(2))]
+    [[0, 1, 2], [1, 0], [2.0, 2.0]]
+    """
+    kept = (a != b) & (weight > 0)
+    key, weight = (np.minimum(a, b) * n + np.maximum(a, b))[kept], weight[kept]
+    if not (key[1:] > key[:-1]).all():
+        key, weight = sum_by_key(key, weight)
+    low, high = np.divmod(key, max(n, 1))
+    below, above = np.bincount(high, minlength=n), np.bincount(low, minlength=n)
+    indptr = np.append(0, np.cumsum(below + above))
+    # Each row holds the ends below it, then those above: both ascend already where edges are
+    # taken in the order of their higher end, and of their lower.
+    edge, by_high = np.arange(len(key)), np.argsort(high, kind="stable")
+    indices, weights = np.empty(2 * len(key), dtype=np.int64), np.empty(2 * len(key))
+    for place, end, order in (
+        (edge + (indptr[1:] - np.cumsum(above))[low], high, edge),
+        (edge + (indptr[:-1] - np.cumsum(below) + below)[high[by_high]], low, by_high),
+    ):
+        indices[place], weights[place] = end[order], weight[order]
+    return indptr, indices, weights
 
 
 def expand_pattern(wanted: Pattern) -> Graph:
@@ -264,7 +289,8 @@ def expand_pattern(wanted: Pattern) -> Graph:
     """
     if isinstance(wanted, Graph):
         return wanted
-    return from_edges(wanted.ranks or 0, *every_edge(wanted), text=wanted.spec)
+    edges = join_traffic(wanted.edges())
+    return from_edges(wanted.ranks or 0, *edges.columns[:3], text=wanted.spec)
 
 
 def from_entries(entries: Entries, both: bool, text: str) -> Graph:
@@ -292,15 +318,12 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     if loops:
         notes.append(f"{loops} ranks send to themselves: that costs nothing and is left out")
     uneven = int(((there != back) & (low < high)).sum())
-    if uneven and not entries.undirected:
+    if uneven:
         how = "what goes both ways is added up" if both else "the larger of the two counts"
         notes.append(f"not symmetric ({uneven} pairs differ): {how}")
-    if entries.undirected:
-        total = (there + back) * (2.0 if both else 1.0)
-    else:
-        total = there + back if both else np.maximum(there, back)
+    total = there + back if both else np.maximum(there, back)
     more: dict[str, Any] = {"stated": entries.stated, "text": text, "notes": tuple(notes)}
-    if both and uneven and not entries.undirected:
+    if both and uneven:
         ways = (low, high, there), (high, low, back)
         kept = [(low != high) & (way[2] != 0) for way in ways]
         more["known"] = {
@@ -342,8 +365,6 @@ def _read(name: str, path: str) -> Pattern:
     all that was recorded: collectives are taken as the messages of a usual algorithm. Messages
     that make up exactly a stencil are known as one, as those of any graph are.
     """
-    from rankmap.readers import FORMATS
-
     if not path:
         hint = "nidmap record writes it" if name == "measured" else FORMATS
         raise UsageError(f"pattern {name} needs a file: {name}:FILE", hint)
@@ -362,13 +383,9 @@ def _state(path: str) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=1)
 def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
-    from rankmap.readers import read
-    from rankmap.readers.entries import empty
-    from rankmap.recording.file import load_recording
-
     both, text = name != "graph", f"{name}:{path}"
     if name == "measured":
-        pattern = from_entries(recorded_entries(load_recording(path)), both, text)
+        pattern = from_entries(recorded_entries(recording_file.load_recording(path)), both, text)
     else:
         pattern = from_entries(read(path), both, text)
     if not len(pattern.indices):
@@ -382,8 +399,6 @@ for _name in ("graph", "matrix", "measured"):
 
 def recorded_entries(recording: Recording) -> Entries:
     """Return the bytes from rank to rank that a recording holds."""
-    from rankmap.readers.entries import Entries
-
     total = recording.total()
     sent = replace(total, bytes=total.bytes.astype(float))
     return Entries(recording.ranks, sent, notes=recording.notes)

@@ -18,6 +18,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
 from placement.traffic import Traffic
+from rankmap.grid.dims import dims
 from rankmap.grid.steps import step_ends
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.placement import Placement
@@ -275,8 +276,6 @@ class AutoStencil(UnsizedPattern):
         return self._on_grid(placement.ranks, placement)
 
     def _on_grid(self, ranks: int, placement: Placement | None) -> Stencil:
-        from rankmap.grid.dims import dims
-
         held = None if placement is None else math.gcd(*placement.counts.tolist())
         return replace(self.form, dims=dims(ranks, len(self.form.dims), ppn=held))
 

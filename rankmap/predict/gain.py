@@ -24,7 +24,7 @@ fabric of groups adapts, its own routing is likely, and the best division the ot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.fabrics import known_fabric
 from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
 from rankmap.collectives import USUAL
@@ -50,16 +51,12 @@ __all__ = ["Gain", "Gains", "Unknown", "time_range"]
 
 GB = 1e9
 
-#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B); on
-#: newer ones the interface fetches the bytes: a rank has most of what one carries [assumed].
-SLOW_RANK, NEWER, SLOW_SHARE = 2.0, ("slingshot", "infiniband"), 0.8
+#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
+SLOW_RANK = 2.0
 
 #: GB/s of copies inside a node where nothing states them, at least and at most [assumed: an old
 #: node, and half of what the memory of today's nodes moves, 400 GB/s].
 COPIES = (10.0, 200.0)
-
-#: Fabrics whose routers send packets around full links; InfiniBand's do where there are groups.
-ADAPTIVE = ("aries", "slingshot")
 
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
@@ -72,6 +69,13 @@ AHEAD = 0.5
 #: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
 #: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
 EAGER = 65536.0
+
+
+class _Other(NamedTuple):
+    """Another value of an unknown, and what one would say of it: ``a rank sends 2 GB/s``."""
+
+    changes: dict[str, Any]
+    words: str
 
 
 class Unknown(NamedTuple):
@@ -305,17 +309,18 @@ def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
     unknowns, lowest, highest = [], first, first
-    for name, question, changes in _unknowns(model, first, times):
+    for name, question, others in _unknowns(model, first, times):
         outcomes = sorted(
-            ((under(first._replace(**new)), new) for new in changes), key=itemgetter(0)
+            ((under(first._replace(**other.changes)), other) for other in others),
+            key=itemgetter(0),
         )
         if not 0 < outcomes[0][0] <= outcomes[-1][0] < math.inf:
             continue
         (low, down), (high, up) = outcomes[0], outcomes[-1]
-        lowest = lowest._replace(**(down if low < likely else {}))
-        highest = highest._replace(**(up if high > likely else {}))
+        lowest = lowest._replace(**(down.changes if low < likely else {}))
+        highest = highest._replace(**(up.changes if high > likely else {}))
         if max(high, likely) > min(low, likely) * (1 + SAME):
-            at = _value_words(down) if low < likely else ""
+            at = down.words if low < likely else ""
             unknowns.append(Unknown(name, question, min(low, likely), max(high, likely), at))
     unknowns.sort(key=lambda unknown: -unknown.high / unknown.low)
     low = likely / math.exp(math.hypot(*(math.log(likely / unknown.low) for unknown in unknowns)))
@@ -338,20 +343,21 @@ def _likely(model: Model) -> _Values:
     )
 
 
-def _biases(model: Model) -> list[dict[str, Any]]:
+def _biases(model: Model) -> list[_Other]:
     """Return other biases of routers towards detours; none where the routing is known."""
     topology = model.machine.topology
+    best = _Other({"bias": 1.0}, "routers divide bytes as well as can be")
     if model.routing == "adaptive":
-        return [{"bias": 1.0}, {"bias": largest_bias(model.machine)}]
+        return [best, _Other({"bias": largest_bias(model.machine)}, "routers hardly detour")]
     several = topology.parameters.get("routings", ())
     applies = "adaptive" in (several or routings(model.machine))
     unsaid = not model.routing_stated and (several or topology.fabric == "infiniband")
-    return [{"bias": 1.0}] if applies and unsaid else []
+    return [best] if applies and unsaid else []
 
 
 def _unknowns(
     model: Model, first: _Values, times: list[_Times]
-) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+) -> Iterator[tuple[str, str, list[_Other]]]:
     """Yield each unknown: its name, the question, and its other values."""
     if biases := _biases(model):
         yield "routing", "how well routers divert packets around full links", biases
@@ -359,62 +365,45 @@ def _unknowns(
     if not model.process_stated:
         slow = first.process or _slow_rank(model)
         question = f"bandwidth of one rank, {slow:g} GB/s or more"
-        yield "process", question, [{"process": None if first.process else slow}]
+        other = _Other({"process": None}, "ranks send as fast as their node")
+        if not first.process:
+            other = _Other({"process": slow}, f"a rank sends {slow:g} GB/s")
+        yield "process", question, [other]
     if not model.payload_stated:
         question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
-        yield "payload", question, [_less_payload(model)]
+        words = f"{ARIES_PAYLOAD:.0%} of the wire is payload"
+        yield "payload", question, [_Other(_less_payload(model), words)]
     if not model.background and all(timed.others is not None for timed in times):
         question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
-        yield "others", question, [{"others": True}]
+        words = f"other jobs send {USUAL_LOAD:g} GB/s a busy node"
+        yield "others", question, [_Other({"others": True}, words)]
     if all(timed.staging for timed in times):
         question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
-        yield "staging", question, [{"staged": True}]
+        words = "the halo is exchanged direction by direction"
+        yield "staging", question, [_Other({"staged": True}, words)]
     if any(timed.stepwise for timed in times):
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
-        overlaps: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
+        words = "ranks run ahead of others another way"
+        overlaps = [_Other({"overlap": ends}, words) for ends in ((end, -end), (-end, end))]
         yield "overlap", "how far ranks run ahead of others from step to step", overlaps
     if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
-        yield "eager", question, [{"eager": EAGER}]
+        yield "eager", question, [_Other({"eager": EAGER}, "sends do not wait for their receivers")]
     gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
     if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
         # What is assumed of a kind of node says more than what is assumed of any.
         span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)
-        yield "memory", question, [{"memory": copies} for copies in span]
+        words = "the ranks of a node copy {:g} GB/s together"
+        yield "memory", question, [_Other({"memory": gbs}, words.format(gbs)) for gbs in span]
 
 
 def _slow_rank(model: Model) -> float:
     """Return GB/s of one rank that is slow, where nothing states any."""
     figures = model.machine.topology.bandwidth
     interface = figures.get("injection", figures.get("up0", math.inf))
-    newer = model.machine.topology.fabric in NEWER and interface < math.inf
-    return max(SLOW_RANK, SLOW_SHARE * interface) if newer else SLOW_RANK
-
-
-def _value_words(changes: Mapping[str, Any]) -> str:
-    """Return the value of an unknown as a condition.
-
-    Examples
-    --------
-    >>> _value_words({"memory": 200.0}), _value_words({"bias": 1.0})
-    ('the ranks of a node copy 200 GB/s together', 'routers divide bytes as well as can be')
-    """
-    name, value = next(iter(changes.items()))
-    words = {
-        "others": f"other jobs send {USUAL_LOAD:g} GB/s a busy node",
-        "staged": "the halo is exchanged direction by direction",
-        "overlap": "ranks run ahead of others another way",
-        "eager": "sends do not wait for their receivers",
-        "algorithm": f"the library goes by {value}",
-    }
-    if name == "bias":
-        return f"routers {'divide bytes as well as can be' if value == 1 else 'hardly detour'}"
-    if name == "process":
-        return f"a rank sends {value:g} GB/s" if value else "ranks send as fast as their node"
-    if name == "payload":
-        return f"{value:.0%} of the wire is payload"
-    return words.get(name) or f"the ranks of a node copy {value:g} GB/s together"
+    share = known_fabric(model.machine.topology).rank_share
+    return max(SLOW_RANK, share * interface) if interface < math.inf else SLOW_RANK
 
 
 def _less_payload(model: Model) -> dict[str, Any]:
@@ -423,17 +412,19 @@ def _less_payload(model: Model) -> dict[str, Any]:
     return {"payload": ARIES_PAYLOAD} | ({"bias": bias} if model.routing == "adaptive" else {})
 
 
-def _libraries(model: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+def _libraries(model: Model, first: _Values) -> Iterator[tuple[str, str, list[_Other]]]:
     """Yield the algorithm of an all-to-all or a collective, unknown where a library chooses it."""
     if first.algorithm != "library":
         return
-    if not isinstance(model.pattern, Collective):
-        other = {"algorithm": ALGORITHMS[0] if model.mpi else "pairwise"}
-        yield "algorithm", "algorithm of the all-to-all, posted at once or in steps", [other]
-    elif not model.mpi:
-        names = dict.fromkeys(USUAL[model.pattern.name][:2])
+    question = "algorithm of the all-to-all, posted at once or in steps"
+    names = [ALGORITHMS[0] if model.mpi else "pairwise"]
+    if isinstance(model.pattern, Collective):
+        names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))
         question = f"algorithm of the collective, {' or '.join(names)}"
-        yield "algorithm", question, [{"algorithm": name} for name in names]
+        if model.mpi:  # its library's own choice is known
+            return
+    others = [_Other({"algorithm": name}, f"the library goes by {name}") for name in names]
+    yield "algorithm", question, others
 
 
 class _Times:

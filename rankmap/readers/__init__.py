@@ -7,10 +7,12 @@ file's first bytes; its name decides where these leave a choice.
 from __future__ import annotations
 
 import os
+import zlib
 from importlib import import_module
 
 from placement.errors import ParseError, printable
 from rankmap.readers.entries import Entries, file_bytes
+from rankmap.readers.monitoring import read_directory
 
 __all__ = ["FORMATS", "read", "recognise"]
 
@@ -34,8 +36,6 @@ def read(path: str) -> Entries:
         Missing, unreadable, in no known format, cut short or contradictory.
     """
     if os.path.isdir(path):
-        from rankmap.readers.monitoring import read_directory
-
         return read_directory(path)
     raw = file_bytes(path)
     if raw[:2] == b"\x1f\x8b":
@@ -92,8 +92,6 @@ def _refuse_unread(raw: bytes, path: str) -> None:
 
 def _unpack(raw: bytes, path: str) -> bytes:
     """Return gunzipped bytes; a bomb is refused before it is unpacked whole."""
-    import zlib
-
     unpack = zlib.decompressobj(wbits=31)
     try:
         out = unpack.decompress(raw, 1 << 28)

@@ -36,8 +36,6 @@ class Entries(NamedTuple):
         How many ranks there are, at least.
     sent : Traffic
         Several flows of one pair add up.
-    undirected : bool
-        True where each entry stands for both directions.
     stated : bool
         True where the file states the number of ranks.
     notes : tuple of str
@@ -46,7 +44,6 @@ class Entries(NamedTuple):
 
     ranks: int
     sent: Traffic
-    undirected: bool = False
     stated: bool = True
     notes: tuple[str, ...] = ()
 

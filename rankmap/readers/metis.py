@@ -12,8 +12,8 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.support.array_types import Floats, Ints
+from placement.support.arrays import distinct
 from placement.traffic import Traffic
-from rankmap.pattern.edges import distinct
 from rankmap.placement import MOST_RANKS
 from rankmap.readers.entries import Entries, check_entries, gather, whole
 

@@ -17,8 +17,9 @@ import time
 
 import numpy as np
 
+from placement.support.arrays import distinct
+from placement.traffic import Traffic
 from rankmap import progress
-from rankmap.pattern.edges import distinct
 from rankmap.pattern.graph import Graph
 from rankmap.refine import budget
 from rankmap.refine.annealing import anneal
@@ -27,6 +28,7 @@ from rankmap.refine.cuts import Cuts, cut_nodes
 from rankmap.refine.exchanges import replace_ranks
 from rankmap.refine.jit import Csr, Floats, Ints, Longs, State
 from rankmap.refine.multisection import CutPlan, multisect
+from rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
 from rankmap.refine.subgraph import PlacedRanks
 from rankmap.score.distance import Distance
 
@@ -81,9 +83,7 @@ def map_ranks(
     if numba_installed():
         ranks = _bisect(graph, distance, known, held, effort, state, end)
     else:
-        from rankmap.refine.plain import ROUNDS, Edges, bisect_down
-
-        edges = Edges(graph.row, graph.indices, graph.weights)
+        edges = Traffic.of(graph.row, graph.indices, graph.weights)
         ranks = bisect_down(edges, held, known, seed, ROUNDS)
     node = np.empty(graph.size, dtype=np.int64)
     node[ranks] = np.repeat(known.order, counts[known.order])
@@ -306,9 +306,7 @@ class Piece:
 
     def improve_plainly(self, node: Longs, counts: Longs, seconds: float) -> None:
         """Swap ranks without compiled code, in place; about so many seconds for all ranks."""
-        from rankmap.refine.plain import Edges, swap_ranks
-
-        edges = Edges(self.row, self.adj.astype(np.int64), self.weight)
+        edges = Traffic.of(self.row, self.adj, self.weight)
         share = seconds * len(self.ranks) / len(node)
         rounds = share * budget.ENTRIES_A_SECOND / (len(self.nodes) * len(self.ranks))
         most = int(np.clip(rounds, budget.FEWEST_ROUNDS, budget.MOST_ROUNDS))

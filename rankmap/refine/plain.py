@@ -11,17 +11,15 @@ J. There is no annealing and nothing is tried twice: less search than the kernel
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import sum_by_key
+from placement.support.array_types import Floats, Ints
+from placement.traffic import Traffic
 from rankmap import progress
 from rankmap.permutation import inverse
 from rankmap.refine.cuts import Cuts
 
-__all__ = ["Edges", "bisect_down", "swap_ranks"]
+__all__ = ["bisect_down", "swap_ranks"]
 
 #: Rounds in which ranks change sides at each cut, at most.
 ROUNDS = 24
@@ -33,30 +31,13 @@ LEAST_MATCHED = 0.02
 EDGES_AT_ONCE = 1 << 12
 
 
-class Edges(NamedTuple):
-    """Edges of ranks, each in both directions, the rows ascending.
-
-    Attributes
-    ----------
-    row, col : int64 (2m,)
-    weight : float64 (2m,)
-    """
-
-    row: Ints
-    col: Ints
-    weight: Floats
-
-    def among(self, kept: Mask) -> Edges:
-        """Return some of the edges."""
-        return Edges(self.row[kept], self.col[kept], self.weight[kept])
-
-
-def bisect_down(edges: Edges, held: Ints, known: Cuts, seed: int, rounds: int) -> Ints:
+def bisect_down(edges: Traffic, held: Ints, known: Cuts, seed: int, rounds: int) -> Ints:
     """Return the ranks in slot order, cut by cut with little weight between both sides.
 
     Parameters
     ----------
-    edges : Edges
+    edges : Traffic
+        Of ranks, each edge in both directions, the sources ascending.
     held : int64 (nodes + 1,)
         Slots before each node, in the order of `known`.
     known : Cuts
@@ -73,7 +54,7 @@ def bisect_down(edges: Edges, held: Ints, known: Cuts, seed: int, rounds: int) -
         edge = np.sort(np.append(low, cut))  # of the blocks' halves, those never cut again apart
         slot = inverse(np.lexsort((place, block)))
         side = np.searchsorted(edge, slot, side="right")
-        inside = edges.among(block[edges.row] == block[edges.col])
+        inside = edges.some(block[edges.source] == block[edges.target])
         side = _swap_sides(inside, block, side, rounds)
         block = np.unique(block * (len(edge) + 1) + side, return_inverse=True)[1].reshape(-1)
     return np.lexsort((place, block))
@@ -90,13 +71,13 @@ def _by_depth(cuts: Ints) -> list[Ints]:
     return [np.array(by_depth[here], dtype=np.int64) for here in sorted(by_depth)]
 
 
-def _swap_sides(edges: Edges, block: Ints, side: Ints, rounds: int) -> Ints:
+def _swap_sides(edges: Traffic, block: Ints, side: Ints, rounds: int) -> Ints:
     """Let pairs of ranks of one block change sides while less weight lies between the sides."""
     n = len(side)
     for _ in range(rounds):
-        apart = side[edges.row] != side[edges.col]
-        signed = np.where(apart, edges.weight, -edges.weight)
-        gain = np.bincount(edges.row, signed, n).astype(np.float64)
+        apart = side[edges.source] != side[edges.target]
+        signed = np.where(apart, edges.bytes, -edges.bytes)
+        gain = np.bincount(edges.source, signed, n).astype(np.float64)
         u, v = _best_pairs(gain, block, side)
         u, v = _independent(u, v, gain[u] + gain[v], 2.0, edges, n)
         if not len(u):
@@ -122,7 +103,7 @@ def _best_pairs(gain: Floats, block: Ints, side: Ints) -> tuple[Ints, Ints]:
 
 
 def _independent(
-    u: Ints, v: Ints, gain: Floats, shared: float | Floats, edges: Edges, n: int
+    u: Ints, v: Ints, gain: Floats, shared: float | Floats, edges: Traffic, n: int
 ) -> tuple[Ints, Ints]:
     """Return the pairs that gain more than every other pair that an edge joins them with.
 
@@ -131,52 +112,52 @@ def _independent(
     """
     pair = np.full(n, -1, dtype=np.int64)
     pair[u] = pair[v] = np.arange(len(u))
-    joined = edges.among((pair[edges.row] >= 0) & (pair[edges.col] >= 0))
-    a, b = pair[joined.row], pair[joined.col]
+    joined = edges.some((pair[edges.source] >= 0) & (pair[edges.target] >= 0))
+    a, b = pair[joined.source], pair[joined.target]
     same_pair = a == b
-    gain = gain - shared * np.bincount(a[same_pair], joined.weight[same_pair] / 2, len(u))
+    gain = gain - shared * np.bincount(a[same_pair], joined.bytes[same_pair] / 2, len(u))
     rank = inverse(np.argsort(gain, kind="stable"))
     beaten = np.bincount(a[~same_pair], rank[b[~same_pair]] > rank[a[~same_pair]], len(u)) > 0
     kept = ~beaten & (gain > 1e-12 * np.abs(gain).max(initial=0.0))
     return u[kept], v[kept]
 
 
-def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Ints:
+def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
     """Return the ranks in a row in which those that talk much stand together.
 
     Examples
     --------
     >>> row, col = np.array([0, 1, 2, 3]), np.array([2, 3, 0, 1])
-    >>> both = order_by_matching(Edges(row, col, np.ones(4)), 4, np.random.default_rng(1))
+    >>> both = order_by_matching(Traffic.of(row, col, np.ones(4)), 4, np.random.default_rng(1))
     >>> sorted(sorted(pair) for pair in both.reshape(2, 2).tolist())
     [[0, 2], [1, 3]]
     """
     size, levels = np.ones(n), []
-    while len(edges.row):
+    while len(edges.source):
         of = _match(edges, size, rng)
         clusters = int(of.max()) + 1
         if clusters > (1 - LEAST_MATCHED) * len(size):
             break
         levels.append(of)
         size = np.bincount(of, size).astype(np.float64)
-        edges = _contract(edges, of, clusters)
+        edges = edges.by_node(of, clusters).away()
     row = np.argsort(-size, kind="stable")
     for of in reversed(levels):
         row = np.argsort(inverse(row)[of], kind="stable")
     return row
 
 
-def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Ints:
+def _match(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints:
     """Return which vertices become one: pairs that like each other best, and who is left joins."""
     n = len(size)
     noise = rng.random(n)
     mate = np.full(n, -1, dtype=np.int64)
     liked = np.full(n, -1, dtype=np.int64)
-    rating = edges.weight / (size[edges.row] * size[edges.col])
-    rating = rating * (1 + 1e-3 * (noise[edges.row] + noise[edges.col]))
+    rating = edges.bytes / (size[edges.source] * size[edges.target])
+    rating = rating * (1 + 1e-3 * (noise[edges.source] + noise[edges.target]))
     for _ in range(3):
-        free = (mate[edges.row] < 0) & (mate[edges.col] < 0)
-        row, col, rated = edges.row[free], edges.col[free], rating[free]
+        free = (mate[edges.source] < 0) & (mate[edges.target] < 0)
+        row, col, rated = edges.source[free], edges.target[free], rating[free]
         if not len(row):
             break
         start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
@@ -195,20 +176,12 @@ def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Ints:
     return np.asarray(np.unique(label, return_inverse=True)[1].reshape(-1))
 
 
-def _contract(edges: Edges, of: Ints, clusters: int) -> Edges:
-    """Return the edges between clusters, those of one pair added up."""
-    a, b = of[edges.row], of[edges.col]
-    kept = a != b
-    key, weight = sum_by_key(a[kept] * clusters + b[kept], edges.weight[kept])
-    return Edges(*np.divmod(key, clusters), weight)
-
-
-def swap_ranks(edges: Edges, node: Ints, far: Floats, outer: Floats, rounds: int) -> Ints:
+def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: int) -> Ints:
     """Return nodes of ranks after pairs of them have changed places, J being lower if any did.
 
     Parameters
     ----------
-    edges : Edges
+    edges : Traffic
     node : int64 (ranks,)
     far : float64 (nodes, nodes)
     outer : float64 (ranks, nodes) or (0, 0)
@@ -227,22 +200,21 @@ def swap_ranks(edges: Edges, node: Ints, far: Floats, outer: Floats, rounds: int
             break
         moved = np.zeros(n, dtype=bool)
         moved[u] = moved[v] = True
-        there = edges.among(moved[edges.row])
-        back = Edges(there.col, there.row, there.weight)
-        _add_costs(table, back._replace(weight=-back.weight), far, node)
+        back = edges.some(moved[edges.source]).reversed()
+        _add_costs(table, back.sized(-1.0), far, node)
         node[u], node[v] = node[v], node[u]
         _add_costs(table, back, far, node)
     return node
 
 
-def _add_costs(table: Floats, edges: Edges, far: Floats, node: Ints) -> None:
+def _add_costs(table: Floats, edges: Traffic, far: Floats, node: Ints) -> None:
     """Add to a table (ranks, nodes) what edges cost with their first rank on each node."""
-    order = np.argsort(edges.row, kind="stable")
+    order = np.argsort(edges.source, kind="stable")
     for low in range(0, len(order), EDGES_AT_ONCE):
         batch = order[low : low + EDGES_AT_ONCE]
-        row = edges.row[batch]
+        row = edges.source[batch]
         start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
-        cost = edges.weight[batch, None] * far[node[edges.col[batch]]]
+        cost = edges.bytes[batch, None] * far[node[edges.target[batch]]]
         table[row[start]] += np.add.reduceat(cost, start)
 
 

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.errors import NidmapError
 from placement.support.array_types import Array, Floats, Ints
 from rankmap.placement import Placement
@@ -489,13 +490,11 @@ def _by_coords(machine: Machine) -> Distance:
     names = (*reversed(machine.topology.levels[:depth]), "system")
     far = np.arange(len(names) + 1, dtype=np.float64)
     if machine.topology.kind.startswith("dragonfly"):
-        from placement.topologies import links, router_coords
-
         try:
-            link_table = links(machine)
+            link_table = topologies.links(machine)
         except NidmapError:  # links that no rule can make: the levels are all there is
             return Levels(blocks, names, far)
-        group = router_coords(machine)[:, 0].astype(np.int64)
+        group = topologies.router_coords(machine)[:, 0].astype(np.int64)
         paths = Paths(group, link_table.a.astype(np.int64), link_table.b.astype(np.int64))
         return Routers(blocks, names, machine.router[:, 0].astype(np.int64), paths)
     stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]

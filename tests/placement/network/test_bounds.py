@@ -13,6 +13,7 @@ from placement.network.bounds import best_bound, bound_demand
 from placement.specs import parse_spec
 from placement.traffic import Traffic
 from tests.effort import examples
+from tests.placement.network.dense import dense
 
 SMALL = (
     "torus:3x2,nodes=2,bw=2,injection=5",
@@ -101,7 +102,7 @@ def optimum(machine, demand):
     optimize = pytest.importorskip("scipy.optimize")
     found = channels(machine)
     arcs, routers = len(found), demand.routers
-    table = demand.table()
+    table = dense(demand)
     sources = np.flatnonzero(table.any(axis=1))
     out = np.zeros((len(sources) * routers, len(sources) * arcs + 1))
     flow = np.zeros(len(out))

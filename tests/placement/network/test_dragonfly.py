@@ -13,6 +13,7 @@ from placement.errors import NidmapError, UsageError
 from placement.network import (
     Demand,
     channels,
+    demand,
     groups,
     hops,
     loads,
@@ -42,7 +43,7 @@ routing_names = st.just("minimal")
 NARROW = (
     (single, "_TABLE", 1),
     (shortest_paths, "_TABLE", 1),
-    (groups, "_PAIRS", 1),
+    (demand, "BLOCK", 1),
     (all_to_alls, "_TABLE", 1),
     (all_to_alls, "_EXPANDED", 1),
 )

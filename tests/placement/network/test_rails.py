@@ -17,6 +17,7 @@ from placement.network.connected import connected_nodes
 from placement.network.rails import rails_of
 from placement.traffic import Traffic
 from rankmap.predict import Job
+from tests.placement.network.dense import dense
 from tests.placement.readers.fabric_shapes import Fabric, ports_text
 
 from .walking import by_name, everyone, same, shortest_loads
@@ -179,7 +180,7 @@ def test_adapters_of_a_rail_share_what_the_node_with_fewer_can_take(tmp_path):
     machine = load_machine(str(file))
     demand = Demand.of(machine, Traffic.of(np.array([0]), np.array([1]), 8.0))
     assert demand.amount.tolist() == [4.0, 4.0]  # not 6 and 2, of which one adapter has 6
-    table = Demand.of(machine, Traffic.everyone(np.arange(2), 1, 8.0)).table()
+    table = dense(Demand.of(machine, Traffic.everyone(np.arange(2), 1, 8.0)))
     assert np.sort(table[table > 0]).tolist() == [4.0] * 4
 
 

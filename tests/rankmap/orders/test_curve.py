@@ -34,7 +34,7 @@ def test_on_the_papers_grid_slots_and_ranks_are_the_same_numbers():
     order = made("4x4", "morton")
     assert order.rank_at_slot.tolist() == order.slot_of_rank.tolist()
     wide = made("4x8", "morton")
-    assert wide.ranks.tolist() != wide.slots.tolist()
+    assert wide.rank_at_slot.tolist() != wide.slot_of_rank.tolist()
 
 
 def interleaved(dims):
@@ -53,14 +53,14 @@ def interleaved(dims):
 @given(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=3))
 def test_morton_is_bit_interleaving_on_powers_of_two(dims):
     # Extents that differ: a dimension without bits left takes no part, as in the key.
-    assert made("x".join(map(str, dims)), "morton").slots.tolist() == interleaved(dims)
+    assert made("x".join(map(str, dims)), "morton").slot_of_rank.tolist() == interleaved(dims)
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(2, 8), min_size=1, max_size=3))
 def test_hilbert_takes_neighbouring_cells_one_after_the_other(dims):
     order = made("x".join(map(str, dims)), "hilbert")
-    cells = np.array(np.unravel_index(order.ranks, dims)).T
+    cells = np.array(np.unravel_index(order.rank_at_slot, dims)).T
     assert (np.abs(np.diff(cells, axis=0)).sum(axis=1) == 1).all()
 
 

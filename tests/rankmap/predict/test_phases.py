@@ -16,6 +16,7 @@ from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
 from rankmap.predict.phases import phases
+from tests.placement.network.dense import dense
 from tests.rankmap.predict import brute
 
 MACHINE = parse_spec("torus:5x5")
@@ -63,7 +64,7 @@ grids = st.one_of(
 
 
 def total(found):
-    return sum((phase.total.table() for phase in found), np.zeros((25, 25)))
+    return sum((dense(phase.total) for phase in found), np.zeros((25, 25)))
 
 
 @given(st.data(), grids)
@@ -80,7 +81,7 @@ def test_flows_are_the_same_messages(data, pattern):
     sent = brute.messages(pattern, 8.0)
     wanted, _ = brute.table(sent, job.node_of_rank, job.rows, 25)
     found = [phase.traffic.listed() for phase in phases(pattern, job, 8.0, "at-once")]
-    total = sum((job.demand(one).table() for one in found), np.zeros((25, 25)))
+    total = sum((dense(job.demand(one)) for one in found), np.zeros((25, 25)))
     np.testing.assert_allclose(total, wanted, rtol=1e-12)
     off = sum(job.node_of_rank[a] != job.node_of_rank[b] for a, b, _ in sent)
     assert sum(one.messages.sum() for one in found) == off
@@ -109,8 +110,8 @@ def test_the_steps_of_an_exchange_are_the_exchange(data, ranks, algorithm):
     (phase,) = phases(pattern, job, 3.0, algorithm)
     steps = list(phase.steps())
     assert len(steps) == ranks - 1 == phase.in_turn
-    both = sum(job.demand(one).table() * times for one, times in steps)
-    np.testing.assert_allclose(both, phase.total.table(), rtol=1e-12)
+    both = sum(dense(job.demand(one)) * times for one, times in steps)
+    np.testing.assert_allclose(both, dense(phase.total), rtol=1e-12)
     for one, _ in steps:  # a rank sends one message a step
         assert job.demand(one).out[job.rows].max() <= 3.0 * job.counts.max()
 
@@ -132,7 +133,7 @@ def test_bruck_brings_every_block_home(ranks):
                 sent.append((here, at[source, distance], 1.0))
     assert all(place == (source + distance) % ranks for (source, distance), place in at.items())
     wanted, inside = brute.table(sent, node, rows, 25)
-    np.testing.assert_allclose(phase.total.table(), wanted)
+    np.testing.assert_allclose(dense(phase.total), wanted)
     assert len(list(phase.steps())) == phase.in_turn == math.ceil(math.log2(ranks))
     if ranks <= 25:
         assert inside.max() == phase.inside == 0
@@ -171,7 +172,7 @@ def test_training_sends_what_its_formulas_say():
     for axis in ("tp", "cp", "dp"):
         assert found[axis].total.out[:16].tolist() == pytest.approx([sent[axis]] * 16)
     assert found["pp"].total.total == pytest.approx(16 * sent["pp"])  # 8 edges, both ways
-    rows, columns = np.nonzero(found["pp"].total.table())
+    rows, columns = np.nonzero(dense(found["pp"].total))
     assert set((columns - rows).tolist()) == {8, -8}
 
 
@@ -179,7 +180,7 @@ def test_experts_exchange_all_to_all():
     pattern = parse_wanted("training:dp=4,ep=4,layers=1,hidden=4,seq=8,microbatches=1")
     job = on_first(4, 1)
     found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
-    table = found["ep"].total.table()[:4, :4]
+    table = dense(found["ep"].total)[:4, :4]
     each = pattern.sent()["ep"] / 3
     np.testing.assert_allclose(table, each * (1 - np.eye(4)))
 
@@ -191,7 +192,7 @@ def test_a_matrix_keeps_its_directions(tmp_path):
     pattern = fit_pattern(parse_wanted(f"matrix:{path}"), slots)
     job = on_first(3, 1)
     (phase,) = phases(pattern, job, 2.0, "at-once")
-    assert phase.total.table()[:3, :3].tolist() == [[0, 20, 0], [6, 0, 0], [0, 8, 0]]
+    assert dense(phase.total)[:3, :3].tolist() == [[0, 20, 0], [6, 0, 0], [0, 8, 0]]
     assert phase.a_rank == 1
 
 
@@ -201,7 +202,7 @@ def test_a_graph_sends_its_weight_both_ways(tmp_path):
     pattern = parse_wanted(f"graph:{path}")
     job = on_first(3, 1)
     (phase,) = phases(pattern, job, 1.0, "at-once")
-    assert phase.total.table()[:3, :3].tolist() == [[0, 7, 0], [7, 0, 5], [0, 5, 0]]
+    assert dense(phase.total)[:3, :3].tolist() == [[0, 7, 0], [7, 0, 5], [0, 5, 0]]
 
 
 def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
@@ -213,7 +214,7 @@ def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
         pattern = fit_pattern(pattern, slots)
     job = on_first(3, 1)
     (phase,) = phases(pattern, job, 1.0, "at-once")
-    assert phase.total.table()[:2, :2].tolist() == [[0, 10], [4, 0]]
+    assert dense(phase.total)[:2, :2].tolist() == [[0, 10], [4, 0]]
 
 
 def test_algorithms_belong_to_all_to_alls():

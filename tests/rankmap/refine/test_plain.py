@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
+from placement.traffic import Traffic
 from rankmap.pattern.graph import from_edges
 from rankmap.refine import mapping, plain
 from rankmap.score.distance import machine_distance
@@ -112,7 +113,7 @@ def test_exact_counts_and_steps_that_never_cost(seed, spec):
     a, b = rng.integers(0, n, (2, 3 * n))
     graph = from_edges(n, a, b, 10.0 ** rng.uniform(0, 6, 3 * n))
     distance = machine_distance(nidmap.load_machine(spec))
-    edges = plain.Edges(graph.row, graph.indices, graph.weights)
+    edges = Traffic.of(graph.row, graph.indices, graph.weights)
     node = np.repeat(np.arange(8), counts)
     swapped = plain.swap_ranks(edges, node, distance.matrix(), np.zeros((0, 0)), 50)
     assert np.bincount(swapped, minlength=8).tolist() == counts.tolist()
