@@ -83,7 +83,7 @@ _COMMANDS = {
     "score": ("rankmap.commands.score:score", "Score an order of ranks, anyone's."),
     "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
     "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
-    "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
+    "run": ("rankmap.commands.run:run", "Run a launcher with reordered ranks."),
     "jobs": (
         "rankmap.commands.jobs:jobs",
         "Show how past jobs were placed, and what they lost.",
@@ -108,7 +108,7 @@ _SERVICES = {
     "names of launcher": "rankmap.launch:names",
     "names of order": "rankmap.orders:names",
     "names of pattern": "rankmap.pattern:names",
-    "slurm launch": "rankmap.commands.order:step_options",
+    "slurm launch": "rankmap.commands.run:step_options",
 }
 
 

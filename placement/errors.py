@@ -7,6 +7,8 @@ command line prints ``nidmap: <message>`` on stderr and leaves with
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "LaunchError",
     "NidmapError",
@@ -18,7 +20,11 @@ __all__ = [
     "error_text",
     "place",
     "printable",
+    "printable_message",
 ]
+
+#: A word of a message that is cut at 80 characters: a path is not, nor what has quotes in it.
+_LONG_WORD = re.compile(r"[^\s/'\"]{81,}")
 
 
 def printable(text: str, limit: int = 80) -> str:
@@ -37,6 +43,19 @@ def printable(text: str, limit: int = 80) -> str:
     if shown.isprintable():
         return shown
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+
+
+def printable_message(text: str) -> str:
+    """Return a message as it is shown: one line, printable, what it quotes cut where it is long.
+
+    Who raises an error or reports a `Finding` need not: these call it where they become text.
+
+    Examples
+    --------
+    >>> printable_message("no node 'a\\x1b[31m" + 99 * "b" + "'")  # doctest: +ELLIPSIS
+    "no node 'a\\\\x1b[31mbbb...bbb…'"
+    """
+    return printable(_LONG_WORD.sub(lambda word: f"{word[0][:79]}…", text), limit=8192)
 
 
 def place(source: str, line: int = 0) -> str:
@@ -75,7 +94,8 @@ class NidmapError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        text = f"{self.message}; {self.hint}" if self.hint else self.message
+        return printable_message(text)
 
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
         """Let an error be carried from a worker process to the one that asked."""

@@ -7,10 +7,9 @@ keeps to one cable of a bundle.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from placement.machine import Topology
+from placement.machine import Topology
 
 __all__ = ["FABRICS", "TAKEN_FOR", "Fabric", "fabric_of", "known_fabric"]
 

@@ -15,24 +15,20 @@ degraded.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import ParseError, place, printable
+from placement.machine import Machine
 from placement.readers import find, resembling
+from placement.records import LinkRecords
 from placement.support.arrays import summed
 from placement.support.quantities import counted
 from placement.support.reading import load
 from placement.topologies import links as links_of
 from placement.topologies import router_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.machine import Machine
-    from placement.records import LinkRecords
 
 __all__ = ["WORD", "without_links"]
 

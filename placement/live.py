@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import glob
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,16 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.errors import LaunchError, ParseError, UsageError
+from placement.machine import Machine
 from placement.readers import read_text, sinfo
+from placement.records import Dump
 from placement.site import load_site, site_names
 from placement.slurm.command import NoSlurm, ask, configuration, version_numbers
 from placement.support.child import Deadline, run_child
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.machine import Machine
-    from placement.records import Dump
     from placement.sites.model import Site
 
 __all__ = ["Live", "ask_scheduler", "places_by_name", "with_own_interfaces"]

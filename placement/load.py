@@ -6,11 +6,13 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import ParseError, UsageError
 from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
+from placement.machine import Machine
 from placement.options import Figures, lay_figures, split_figures
 from placement.readers import read_text
+from placement.records import Dump
 from placement.site import load_configuration, site_names
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.support.lazy import lazy
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from placement.geometry.slingshot import GroupRule
     from placement.hardware import hwloc
     from placement.hardware.hwloc import HardwareFile
-    from placement.machine import Machine
-    from placement.records import Dump
     from placement.sites import overlay
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
@@ -117,8 +117,6 @@ def load_machine(*specs: str) -> Machine:
     >>> len(machine), machine.topology.kind
     (64, 'torus')
     """
-    if len(specs) == 1 and is_spec(specs[0]):
-        return parse_spec(specs[0])
     return build(open_sources(*specs))
 
 
@@ -200,7 +198,7 @@ def _ask(sources: Sources, spec: str) -> None:
 def _set_site(sources: Sources, site: Source) -> None:
     if sources.site is not None:
         raise UsageError(
-            f"two machines: {printable(sources.site.name)} and {printable(site.name)}",
+            f"two machines: {sources.site.name} and {site.name}",
             "dumps combine with one site or one synthetic machine",
         )
     sources.site = site
@@ -235,7 +233,7 @@ def _missing(spec: str) -> Exception:
         near = difflib.get_close_matches(kind, KINDS, 1)
         if near or "=" in spec:
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}"
-            return UsageError(f"no synthetic machine {printable(spec)}", hint)
+            return UsageError(f"no synthetic machine {spec}", hint)
     names = site_names()
     close = difflib.get_close_matches(spec, names, 3, 0.6)
     hint = f"sites are {', '.join(close or names)}" if os.sep not in spec else ""

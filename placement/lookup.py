@@ -9,22 +9,19 @@ cname or xname that names more than a node (a cabinet ``c0-0``, a chassis
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
+from placement.machine import Machine
 from placement.names.cname import Cname, Xname
 from placement.names.columns import name_numbers, parse_cnames
 from placement.nodelist import NodeList
+from placement.support.array_types import Array, Ints, Mask
 from placement.support.arrays import find
 from placement.topologies import router_names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from placement.machine import Machine
-    from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["find_rows", "nodes_of", "rows_of"]
 
@@ -242,7 +239,7 @@ def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
 
 def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     """Return what to say of a word that names no node, and names like it."""
-    shown = f"'{printable(word)}'"
+    shown = f"'{word}'"
     if word.isdecimal():
         return _no_nid(machine, int(word))
     if word[0] == "#":

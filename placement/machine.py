@@ -8,23 +8,22 @@ row a node, in NID order where NIDs are known.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import PlanError
+from placement.hardware.model import NodeHardware
+from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import networkx
     import pandas
-    from numpy.typing import NDArray
 
-    from placement.hardware.model import NodeHardware
-    from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
 

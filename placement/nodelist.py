@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import SupportsIndex, overload
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.lists.expanding import MAX_NAMES, count, expand
 from placement.lists.folding import fold, numeric_order
 from placement.lists.pasted import pieces
@@ -205,7 +205,7 @@ def _check_names(names: list[str]) -> list[str]:
             raise ParseError(
                 "node list",
                 0,
-                f"'{printable(name)}' is not a node name",
+                f"'{name}' is not a node name",
                 f"names hold letters, digits, '.', '-' and '_', at most {MAX_LENGTH}",
             )
     return names

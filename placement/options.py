@@ -102,7 +102,7 @@ class Options:
 
     def wrong(self, text: str, hint: str = "") -> UsageError:
         """Return the error that says what is wrong with the word."""
-        return UsageError(f"{printable(self.text)}: {text}", hint)
+        return UsageError(f"{self.text}: {text}", hint)
 
     def only(self, *known: str) -> None:
         """Refuse a key that is none of `known`."""

@@ -7,15 +7,11 @@ line it stood on, so that whoever finds a contradiction later can point at it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from placement.errors import ParseError, place
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
+from placement.errors import ParseError, place, printable_message
+from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["Dump", "Finding", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
 
@@ -57,7 +53,8 @@ class Finding:
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
         word = "fault" if self.fault else "remark"
-        return f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
+        text = f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
+        return printable_message(text)
 
     def error(self) -> ParseError:
         """Return the error that refuses the source for this."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import PlanError
+from placement.nodelist import NodeList
+from placement.support.array_types import Ints, Mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from placement.nodelist import NodeList
-    from placement.support.array_types import Ints, Mask
-
     Written = Callable[[str], tuple[str, str]]
 
 __all__ = ["Baseline", "Choice", "Plan", "Request"]

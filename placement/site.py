@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from placement.errors import SiteError, printable
+from placement.errors import SiteError
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def site_path(name_or_path: str) -> str:
         path = os.path.join(folder, f"{name_or_path}.toml")
         if os.path.basename(path) == f"{name_or_path}.toml" and os.path.isfile(path):
             return path
-    raise SiteError(f"no site '{printable(name_or_path)}'", _near(name_or_path))
+    raise SiteError(f"no site '{name_or_path}'", _near(name_or_path))
 
 
 def site_names() -> list[str]:

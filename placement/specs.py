@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.fabrics import TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
 from placement.names.columns import nid_names
@@ -152,9 +152,7 @@ def parse_spec(text: str) -> Machine:
     text, figures = split_figures(text.strip(), mixed=True)
     kind, colon, _ = text.partition(":")
     if kind not in KINDS or not colon:
-        raise UsageError(
-            f"no synthetic machine {printable(kind)!r}", f"there are {', '.join(KINDS)}"
-        )
+        raise UsageError(f"no synthetic machine {kind!r}", f"there are {', '.join(KINDS)}")
     return lay_figures(KINDS[kind](Options(text, sizes=kind in SIZED)), figures)
 
 
@@ -361,7 +359,7 @@ def _minicray(options: Options) -> Machine:
     name = options.sizes
     if name not in MINICRAYS:
         there = f"there are {', '.join(MINICRAYS)}"
-        raise options.wrong(f"no mini-Cray {printable(name)!r}", there)
+        raise options.wrong(f"no mini-Cray {name!r}", there)
     complete = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
     complete.text = options.text
     complete.given |= options.given

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.accounting.record import JobRecord
+from placement.machine import Machine
 from placement.nodelist import NodeList
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints, Mask
+from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["Seats", "free_at_starts", "seat_jobs"]
 

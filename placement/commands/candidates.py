@@ -13,16 +13,16 @@ from placement.emit.formats import JOB_NODES
 from placement.errors import PlanError
 from placement.lists.pasted import read_list
 from placement.lookup import find_rows, rows_of
+from placement.machine import Machine
 from placement.scheduler.kinds import ANY
+from placement.support.array_types import Ints, Mask
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
     from placement.scheduler import availability as availability_of
     from placement.slurm import nodes as slurm_nodes
     from placement.slurm.nodes import SlurmNodes
-    from placement.support.array_types import Ints, Mask
 else:
     availability_of = lazy("placement.scheduler.availability")
     slurm_nodes = lazy("placement.slurm.nodes")

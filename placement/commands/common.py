@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import sys
-import time
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -56,9 +54,6 @@ _NAMES = {
     "machine": "placement.site:site_names",
     "planner": "placement.planners:names",
 }
-
-#: Seconds after which a temporary file is no other run's that is being written now.
-_ABANDONED = 60.0
 
 
 class LazyGroup(click.Group):
@@ -168,7 +163,7 @@ class AdvancedCommand(click.Command):
         """Write the text: all of it for ``--help-all``."""
         short = self.help
         if ctx.meta.get("help-all"):
-            self.help = (short or "").replace("\f\n", "")
+            self.help = (short or "").replace("\f\n", "\n")
         super().format_help_text(ctx, formatter)
         self.help = short
 
@@ -211,7 +206,7 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
     sources = loading.open_sources(*machine_specs(specs))
     machine = loading.build(sources)
     kind = f"{counted(len(machine), 'node')}, {machine.topology.kind}"
-    taken = f"{printable(machine.name)} ({kind}) {sources.why}"
+    taken = f"{machine.name} ({kind}) {sources.why}"
     click.get_current_context().meta["machine_taken"] = taken
     say(f"nidmap: machine {taken}; -m names another")
     return machine
@@ -244,12 +239,13 @@ def say(text: str) -> None:
     """Write one line of talk to stderr, unless ``--quiet``: stdout carries the result only."""
     context = click.get_current_context(silent=True)
     if context is None or not context.meta.get("quiet"):
-        click.echo(text, err=True)
+        warn(text)
 
 
 def warn(text: str) -> None:
     """Write one line to stderr, under ``--quiet`` too: the answer is no, or another than asked."""
-    click.echo(text, err=True)
+    lines = (printable(line, limit=len(line)) for line in text.split("\n"))
+    click.echo("\n".join(lines), err=True)
 
 
 def to_json(value: Any) -> str:
@@ -292,7 +288,6 @@ def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
         for temporary, path in ready:
             with _refusing(path):
                 os.replace(temporary, path)
-            _remove_left_behind(path)
 
 
 def _is_replaced(path: str) -> bool:
@@ -350,10 +345,11 @@ def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> tuple[s
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
     stack.callback(_unlink, temporary)
     with _refusing(path):
-        if not _write_nameless(raw, temporary):
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as stream:
-                _store(stream, raw)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(raw)
+            stream.flush()
+            os.fsync(stream.fileno())
         os.chmod(temporary, _mode(real))
     return temporary, real
 
@@ -361,43 +357,6 @@ def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> tuple[s
 def _unlink(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def _write_nameless(raw: bytes, path: str) -> bool:
-    """Write a file that has no name until it is whole: a kill on the way leaves nothing behind.
-
-    Returns
-    -------
-    bool
-        Whether that could be done: not every file system can (ext4, xfs and tmpfs can).
-    """
-    try:
-        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "wb") as stream:
-            _store(stream, raw)
-            # given a descriptor, any, Python has the link in /proc followed
-            os.link(f"/proc/self/fd/{handle}", path, dst_dir_fd=handle)
-    except (OSError, AttributeError):
-        return False
-    return True
-
-
-def _remove_left_behind(path: str) -> None:
-    """Remove what an earlier run that was killed before it renamed left beside `path`."""
-    folder, name = os.path.split(path)
-    ours = re.compile(rf"\.{re.escape(name)}\.(?:[0-9a-f]{{12}}|[a-z0-9_]{{8}})")
-    with contextlib.suppress(OSError), os.scandir(folder or os.curdir) as entries:
-        for entry in entries:
-            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                status = entry.stat(follow_symlinks=False)
-                if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _ABANDONED:
-                    os.unlink(entry.path)
-
-
-def _store(stream: BinaryIO, raw: bytes) -> None:
-    stream.write(raw)
-    stream.flush()
-    os.fsync(stream.fileno())
 
 
 def _mode(path: str) -> int:

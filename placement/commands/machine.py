@@ -21,6 +21,8 @@ from placement.commands.tables import align_columns
 from placement.dumps.check import check_sources
 from placement.errors import UsageError, printable
 from placement.load import open_sources
+from placement.machine import Machine
+from placement.records import Finding
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 from placement.topologies import wiring_text
@@ -29,8 +31,6 @@ from placement.views.summary import summarise
 
 if TYPE_CHECKING:
     from placement.load import Sources
-    from placement.machine import Machine
-    from placement.records import Finding
 
 __all__ = ["machine"]
 
@@ -195,7 +195,7 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
 def _machine_text(machine: Machine, name: str) -> str | bytes:
     if name not in (*graphs.FORMATS, *writers.BUNDLED):
         known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
-        raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
+        raise UsageError(f"no format {name!r}", f"there are {known}")
     return graphs.write(machine, name) if name in graphs.FORMATS else writers.write(machine, name)
 
 

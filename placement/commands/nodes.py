@@ -9,6 +9,7 @@ import functools
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -27,27 +28,25 @@ from placement.commands.common import (
     write_output,
 )
 from placement.commands.tables import align_columns
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import ParseError, UsageError
 from placement.hooks import NODES, SERVICES, load
 from placement.lists import expanding
 from placement.lists.pasted import read_list
 from placement.lists.piece import TextPiece
+from placement.machine import Machine
 from placement.nodelist import NodeList
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
     from placement import lookup
     from placement import plan as planning
-    from placement.machine import Machine
     from placement.names import columns
     from placement.scheduler import availability
     from placement.slurm import nodes as slurm_nodes
-    from placement.support.array_types import Ints
 else:
     planning = lazy("placement.plan")
     availability = lazy("placement.scheduler.availability")
@@ -170,7 +169,7 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
         return words
     numbers = columns.name_numbers(np.array(names, dtype=np.str_))[1]
     if (numbers < 0).any():
-        first = printable(names[int(np.argmin(numbers))])
+        first = names[int(np.argmin(numbers))]
         raise UsageError(
             f"'{first}' does not end in a number", "give the machine with -m for its NIDs"
         )
@@ -383,7 +382,7 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
         "notes": list(offer.notes),
     }
     write_output(to_json(document) if as_json else folded)
-    states = ", ".join(f"{count} {printable(word)}" for word, count in sorted(offer.states.items()))
+    states = ", ".join(f"{count} {word}" for word, count in sorted(offer.states.items()))
     tell = say if offer.nodes else warn
     tell(f"{len(offer.nodes)} free of {counted(sum(offer.states.values()), 'node')} ({states})")
     for note in offer.notes:
@@ -401,12 +400,12 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
             raise ParseError(
                 "slurm",
                 0,
-                f"shares no node name with {printable(machine.name)}",
+                f"shares no node name with {machine.name}",
                 f"Slurm has {nodes.names[:1].tolist()}, the machine {machine.names[:1].tolist()}",
             )
         if not ours.all():
             other = int((~ours).sum())
-            notes = (*notes, f"{other} of Slurm's nodes are not in {printable(machine.name)}")
+            notes = (*notes, f"{other} of Slurm's nodes are not in {machine.name}")
         nodes = nodes.where(ours)
     return _Free(nodes.free_names(), nodes.counts(), "slurm", notes)
 
@@ -426,7 +425,7 @@ def _in_text(machine: Machine | None, source: str | None) -> _Free:
         )
     text, name = read_list(source, "--from")
     if name == "--from":
-        raise ParseError("--from", 0, f"no such file: {printable(source)}", "use idle, a file or -")
+        raise ParseError("--from", 0, f"no such file: {source}", "use idle, a file or -")
     dump_states = availability.availability(text, name)
     if machine is None:
         if dump_states is None or dump_states.jobs:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,24 +34,22 @@ from placement.emit.formats import JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from placement.lookup import find_rows
+from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
-from placement.planners import PREDICTING
+from placement.planners import BUNDLED, PREDICTING
 from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.scheduler.constraints import looks_at_switches
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from rich import console, progress
 
-    from placement.machine import Machine
     from placement.slurm import starts
     from placement.slurm.nodes import SlurmNodes
-    from placement.support.array_types import Ints
 else:
     console, progress = lazy("rich.console"), lazy("rich.progress")
     starts = lazy("placement.slurm.starts")
@@ -142,9 +142,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     nidmap plan -m shaheen2 -N 216 --strategy blades --format sbatch
     nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
     \f
-    Strategies: auto, blades, blades-linked, compact, hilbert, hilbert-groups,
-    level-spread, morton, morton-groups, nid-order, random, spread, and Slurm's
-    own choice: slurm-none, slurm-tree, slurm-dragonfly, slurm-block.
+    \b
+    STRATEGIES
 
     With --segment S the nodes come in segments of S, and none is split over
     blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
@@ -184,6 +183,11 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     if note:
         say(f"nidmap: {note}")
     return int(check is not None and check.pinned.never)
+
+
+_listed = f"Strategies: {', '.join([*PREDICTING, *BUNDLED])}; slurm-... are Slurm's own choice."
+_wrapped = textwrap.fill(_listed, 78, subsequent_indent="    ", break_on_hyphens=False)
+plan.help = (plan.help or "").replace("STRATEGIES", _wrapped)
 
 
 def _shorten_lines(text: str) -> str:

@@ -16,16 +16,16 @@ from placement.commands.sending import SENDING
 from placement.emit import emit
 from placement.emit.formats import Emission, HeaderJob, inside_job
 from placement.lookup import nodes_of
+from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
 from placement.planners.blades import count_joined
+from placement.request import Baseline, Plan
 from placement.scheduler.constraints import Exclusion, best_exclusion, leaf_count, led_to
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
-    from placement.machine import Machine
-    from placement.request import Baseline, Plan
     from placement.slurm.starts import PlanCheck
 
 __all__ = ["SOFT", "PlanOptions", "PlanReport", "plan_document"]

@@ -171,11 +171,11 @@ def _install_script(folder: str, name: str, settings: str) -> None:
     chained = ""
     if os.path.exists(path) and not _is_ours(path):
         if os.path.exists(kept):
-            raise UsageError(f"{printable(path)} and {printable(kept)} are both there")
+            raise UsageError(f"{path} and {kept} are both there")
         try:
             os.rename(path, kept)
         except OSError as error:
-            raise OutputError(f"cannot rename {printable(path)}: {error.strerror}") from None
+            raise OutputError(f"cannot rename {path}: {error.strerror}") from None
         chained = f"; the script that was there is {kept} now, and runs first"
     head = _HEAD.format(
         version=__version__, name=name, kept=_site_script(name), path=_lua(os.path.abspath(kept))
@@ -206,14 +206,14 @@ def remove(folder: str) -> int:
                 continue
             os.unlink(path)
         except OSError as error:
-            raise OutputError(f"cannot remove {printable(path)}: {error.strerror}") from None
+            raise OutputError(f"cannot remove {path}: {error.strerror}") from None
         say(f"{path} removed")
         say(
             "take lua out of CliFilterPlugins in slurm.conf: "
             "without a script no job can be submitted"
         )
     if not ours:
-        say(f"nidmap: no nidmap script in {printable(folder)}")
+        say(f"nidmap: no nidmap script in {folder}")
     return int(not ours)
 
 

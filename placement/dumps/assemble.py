@@ -7,6 +7,7 @@ are joined into one table (what a later dump says of a node replaces what an ear
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +22,18 @@ from placement.dumps.tables import (
     match_rows,
     refuse_other_nodes,
 )
-from placement.errors import ParseError, place, printable
+from placement.errors import ParseError, place
 from placement.geometry import Geometry, locate_nodes
+from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
-from placement.names.columns import name_numbers, nid_names
+from placement.names.columns import nid_names
 from placement.readers import find
+from placement.records import Dump
+from placement.support.array_types import Array, Ints, Ints32, Strs
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from placement.geometry import listed, slurm_tree
-    from placement.geometry.slingshot import GroupRule
-    from placement.records import Dump
-    from placement.support.array_types import Array, Ints, Ints32, Strs
     from placement.topologies.source import Source
 else:
     listed = lazy("placement.geometry.listed")
@@ -107,7 +106,7 @@ def assemble(
     dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
         dumps = [listed.with_nodes(d) for d in dumps]  # a lone link list implies its nodes
-    table = _in_order(_table(dumps, site, as_given=prefer == "last"))
+    table = _table(dumps, site, as_given=prefer == "last").in_nid_order()
     if apart.findings:
         first = apart.findings[0].text
         table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
@@ -234,7 +233,7 @@ def fill(table: Table, site: Dump) -> None:
     try:
         _, at = match_rows(table, new)
     except ParseError as error:
-        text = f"none of its nodes is in {printable(site.source)}"
+        text = f"none of its nodes is in {site.source}"
         raise ParseError(table.sources[0], 0, text, error.hint) from None
     known = at >= 0
     for name in ("role", "sockets", "cores", "memory_mb", "nics", "gpus", "features"):
@@ -257,7 +256,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             rows = np.flatnonzero(at < 0).tolist()
             some = ", ".join(new.called(row) for row in rows[:3])
             more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-            source = printable(new.sources[0])
+            source = new.sources[0]
             note = f"left out, location unknown: {some}{more} of {source}"
             table.notes.append(note)
         else:
@@ -320,28 +319,7 @@ def _refuse_twins(table: Table) -> None:
         if len(same):
             row = int(order[same[0] + 1])
             where = place(*table.where(int(order[same[0]])))
-            raise table.error(
-                row, f"{word} {printable(str(table[key][row]))} is another node's in {where}"
-            )
-
-
-def _in_order(table: Table) -> Table:
-    """Return the rows in NID order; NIDs are made of names or places where there are none."""
-    if not table.has("nid"):
-        table.columns["nid"] = _numbers(table)
-    nid = table["nid"]
-    if (np.diff(nid) >= 0).all():
-        return table
-    return table.take(np.argsort(nid, kind="stable"))
-
-
-def _numbers(table: Table) -> Ints:
-    """Return the numbers that the names end in where they tell all nodes apart, else the index."""
-    prefixes, numbers, _ = name_numbers(table["name"])
-    alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
-    if alike and len(np.unique(numbers)) == len(numbers):
-        return numbers
-    return np.arange(len(table), dtype=np.int64)
+            raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
 
 
 def _machine(table: Table, network: Geometry, name: str) -> Machine:

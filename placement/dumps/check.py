@@ -6,6 +6,7 @@ worth knowing and normal: a hole, an absent cabinet, an assumption.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,19 +18,16 @@ from placement.errors import NidmapError, ParseError
 from placement.fabrics import fabric_of
 from placement.geometry.numbering import first_wrong, most_follow, numbering_of, wrong_nid
 from placement.load import build
+from placement.machine import Machine
 from placement.names.columns import format_cnames, parse_cnames
 from placement.readers.cray import list_faults
-from placement.records import Finding
+from placement.records import Dump, Finding
 from placement.support.quantities import counted
 from placement.topologies import links, router_coords, router_names
 from placement.views.summary import first_hole, holes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from placement.load import Sources
-    from placement.machine import Machine
-    from placement.records import Dump
 
 __all__ = ["check", "check_sources"]
 

@@ -7,6 +7,7 @@ machine is built of them only where it was said which one counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,16 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.dumps.tables import Table, match_rows, refuse_other_nodes
-from placement.errors import ParseError, place, printable
+from placement.errors import ParseError, place
 from placement.names.columns import parse_cnames
 from placement.readers import find
-from placement.records import Finding
+from placement.records import Dump, Finding
+from placement.support.array_types import Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.records import Dump
-    from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
 __all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]
@@ -99,7 +97,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
         if site is not None and gone:
             some = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
             word = "cabinets" if len(gone) > 1 else "cabinet"
-            text = f"{word} {some} of site {printable(site.name)} not in it"
+            text = f"{word} {some} of site {site.name} not in it"
             apart.findings.append(Finding(0, _KIND, text, source=dump.source))
     return apart
 

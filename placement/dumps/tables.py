@@ -7,18 +7,15 @@ else by name; two dumps that disagree on who a node is are refused, the later on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import ParseError, place, printable
 from placement.lookup import find_rows
 from placement.names.columns import name_numbers
-from placement.records import Finding
-
-if TYPE_CHECKING:
-    from placement.records import Dump, NodeRecords
-    from placement.support.array_types import Array, Ints, Mask
+from placement.records import Dump, Finding, NodeRecords
+from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["KEYS", "UNKNOWN", "Table", "is_known", "match_rows", "refuse_other_nodes"]
 
@@ -108,6 +105,20 @@ class Table:
         kept = {name: column[rows] for name, column in self.columns.items()}
         return Table(self.source[rows], self.line[rows], kept, self.sources, self.notes)
 
+    def in_nid_order(self) -> Table:
+        """Return the rows in NID order; NIDs are made of names or places where there are none."""
+        if not self.has("nid"):
+            self.columns["nid"] = self._numbers()
+        nid = self["nid"]
+        return self if (np.diff(nid) >= 0).all() else self.take(np.argsort(nid, kind="stable"))
+
+    def _numbers(self) -> Ints:
+        """Return the numbers the names end in where they tell all nodes apart, else the index."""
+        prefixes, numbers, _ = name_numbers(self["name"])
+        alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
+        distinct = len(np.unique(numbers)) == len(numbers)
+        return numbers if alike and distinct else np.arange(len(self), dtype=np.int64)
+
 
 def is_known(name: str, column: Array) -> Mask:
     """Return the mask of the values that say something."""
@@ -164,7 +175,7 @@ def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
     raise ParseError(
         new.sources[0],
         0,
-        f"shares no node with {printable(table.sources[0])}",
+        f"shares no node with {table.sources[0]}",
         f"it names nodes like {new.called(0)}, the other like {table.called(0)}",
     )
 
@@ -190,8 +201,8 @@ def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
             before = int(at[row])
             raise new.error(
                 row,
-                f"{KEYS[key]} {printable(str(new[key][row]))} has {KEYS[other]} "
-                f"{printable(str(new[other][row]))} here, but "
-                f"{printable(str(table[other][before]))} in {place(*table.where(before))}",
+                f"{KEYS[key]} {new[key][row]} has {KEYS[other]} "
+                f"{new[other][row]} here, but "
+                f"{table[other][before]} in {place(*table.where(before))}",
                 "are the dumps of the same machine?",
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.lists.folding import nid_ranges
 from placement.nodelist import NodeList
 
@@ -112,7 +112,7 @@ def slurm_options(job: HeaderJob) -> list[str]:
 def _quote_word(value: str) -> str:
     """Quote as a shell would, which sbatch understands, only where something needs it."""
     if not value or not value.isprintable():
-        raise UsageError(f"{printable(value)!r} is not a name")
+        raise UsageError(f"{value!r} is not a name")
     return value if _NEEDS_NO_QUOTES.fullmatch(value) else shlex.quote(value)
 
 

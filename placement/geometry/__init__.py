@@ -8,30 +8,27 @@ Where nothing says anything, all nodes count as equally near.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.errors import printable
+from placement.dumps.tables import Table
 from placement.geometry.network import Geometry, refuse
+from placement.machine import Topology
 from placement.names.columns import parse_cnames
+from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
-from placement.readers import find
+from placement.records import Dump
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.topologies import grid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
+    from placement import readers
     from placement.geometry import aries, cabled, gemini, numbering, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
-    from placement.machine import Topology
-    from placement.names.gemini import GeminiNumbering
-    from placement.records import Dump
-    from placement.support.array_types import Ints
     from placement.topologies.source import Source
 else:
     aries = lazy("placement.geometry.aries")
@@ -40,6 +37,7 @@ else:
     slingshot = lazy("placement.geometry.slingshot")
     slurm_tree = lazy("placement.geometry.slurm_tree")
     numbering = lazy("placement.geometry.numbering")
+    readers = lazy("placement.readers")  # a site alone needs no reader
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 
@@ -93,7 +91,7 @@ def locate_nodes(
 
 
 def _lists_cables(dump: Dump) -> bool:
-    return find(dump.format).kind == "cables"
+    return readers.find(dump.format).kind == "cables"
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:
@@ -155,7 +153,7 @@ def _cray(
         stated = site.topology()
         rule = numbering.numbering_of(stated)
         if rule is None:
-            what = f"{printable(site.name)} is {stated.fabric or stated.kind}"
+            what = f"{site.name} is {stated.fabric or stated.kind}"
             raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")
         if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
             numbering.refuse_wrong_nids(table, parts, rule, site.name)

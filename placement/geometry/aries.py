@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.dumps.tables import Table
 from placement.geometry import listed
 from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
+from placement.names.xc import Xc
+from placement.records import Dump
 from placement.topologies import grid
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
-    from placement.names.xc import Xc
-    from placement.records import Dump
 
 __all__ = ["BANDWIDTH", "LEVELS", "attach_routers", "locate_xc", "topology_of"]
 

@@ -10,26 +10,24 @@ switches, and only the switch of a node counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.dumps.tables import Table
+from placement.errors import ParseError
 from placement.geometry.islands import Islands, find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Geometry, refuse, seats
 from placement.machine import Topology
+from placement.records import Dump
+from placement.support.array_types import Array, Floats, Ints, Mask, Strs
 from placement.support.arrays import components, find
 from placement.topologies.bundles import bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.dumps.tables import Table
-    from placement.records import Dump
-    from placement.support.array_types import Array, Floats, Ints, Mask, Strs
-
     _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]
 
 __all__ = ["locate_hosts"]
@@ -148,7 +146,7 @@ def _attachments(table: Table, cables: _ListedCables) -> Ints:
     order = np.argsort(cables.host, kind="stable")
     hosts, start, count = np.unique(cables.host[order], return_index=True, return_counts=True)
     if count.max(initial=0) > MOST_CABLES:
-        name = printable(str(hosts[np.argmax(count)]))
+        name = hosts[np.argmax(count)]
         raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
     place = find(hosts, table["name"])
     hint = "every node of a fabric needs a switch"

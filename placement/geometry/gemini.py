@@ -7,26 +7,21 @@ must agree with those and tells the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.dumps.tables import Table
 from placement.geometry import listed
 from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
+from placement.names.gemini import GeminiNumbering
+from placement.records import Dump
+from placement.support.array_types import Ints
 from placement.topologies import grid
 from placement.topologies.torus import GEMINI
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
-    from placement.names.gemini import GeminiNumbering
-    from placement.records import Dump
-    from placement.support.array_types import Ints
 
 __all__ = ["LEVELS", "attach_routers", "locate_xe", "topology_of"]
 

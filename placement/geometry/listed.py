@@ -7,10 +7,12 @@ numbering rule, and as nothing tells service nodes apart, all count as compute n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import ParseError
 from placement.geometry.network import Geometry
@@ -20,18 +22,12 @@ from placement.names.columns import format_cnames, parse_cnames
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.records import Dump, NodeRecords
+from placement.support.array_types import Ints, Mask, Strs
 from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
 from placement.topologies.dragonfly import BLACK
 from placement.topologies.torus import link_bandwidth
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["ListedLinks", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]
 

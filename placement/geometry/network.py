@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.dumps.tables import Table
+from placement.machine import Links, Topology
+from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import rank_within
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
-    from placement.machine import Links, Topology
-    from placement.support.array_types import Array, Ints, Mask, Strs
 
 __all__ = ["Geometry", "SwitchSeats", "refuse", "seats"]
 

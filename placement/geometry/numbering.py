@@ -7,20 +7,15 @@ numbers its nodes differently: then its coordinate file is what counts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.errors import ParseError, printable
+from placement.dumps.tables import Table
+from placement.errors import ParseError
+from placement.machine import Topology
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
-    from placement.machine import Topology
-    from placement.support.array_types import Ints
+from placement.support.array_types import Ints
 
 __all__ = ["first_wrong", "most_follow", "numbering", "numbering_of", "refuse_wrong_nids"]
 
@@ -152,5 +147,5 @@ def floor(rule: Xc | GeminiNumbering) -> str:
 
 def _hint(rule: Xc | GeminiNumbering, wrong: int, owner: str) -> str:
     kind = "XC" if isinstance(rule, Xc) else "XE or XK"
-    by = f"as {printable(owner)} has" if owner else f"the {kind} rule that most nodes follow"
+    by = f"as {owner} has" if owner else f"the {kind} rule that most nodes follow"
     return f"{by}; {wrong} such nodes in all" if wrong > 1 else by

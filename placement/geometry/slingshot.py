@@ -11,28 +11,23 @@ for every 16 NICs is assumed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.errors import ParseError, UsageError, printable
+from placement.dumps.tables import Table
+from placement.errors import ParseError, UsageError
 from placement.geometry.network import Geometry
 from placement.machine import Topology
 from placement.names.cname import Xname
 from placement.options import Options
+from placement.records import Dump
+from placement.support.array_types import Ints
 from placement.support.arrays import rank_within
 from placement.topologies.dragonfly import attachments
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.dumps.tables import Table
-    from placement.records import Dump
-    from placement.support.array_types import Ints
-
 
 __all__ = ["BANDWIDTH", "GroupRule", "attach_switches", "locate_ex", "parse_groups"]
 
@@ -218,9 +213,7 @@ def _parts(table: Table) -> Ints:
         except ParseError as error:
             raise table.error(row, str(error)) from None
         if not name.is_node:
-            raise table.error(
-                row, f"{printable(text) or 'a node without one'} is not a node's xname"
-            )
+            raise table.error(row, f"{text or 'a node without one'} is not a node's xname")
         place = (name.cabinet, name.chassis, name.slot, name.board, name.node)
         out[row] = [0 if part is None else part for part in place]
     return out

@@ -9,21 +9,18 @@ than others. Trees without a common root have one more coordinate, the tree.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.dumps.tables import Table
 from placement.geometry.network import Geometry, refuse, seats
 from placement.lookup import find_rows
 from placement.machine import Links, Switches, Topology
+from placement.records import Dump
+from placement.support.array_types import Ints, Strs
 from placement.support.arrays import rank_within
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
-
-if TYPE_CHECKING:
-    from placement.dumps.tables import Table
-    from placement.records import Dump
-    from placement.support.array_types import Ints, Strs
 
 __all__ = ["locate_cells", "locate_leaves", "place_alike", "place_forest", "switches_of"]
 

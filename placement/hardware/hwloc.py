@@ -14,15 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from placement.errors import ParseError, printable
 from placement.hardware.lookup import refuse_other_node
 from placement.hardware.model import Core, Device, NodeHardware
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
+from placement.machine import Machine
 
 __all__ = ["HardwareFile", "parse_hwloc"]
 
@@ -70,7 +68,7 @@ class HardwareFile(NamedTuple):
 
     def alone(self) -> ParseError:
         """Return the error of a node that no machine goes with."""
-        hint = f"-m MACHINE -m {printable(self.hardware.source)} says what is inside its nodes"
+        hint = f"-m MACHINE -m {self.hardware.source} says what is inside its nodes"
         return ParseError(self.hardware.source, 0, "one node, and no machine", hint)
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from placement.errors import ParseError, UsageError
-
-if TYPE_CHECKING:
-    from placement.hardware.model import NodeHardware
-    from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
+from placement.hardware.model import NodeHardware
+from placement.machine import Machine
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["hardware_of", "refuse_other_node"]
 

@@ -172,9 +172,9 @@ class _WordReader:
         self.characters += characters
         if self.names > MAX_NAMES:
             hint = f"a list may hold {MAX_NAMES} names"
-            raise self.error(line, f"'{printable(word)}' makes {_short(self.names)} names", hint)
+            raise self.error(line, f"'{word}' makes {_short(self.names)} names", hint)
         if self.characters > MAX_CHARACTERS:
-            what = f"'{printable(word)}' makes {_short(self.characters)} characters of names"
+            what = f"'{word}' makes {_short(self.characters)} characters of names"
             raise self.error(line, what, f"a list may hold {MAX_CHARACTERS}")
 
     def read(self, piece: TextPiece) -> list[_ListWord] | list[list[str]]:
@@ -215,7 +215,7 @@ class _WordReader:
             entries.append(entry)
         indices = [entry for entry in entries if entry.word[0] == "#"]
         if self.several and 0 < len(indices) < len(entries):  # it may be a name put aside
-            what = f"'{printable(indices[0].word)}' may be an index or a comment"
+            what = f"'{indices[0].word}' may be an index or a comment"
             hint = "write '# ' with a space for a comment, and indices in a list of their own"
             raise self.error(indices[0].line, what, hint)
         return entries
@@ -223,11 +223,11 @@ class _WordReader:
     def _apply(self, option: re.Match[str], word: str, line: int, entries: list[_ListWord]) -> None:
         """Give the node before it its ``slots=``; other options of host files say no names."""
         if not entries:
-            raise self.error(line, f"'{printable(word)}' comes before any node")
+            raise self.error(line, f"'{word}' comes before any node")
         if word.startswith("slots="):
             entry, slots = entries[-1], int(option[1])
             if slots < 1:
-                raise self.error(line, f"'{printable(word)}': a node has at least 1 slot")
+                raise self.error(line, f"'{word}': a node has at least 1 slot")
             more = entry.count() * (slots - 1)
             entry.slots *= slots
             self.spend(line, word, more, more * entry.longest())
@@ -243,7 +243,7 @@ class _WordReader:
         if names > self.most:
             there = f"there are {self.most} nodes"
             hint = there if self.most < MAX_NAMES else f"a list may hold {MAX_NAMES} names"
-            raise self.error(line, f"'{printable(word)}' makes {_short(names)} names", hint)
+            raise self.error(line, f"'{word}' makes {_short(names)} names", hint)
         return entry
 
     def _repeats(self, word: str, line: int) -> tuple[str, int, int]:
@@ -254,26 +254,26 @@ class _WordReader:
             return body, 1, 1
         match = _REPEAT.fullmatch(body)
         if body.endswith("*"):
-            what = f"'{printable(word)}': '*' is no wildcard, it repeats a name (nid00045*3)"
+            what = f"'{word}': '*' is no wildcard, it repeats a name (nid00045*3)"
             raise self.error(line, what, "a cabinet, cage or blade stands for its nodes: c0-0c1")
         if match is None or int(match[3]) < 1:
-            what = f"'{printable(word)}': what follows '*' or ':' is not a count"
+            what = f"'{word}': what follows '*' or ':' is not a count"
             raise self.error(line, what, "write nid00045*3 or node1:4")
         number = int(match[3])
         return (match[1], number, 1) if match[2] == "*" else (match[1], 1, number)
 
     def _ranges(self, text: str, word: str, line: int) -> _Ranges:
         """Take one bracket apart."""
-        packed, shown = "".join(text.split()), printable(word)
+        packed = "".join(text.split())
         items = packed.split(",")
         if not _RANGES.fullmatch(packed):
             bad = next((i for i in items if not _RANGES.fullmatch(i)), packed)
             what = f"'{printable(bad, 30)}'" if bad else "an empty entry"
             hint = "brackets hold numbers and ranges, as in nid[00045,00050-00053]"
-            raise self.error(line, f"{what} in '{shown}' is neither a number nor a range", hint)
+            raise self.error(line, f"{what} in '{word}' is neither a number nor a range", hint)
         width = max(map(len, packed.replace("-", ",").split(",")))
         if width > _DIGITS:
-            what = f"a number in '{shown}' has {width} digits"
+            what = f"a number in '{word}' has {width} digits"
             raise self.error(line, what, f"{_DIGITS} are the most")
         total = len(items)
         for item in items if "-" in packed else ():
@@ -281,12 +281,12 @@ class _WordReader:
             total += int(high) - int(low) if dash else 0
             if dash and int(low) > int(high):
                 hint = "Slurm refuses it too: write the numbers one by one to keep an order"
-                raise self.error(line, f"'{item}' in '{shown}' runs backwards", hint)
+                raise self.error(line, f"'{item}' in '{word}' runs backwards", hint)
         return _Ranges(items, total, width)
 
     def _refuse_bad_name(self, entry: _ListWord) -> None:
         """Raise where what stands outside the brackets is not part of a host name."""
-        sample, shown = "0".join(entry.literals), f"'{printable(entry.word)}'"
+        sample, shown = "0".join(entry.literals), f"'{entry.word}'"
         if entry.longest() > MAX_LENGTH:
             what = f"{shown} is {len(entry.word)} characters long"
             raise self.error(entry.line, what, f"a name has at most {MAX_LENGTH}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.names.columns import LIMITS
 
 __all__ = ["Cname", "Xname"]
@@ -102,27 +102,27 @@ class Cname:
         ...
         placement.errors.ParseError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
         """
-        match, shown = _CNAME.fullmatch(text), printable(text)
+        match = _CNAME.fullmatch(text)
         if match is None:
             hint = "one looks like c11-2c0s15n3 or c0-0c1"
-            raise ParseError(shown or "''", 0, "not a cname", hint)
+            raise ParseError(text or "''", 0, "not a cname", hint)
         parts = match.groupdict()
         padded = [v for k, v in parts.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
         if padded:
-            raise ParseError(shown, 0, f"'{padded[0]}' has a leading zero, cnames have none")
+            raise ParseError(text, 0, f"'{padded[0]}' has a leading zero, cnames have none")
         values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in parts.items()}
         wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
         for part, limit in {**LIMITS, "gemini": 2}.items():
             if (values[part] or 0) >= limit:
                 there = f"{part if part == 'gemini' else f'{part}s'} 0 to {limit - 1}"
                 what = f"{part} {values[part]} is impossible"
-                raise ParseError(shown, 0, what, f"{wholes[part]} has {there}")
+                raise ParseError(text, 0, what, f"{wholes[part]} has {there}")
         if values["aries"]:
             what = f"router a{values['aries']} is impossible"
-            raise ParseError(shown, 0, what, "a blade has one Aries, a0")
+            raise ParseError(text, 0, what, "a blade has one Aries, a0")
         if (values["tile"] or 0) > 0o57:
             what = f"tile l{values['tile']:02o} is impossible"
-            raise ParseError(shown, 0, what, "a router has tiles l00 to l57")
+            raise ParseError(text, 0, what, "a router has tiles l00 to l57")
         return cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
 
     @property
@@ -186,17 +186,17 @@ class Xname:
         ...
         placement.errors.ParseError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
         """
-        match, shown = _XNAME.fullmatch(text), printable(text)
+        match = _XNAME.fullmatch(text)
         if match is None:
             hint = "a node's looks like x1000c0s3b1n0"
-            raise ParseError(shown or "''", 0, "not an xname", hint)
+            raise ParseError(text or "''", 0, "not an xname", hint)
         parts = match.groupdict()
         below = _ZEROS.sub("", (parts.pop("below") or "").lower())
         values = {k: v and int(v) for k, v in parts.items()}
         for part, most in _XNAME_LIMITS.items():
             if (values[part] or 0) > most:
                 what = f"{part} {values[part]} is impossible"
-                raise ParseError(shown, 0, what, f"there are 0 to {most}")
+                raise ParseError(text, 0, what, f"there are 0 to {most}")
         return cls(below=below, **values)  # type: ignore[arg-type]  # a match has a cabinet
 
     @property

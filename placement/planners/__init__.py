@@ -10,21 +10,19 @@ that handles strings spends its time on strings.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import UsageError
 from placement.hooks import STRATEGIES, load
+from placement.machine import Machine
+from placement.request import Choice, Request
+from placement.support.array_types import Ints
 from placement.support.registry import Registry
 from placement.topologies import links
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from placement.machine import Machine
-    from placement.request import Choice, Request
-    from placement.support.array_types import Ints
-
     Planner = Callable[[Machine, Request], Ints]
     Predicting = Callable[[Machine, Request], Choice]
 

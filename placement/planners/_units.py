@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
-
+from placement.machine import Machine
+from placement.request import Request
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["free_rows", "nested_units"]
 

@@ -6,23 +6,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import PlanError, UsageError
+from placement.machine import Machine
 from placement.planners import planner
 from placement.planners._units import free_rows
+from placement.request import Request
+from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
 from placement.topologies import links, router_coords
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
-
 
 __all__ = ["Joined", "blades", "blades_linked", "count_joined"]
 

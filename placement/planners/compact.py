@@ -23,22 +23,18 @@ two blades more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.curves import hilbert_key
+from placement.machine import Machine
 from placement.planners import planner
 from placement.planners._units import free_rows, nested_units
 from placement.planners.curve import curve_positions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Floats, Ints, Mask
+from placement.request import Request
+from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["compact", "fewest"]
 

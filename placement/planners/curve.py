@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.curves import hilbert_key, morton_key
+from placement.machine import Machine
 from placement.planners import planner
 from placement.planners._units import free_rows
+from placement.request import Request
+from placement.support.array_types import Ints, Mask
 from placement.topologies.grid import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
-
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
 
 __all__ = ["curve_positions", "hilbert", "hilbert_groups", "morton", "morton_groups"]

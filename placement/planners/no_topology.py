@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
 from placement.planners import planner
 from placement.planners._units import free_rows
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints
+from placement.request import Request
+from placement.support.array_types import Ints
 
 __all__ = ["draw_nodes", "take_first"]
 

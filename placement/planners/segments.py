@@ -11,22 +11,18 @@ segments each block gets, inside each of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import PlanError
+from placement.machine import Machine
 from placement.planners._units import nested_units
+from placement.request import Request
 from placement.scheduler.switches import block_sizes
+from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted, unit_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
 
 __all__ = ["Blocks", "blocks_of", "in_segments"]
 

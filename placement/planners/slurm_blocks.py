@@ -11,19 +11,15 @@ are placed one after the other, each as if it were a job.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine, Switches
 from placement.planners import planner
 from placement.planners.slurm_job import SlurmJob, choose, lightest_that_fit, switches_in_node_order
+from placement.request import Request
 from placement.scheduler.switches import block_sizes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine, Switches
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
-
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["pick_blocks", "slurm_block"]
 

@@ -24,24 +24,22 @@ which 22.05 has not, was held against 24.11.5 the same way.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import PlanError
+from placement.machine import Machine, Switches
 from placement.planners import planner
 from placement.planners._units import free_rows
+from placement.request import Request
 from placement.scheduler.node_order import slurm_order
 from placement.scheduler.switches import slurm_switches
+from placement.support.array_types import Ints, Mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.machine import Machine, Switches
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
-
     Pick = Callable[["SlurmJob"], Ints | None]
 
 __all__ = [

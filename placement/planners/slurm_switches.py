@@ -15,10 +15,11 @@ of them is enough, the largest stands for all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from placement.machine import Machine, Switches
 from placement.planners import planner
 from placement.planners.slurm_job import (
     Pool,
@@ -27,15 +28,9 @@ from placement.planners.slurm_job import (
     lightest_that_fit,
     switches_in_node_order,
 )
+from placement.request import Request
 from placement.scheduler.switches import forest_roots, subtree_sums
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.machine import Machine, Switches
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
-
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["pick_dragonfly", "pick_tree", "slurm_dragonfly", "slurm_tree"]
 

@@ -6,18 +6,14 @@ smallest level of the network that holds it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
 from placement.planners import planner
 from placement.planners._units import free_rows, nested_units
+from placement.request import Request
+from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints, Mask
 
 __all__ = ["level_spread", "spread"]
 

@@ -10,15 +10,13 @@ a line of another format is an error that names both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.records import Dump
 from placement.support.reading import load
 from placement.support.registry import Registry
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = [
     "BUNDLED", "FORMATS", "Format", "dump_format", "find", "read", "read_text", "recognise",

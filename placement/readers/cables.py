@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.errors import printable
 from placement.records import Dump, Finding, LineCounts, LinkRecords, NodeRecords
 from placement.support.array_types import Array
 
@@ -264,7 +263,7 @@ class _PortTable:
 
     def _thing(self, end: int) -> str:
         name = self.names[end] or self.cables.descriptions[end]
-        return printable(name or list(self.cables.index)[end])
+        return name or list(self.cables.index)[end]
 
 
 def _printed(ports: Array) -> Array:

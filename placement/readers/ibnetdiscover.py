@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.cables import Cables
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
@@ -194,7 +194,7 @@ class Fabric(Cables):
                 words.append(" ".join(text.split()[:2]))
                 called |= name != ""
         if words:
-            some = ", ".join(f"{n} {printable(t)!r}" for t, n in Counter(words).most_common(3))
+            some = ", ".join(f"{n} {t!r}" for t, n in Counter(words).most_common(3))
             what = "adapter names no host" if len(words) == 1 else "adapters name no host"
             then = "hosts are called by the GUIDs of their adapters" if called else "left out"
             text = f"{len(words)} {what} ({some}): {then}"

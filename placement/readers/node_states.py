@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords
 
@@ -98,7 +98,7 @@ def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
     """
     state = node_state(words)
     if state is None:
-        raise ParseError(source, line, f"{printable(words)!r} is not the state of a node")
+        raise ParseError(source, line, f"{words!r} is not the state of a node")
     return state
 
 

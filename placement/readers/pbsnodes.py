@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, states_dump, worst
 from placement.readers.plain import count_lines, split_lines, strange_line
@@ -97,7 +97,7 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
         raise ParseError(source, 0, "JSON of PBS without nodes", "print it by pbsnodes -a -F json")
     for name, entry in nodes.items():
         if not isinstance(entry, dict):
-            raise ParseError(source, 0, f"node {printable(name)} is not an object")
+            raise ParseError(source, 0, f"node {name} is not an object")
         assigned, has = entry.get("resources_assigned"), entry.get("resources_available")
         cores = assigned.get("ncpus") if isinstance(assigned, dict) else 0
         more = has.items() if isinstance(has, dict) else ()
@@ -126,7 +126,7 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
 def _node(name: str, fields: Mapping[str, Any], source: str, line: int) -> StatedNode:
     words = fields.get("state")
     if not isinstance(words, str) or not _NAME.fullmatch(name):
-        raise ParseError(source, line, f"node {printable(name)} has no state", "is it complete?")
+        raise ParseError(source, line, f"node {name} has no state", "is it complete?")
     state = max((STATES.get(w, w) for w in re.split(r"[,\s]+", words.strip().lower())), key=worst)
     cores = str(fields.get("resources_assigned.ncpus") or 0).strip()
     if state == "idle" and (fields.get("jobs") or cores != "0"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.lists.pasted import split_records
 from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
@@ -74,12 +74,12 @@ def read(text: str, source: str) -> Dump:
 def _nodes(text: str, source: str) -> Iterator[StatedNode]:
     first = _BEGIN.search(text)
     if first and text[: first.start()].strip():
-        word = printable(text.split(None, 1)[0])
+        word = text.split(None, 1)[0]
         raise ParseError(source, 1, f"'{word}' is before the first NodeName=", "is it complete?")
     for begin, line, record in split_records(text, _BEGIN):
         state = _STATE.search(record)
         if state is None:
-            what = f"node {printable(begin[1])} has no State="
+            what = f"node {begin[1]} has no State="
             hint = "is it the whole output of scontrol show node?"
             raise ParseError(source, line, what, hint)
         word, planned = slurm_state(state[1], source, line)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
@@ -83,7 +83,7 @@ def read(text: str, source: str) -> Dump:
     elif kind == "block":
         faults += _sizes(records, parameters)
     elif kind == "torus3d":
-        text = f"torus {printable(base[0].value)}: scontrol does not say where in it a node is"
+        text = f"torus {base[0].value}: scontrol does not say where in it a node is"
         faults.append(Finding(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
     return w.switch_dump("scontrol-topology", source, counts, kind, switches, faults, parameters)
 
@@ -95,7 +95,7 @@ def _kind(records: Sequence[Statement]) -> str:
         this, must, may = KINDS.get(statement.key, ("", (), ()))
         odd = [key for key in statement.rest if key not in must + may]
         if not this or odd:
-            key = printable(odd[0] if this else statement.key)
+            key = odd[0] if this else statement.key
             hint = "is this its whole output?"
             raise statement.error(f"scontrol show topology prints no {key!r}", hint)
         if this != kind:
@@ -110,8 +110,8 @@ def _number(statement: Statement, key: str) -> int:
     """Return a number that scontrol prints on every such line."""
     word = statement.rest.get(key, "")
     if not (word.isascii() and word.isdigit() and len(word) < 10):
-        what = f"no {key}" if not word else f"{key} {printable(word)!r} is not a number"
-        raise statement.error(f"{printable(statement.value)}: {what}", _CUT)
+        what = f"no {key}" if not word else f"{key} {word!r} is not a number"
+        raise statement.error(f"{statement.value}: {what}", _CUT)
     return int(word)
 
 
@@ -131,7 +131,7 @@ def _declare_switch(statement: Statement) -> w.Declared:
     level = _number(statement, "level")
     children = statement.rest.get("switches", "")
     if level and not children:
-        what = f"switch {printable(statement.value)} of level {level} has no Switches"
+        what = f"switch {statement.value} of level {level} has no Switches"
         raise statement.error(what, _CUT)
     return w.Declared(statement.value, "" if level else nodes, children, statement.line, level)
 
@@ -149,7 +149,7 @@ def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) 
         wanted = len(set(w.expand(listed, statement.source, statement.line, "Nodes")))
         held = _count_below(top, nodes)
         if held != wanted:
-            text = f"switch {printable(top.name)} has {wanted} nodes, the leaves below it {held}"
+            text = f"switch {top.name} has {wanted} nodes, the leaves below it {held}"
             faults.append(Finding(statement.line, "missing-nodes", text, _CUT))
     return faults
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
@@ -268,7 +268,7 @@ def _figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | 
     def number(column: str, text: str) -> int:
         match = _NUMBER.fullmatch("0" if text in _UNKNOWN else text)
         if not match:
-            what = f"{column}: {printable(row[column])!r} is not a number"
+            what = f"{column}: {row[column]!r} is not a number"
             raise ParseError(source, line, what)
         return min(int(match[1]) << 10 * " KMGTP".index(match[2] or " "), 2**31 - 1)
 

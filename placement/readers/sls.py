@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding, NodeRecords
@@ -149,7 +149,7 @@ class _SlsReader:
     def take(self, key: str, entry: Any) -> None:
         """Take one piece of hardware."""
         if not isinstance(entry, dict):
-            raise ParseError(self.source, self.line(key), f"{printable(key)} is not an object")
+            raise ParseError(self.source, self.line(key), f"{key} is not an object")
         kinds = {_word(entry.get("Type")), _word(entry.get("TypeString"))}
         self.mountain |= _word(entry.get("Class")) in _SLINGSHOT_CLASSES
         if kinds & _NODE_TYPES:
@@ -169,10 +169,10 @@ class _SlsReader:
         stated = entry.get("Xname", key)
         if not isinstance(stated, str) or normalise_xname(stated) != xname:
             hint = "key and Xname must be the same"
-            self.note(key, "cname", f"{{}} calls itself {printable(str(stated))}", hint)
+            self.note(key, "cname", f"{{}} calls itself {stated}", hint)
         extra = entry.get("ExtraProperties") or {}
         if not isinstance(extra, dict):
-            text = f"{printable(key)}: ExtraProperties is not an object"
+            text = f"{key}: ExtraProperties is not an object"
             raise ParseError(self.source, self.line(key), text)
         name = self.name(key, extra.get("Aliases") or [""]) or xname
         role = _word(extra.get("Role"))
@@ -187,7 +187,7 @@ class _SlsReader:
         first = aliases[0] if isinstance(aliases, list) else aliases
         odd = not isinstance(first, str) or not first.isprintable() or len(first) > 255
         if odd or set(first) & set(" ,[]\"'"):
-            self.note(key, "name", f"{{}}: alias {printable(str(first))!r} is not a host name")
+            self.note(key, "name", f"{{}}: alias {str(first)!r} is not a host name")
             return ""
         return str(first)
 
@@ -202,13 +202,13 @@ class _SlsReader:
             nid = int(nid)
         if isinstance(nid, bool) or not isinstance(nid, int) or not 0 <= nid <= MAX_NID:
             hint = f"NIDs run from 0 to {MAX_NID}"
-            self.note(key, "nid", f"{{}}: {printable(str(nid))} is not a NID", hint)
+            self.note(key, "nid", f"{{}}: {nid} is not a NID", hint)
             return -1
         return nid
 
     def note(self, key: str, kind: str, text: str, hint: str = "", *, fault: bool = True) -> None:
         """Note what is wrong at the line of its key, which stands at ``{}`` in the text."""
-        text = text.replace("{}", printable(key), 1)
+        text = text.replace("{}", key, 1)
         self.findings.append(Finding(self.line(key), kind, text, hint, fault))
 
     def line(self, key: str, last: bool = False) -> int:
@@ -237,7 +237,7 @@ class _SlsReader:
         known = {n.key: n.nid for n in self.nodes if n.nid >= 0}
         yield from self.twice("duplicate-nid", "NID", known.items())
         for key in self.doubles:
-            text = f"{printable(key)} is listed twice"
+            text = f"{key} is listed twice"
             yield Finding(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
         if not self.nodes:
             hint = "a file with a Hardware part is needed"
@@ -251,7 +251,7 @@ class _SlsReader:
         for key, value in values:
             other = first.setdefault(value, key)
             if other is not key:
-                text = f"{printable(key)} has the {what} {value} of {printable(other)}"
+                text = f"{key} has the {what} {value} of {other}"
                 yield Finding(self.line(key), kind, text)
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.lists import expanding
 from placement.lists.piece import TextPiece
 from placement.readers.plain import MOST_NODES
@@ -77,12 +77,12 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     piece = [TextPiece(text, line)]
     try:
         if set(text) & set("*:#"):
-            raise ParseError(source, line, f"{printable(text)!r} is not a list of names")
+            raise ParseError(source, line, f"{text!r} is not a list of names")
         if expanding.count(piece, source) > MOST_NODES:
             raise ParseError(source, line, f"more than {MOST_NODES:,} names in one list")
         names = tuple(expanding.expand(piece, source))
         if not names:
-            raise ParseError(source, line, f"{printable(text)!r} names nothing")
+            raise ParseError(source, line, f"{text!r} names nothing")
     except ParseError as error:
         raise ParseError(source, line, f"{what}: {error.text}", error.hint) from None
     return names
@@ -143,7 +143,7 @@ def resolve(
     if kind == "tree":
         for s in switches:
             if not s.nodes and not s.children:
-                text = f"switch {printable(s.name)} has neither nodes nor switches"
+                text = f"switch {s.name} has neither nodes nor switches"
                 faults.append(Finding(s.line, "empty-switch", text, _OLD, fault=False))
     faults += _name_faults({"tree": "switch", "torus3d": "torus"}.get(kind, kind), switches)
     if kind == "tree":
@@ -151,7 +151,7 @@ def resolve(
     faults += _first_faults(_nodes_below_two(switches))
     for s in switches:
         if kind == "ring" and len(s.nodes) > MAX_RING:
-            has = f"ring {printable(s.name)} has {len(s.nodes)} nodes"
+            has = f"ring {s.name} has {len(s.nodes)} nodes"
             faults.append(Finding(s.line, "ring-size", f"{has}; Slurm takes at most {MAX_RING}"))
     return tuple(switches), faults
 
@@ -160,7 +160,7 @@ def _expand_switch(row: Declared, source: str, both: bool, faults: list[Finding]
     """Return one switch with its lists expanded, repeats within a list dropped."""
     children = row.children
     if row.nodes and row.children:
-        text = f"switch {printable(row.name)} has both nodes and switches"
+        text = f"switch {row.name} has both nodes and switches"
         hint = "Slurm ignores the switches" if both else "only a leaf switch has nodes"
         faults.append(Finding(row.line, "both-nodes-and-switches", text, hint, fault=not both))
         children = ""
@@ -169,7 +169,7 @@ def _expand_switch(row: Declared, source: str, both: bool, faults: list[Finding]
         names = expand(folded, source, row.line, key) if folded else ()
         twice = first_repeat(names)
         if twice:
-            text = f"{what} {printable(twice)} is listed twice below {printable(row.name)}"
+            text = f"{what} {twice} is listed twice below {row.name}"
             fault = Finding(row.line, f"repeated-{what}", text, "taken as one", fault=False)
             faults.append(fault)
         below.append(tuple(dict.fromkeys(names)))
@@ -187,16 +187,15 @@ def _name_faults(word: str, switches: Iterable[SwitchRecord]) -> Iterator[Findin
     """Find names used twice and names that Slurm would not take."""
     first: dict[str, int] = {}
     for switch in switches:
-        name = printable(switch.name)
         if switch.name in first:
-            text = f"{word} {name} is already defined on line {first[switch.name]}"
+            text = f"{word} {switch.name} is already defined on line {first[switch.name]}"
             yield Finding(switch.line, "duplicate-switch", text, "give it another name")
         first.setdefault(switch.name, switch.line)
         if len(switch.name) > MAX_NAME:
-            text = f"{word} name {name} is longer than {MAX_NAME} characters"
+            text = f"{word} name {switch.name} is longer than {MAX_NAME} characters"
             yield Finding(switch.line, "switch-name", text)
         elif not switch.name.isprintable() or set(switch.name) & set(' ,[]"'):
-            text = f"{word} name {name!r} is not one plain name"
+            text = f"{word} name {switch.name!r} is not one plain name"
             yield Finding(switch.line, "switch-name", text, "one line for each of them")
 
 
@@ -219,15 +218,14 @@ def _below_one_leaf(switches: list[SwitchRecord], faults: list[Finding]) -> list
 def _two_leaves(nodes: list[str], first: SwitchRecord, later: SwitchRecord) -> Finding:
     """Return the remark on nodes of the leaf `later` that are below `first` already."""
     more = f" and {len(nodes) - 1} more are" if len(nodes) > 1 else " is"
-    before = printable(first.name)
-    text = _below_both(f"node {printable(nodes[0])}{more}", later, first)
-    hint = f"{before}, the first, counts; Slurm warns, and counts them below both"
+    text = _below_both(f"node {nodes[0]}{more}", later, first)
+    hint = f"{first.name}, the first, counts; Slurm warns, and counts them below both"
     return Finding(later.line, "two-leaves", text, hint, fault=False)
 
 
 def _below_both(what: str, here: SwitchRecord, other: SwitchRecord) -> str:
-    there = f"on line {other.line}, below {printable(other.name)}"
-    return f"{what} below {printable(here.name)} and, {there}"
+    there = f"on line {other.line}, below {other.name}"
+    return f"{what} below {here.name} and, {there}"
 
 
 def _nodes_below_two(switches: Sequence[SwitchRecord]) -> Iterator[Finding]:
@@ -237,7 +235,7 @@ def _nodes_below_two(switches: Sequence[SwitchRecord]) -> Iterator[Finding]:
         for node in switch.nodes:
             other = where.setdefault(node, switch)
             if other is not switch:
-                text = _below_both(f"node {printable(node)} is", switch, other)
+                text = _below_both(f"node {node} is", switch, other)
                 yield Finding(switch.line, "duplicate-name", text)
 
 
@@ -254,15 +252,13 @@ def _as_tree(
     faults += _loop_faults(switches, below, level)
     deep = next((i for i, lv in enumerate(level) if lv > MAX_LEVELS), None)
     if deep is not None:
-        text = (
-            f"switch {printable(switches[deep].name)} stands {level[deep]} levels above its leaves"
-        )
+        text = f"switch {switches[deep].name} stands {level[deep]} levels above its leaves"
         faults.append(
             Finding(switches[deep].line, "depth", text, f"Slurm takes {MAX_LEVELS} levels")
         )
     for row, lv in zip(declared, level, strict=True):
         if row.level >= 0 and lv >= 0 and row.level != lv:
-            says = f"switch {printable(row.name)} says level {row.level}"
+            says = f"switch {row.name} says level {row.level}"
             hint = "print the whole topology again"
             faults.append(Finding(row.line, "level", f"{says}, its switches make it {lv}", hint))
     return tuple(replace(s, level=lv) for s, lv in zip(switches, level, strict=True))
@@ -280,12 +276,12 @@ def _child_faults(switches: Sequence[SwitchRecord], index: dict[str, int]) -> It
                 names = list(index)[:2000] if undefined <= 3 else []
                 near = get_close_matches(child[:MAX_NAME], names, n=1)
                 hint = "each switch needs a line of its own"
-                hint = f"did you mean {printable(near[0])}?" if near else hint
-                has = f"switch {printable(switch.name)} has a child {printable(child)}"
+                hint = f"did you mean {near[0]}?" if near else hint
+                has = f"switch {switch.name} has a child {child}"
                 yield Finding(switch.line, "undefined-switch", f"{has} that is not defined", hint)
             other = parent.setdefault(child, switch)
             if other is not switch:
-                text = _below_both(f"switch {printable(child)} is", switch, other)
+                text = _below_both(f"switch {child} is", switch, other)
                 hint = "Slurm takes the last one; a tree has one parent a switch"
                 yield Finding(switch.line, "two-parents", text, hint)
 
@@ -326,7 +322,7 @@ def _loop_faults(
             here = next(child for child in below[here] if level[child] < 0)
         if here in path:
             loop = path[path.index(here) :]
-            names = " > ".join(printable(switches[i].name) for i in [*loop[:8], here])
+            names = " > ".join(switches[i].name for i in [*loop[:8], here])
             line = min(switches[i].line for i in loop)
             text = f"the switches are not a tree: {names}"
             yield Finding(line, "loop", text, "a switch cannot be below itself")
@@ -351,7 +347,7 @@ def block_size_faults(
             yield Finding(line, "block-size", text)
     for b in blocks:
         if len(b.nodes) < base:
-            has = f"block {printable(b.name)} has {len(b.nodes)} nodes"
+            has = f"block {b.name} has {len(b.nodes)} nodes"
             text = f"{has}, fewer than the base size {base}"
             yield Finding(b.line, "short-block", text, _OLD, fault=False)
 

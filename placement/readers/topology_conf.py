@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
@@ -206,7 +206,7 @@ def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) ->
     if rest == text.strip():
         hint = "a line is SwitchName=... Nodes=... or the like"
         return strange_line(name, source, line, text, "Key=value", hint)
-    return ParseError(source, line, f"{printable(rest)!r} is not Key=value", "is the line cut off?")
+    return ParseError(source, line, f"{rest!r} is not Key=value", "is the line cut off?")
 
 
 def _kind(records: Sequence[Statement]) -> str:
@@ -217,7 +217,7 @@ def _kind(records: Sequence[Statement]) -> str:
         odd = [key for key in statement.rest if key not in following]
         if odd or not this:
             expected = ", ".join(following) or "SwitchName, BlockName, RingName or BlockSizes"
-            unknown = printable(odd[0] if this else statement.key)
+            unknown = odd[0] if this else statement.key
             raise statement.error(f"unknown keyword {unknown!r}", f"expected {expected}")
         if this != kind:
             text = f"a {this} topology here and a {kind} topology on line {records[0].line}"
@@ -229,9 +229,9 @@ def _declare_switch(statement: Statement) -> w.Declared:
     key, name, rest = statement.key, statement.value, statement.rest
     speed = rest.get("linkspeed", "1")
     if not (speed.isascii() and speed.isdigit()):
-        raise statement.error(f"LinkSpeed {printable(speed)!r} is not a number")
+        raise statement.error(f"LinkSpeed {speed!r} is not a number")
     if key == "blockname" and not rest.get("nodes"):
-        raise statement.error(f"block {printable(name)} has no Nodes")
+        raise statement.error(f"block {name} has no Nodes")
     return w.Declared(name, rest.get("nodes", ""), rest.get("switches", ""), statement.line)
 
 
@@ -250,5 +250,5 @@ def sizes_of(words: Sequence[str], source: str, line: int) -> tuple[int, ...]:
     """
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) < 10 and int(word)):
-            raise ParseError(source, line, f"{printable(word)!r} is not a block size")
+            raise ParseError(source, line, f"{word!r} is not a block size")
     return tuple(dict.fromkeys(int(word) for word in words))

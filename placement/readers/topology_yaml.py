@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.slurm_switches import (
@@ -102,8 +102,7 @@ def read(text: str, source: str) -> Dump:
     chosen = next((f for f in topologies if f.default), topologies[0])
     faults = [fault for f in topologies for fault in f.faults]
     for other in (f for f in topologies if f is not chosen):
-        default = f"{printable(chosen.name)} is the default"
-        text = f"topology {printable(other.name)} is left out: {default}"
+        text = f"topology {other.name} is left out: {chosen.name} is the default"
         hint = "Slurm uses it for the partitions that name it"
         faults.append(Finding(other.line, "other-topology", text, hint, fault=False))
     parameters = {"topology": chosen.name, **(chosen.parameters or {})}
@@ -133,7 +132,7 @@ class _YamlFile(Tree):
         """Return whether a value is true; an absent one is not."""
         word = self.text(value, what).lower()
         if word not in _TRUE + _FALSE:
-            raise self.error(value, f"{what}: {printable(word)!r} is not true or false")
+            raise self.error(value, f"{what}: {word!r} is not true or false")
         return word in _TRUE
 
     def dims(self, keys: Entry, what: str, default: Triple | None = None) -> Triple:
@@ -150,7 +149,7 @@ class _YamlFile(Tree):
         """Return one dimension."""
         word = "0" if value is None else self.text(value, what)
         if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) <= _MAX_EXTENT):
-            raise self.error(value, f"{what}: {printable(word)!r} is not a size")
+            raise self.error(value, f"{what}: {word!r} is not a size")
         return int(word)
 
 
@@ -163,7 +162,7 @@ def _topology(entry: Any, file: _YamlFile) -> Found:
     kinds = [k for k in KINDS if k in keys and not (k == "flat" and off)]
     if len(kinds) != 1:
         what = "and ".join(f"{k} " for k in kinds) or f"none of {', '.join(KINDS)} "
-        text = f"topology {printable(name)} has {what}where one kind belongs"
+        text = f"topology {name} has {what}where one kind belongs"
         raise file.error(entry, text)
     kind = kinds[0]
     return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
@@ -191,9 +190,7 @@ def _switches(topology: Found, value: Any, file: _YamlFile) -> Found:
         for row in file.entries(keys.get(below), below, (word, *more, "nodes"))
     ]
     if not declared:
-        raise ParseError(
-            file.source, topology.line, f"topology {printable(topology.name)} is empty"
-        )
+        raise ParseError(file.source, topology.line, f"topology {topology.name} is empty")
     switches, faults = resolve(topology.kind, declared, file.source, both=True)
     listed, parameters = keys.get("block_sizes"), topology.parameters
     if listed is not None:
@@ -219,12 +216,10 @@ def _torus(topology: Found, value: Any, file: _YamlFile) -> Found:
     allowed = ("name", "nodes", "dims", "placements", "regions")
     tori = [_torus_of(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
     if not tori:
-        raise ParseError(
-            file.source, topology.line, f"topology {printable(topology.name)} is empty"
-        )
+        raise ParseError(file.source, topology.line, f"topology {topology.name} is empty")
     switch, nodes, faults = read_torus(tori[0], file.source)
     for other in tori[1:]:
-        text = f"torus {printable(other.name)}: a machine is one torus, and this is one more"
+        text = f"torus {other.name}: a machine is one torus, and this is one more"
         faults.append(Finding(other.line, "second-torus", text, "keep one of them in a copy"))
     parameters = {"extents": tori[0].dims, "placements": tori[0].placements}
     return topology._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
@@ -351,7 +346,7 @@ def read_torus(
         raise ParseError(source, torus.line, f"more than {MOST_NODES:,} nodes in one torus")
     twice = first_repeat(names.tolist())
     if twice:
-        text = f"torus {printable(torus.name)}: node {printable(twice)} stands in two cells"
+        text = f"torus {torus.name}: node {twice} stands in two cells"
         faults.append(Finding(torus.line, "duplicate-name", text))
     nodes = None
     if len(names):
@@ -383,7 +378,7 @@ def _boxes(
 
 def _shape_faults(torus: DeclaredTorus) -> Iterator[Finding]:
     """Find what Slurm refuses in the numbers alone."""
-    name = printable(torus.name)
+    name = torus.name
     if not all(torus.dims):
         yield Finding(torus.line, "extent", f"torus {name} needs x, y and z above 0")
         return
@@ -416,6 +411,6 @@ def _overlaps(torus: DeclaredTorus, coords: Ints32, names: Strs) -> Iterator[Fin
     if second.size:
         at = second[np.lexsort(coords[second].T)[0]]
         where = tuple(coords[at].tolist())
-        text = f"cell {where} of torus {printable(torus.name)} has two nodes"
+        text = f"cell {where} of torus {torus.name} has two nodes"
         text += f", {names[at]} the second"
         yield Finding(torus.line, "coordinates", text, "regions must not overlap")

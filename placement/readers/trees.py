@@ -124,7 +124,7 @@ class Tree(NamedTuple):
         for key, item in value.items():
             if allowed and key not in allowed:
                 there = f"there are {', '.join(allowed)}"
-                raise self.error(item, f"unknown key {printable(key)!r} in {what}", there)
+                raise self.error(item, f"unknown key {key!r} in {what}", there)
         return value
 
     def items(self, value: Any, what: str, hint: str = "") -> list[Any]:
@@ -174,7 +174,7 @@ def parse_yaml(text: str, source: str) -> Any:
         if count > MAX_YAML:
             raise ParseError(source, line, f"more than {MAX_YAML:,} keys and values")
         if name == "AliasEvent":
-            what = f"alias *{printable(str(event.anchor))} is not supported"
+            what = f"alias *{event.anchor} is not supported"
             raise ParseError(source, line, what, "write the value out, as Slurm wants it too")
         if name in ("SequenceEndEvent", "MappingEndEvent"):
             opened.pop()
@@ -203,7 +203,7 @@ def _add(node: Node, parent: _List | _Dict, source: str) -> None:
     elif not isinstance(node, _Text):
         raise ParseError(source, node.line, "a key must be a plain word")
     elif node in parent:
-        what = f"key {printable(node)!r} stands twice in one place"
+        what = f"key {node!r} stands twice in one place"
         raise ParseError(source, node.line, what)
     else:
         parent.key = str(node)

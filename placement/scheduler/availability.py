@@ -7,22 +7,18 @@ those that are taken.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.dumps.assemble import assemble
 from placement.errors import ParseError
+from placement.machine import Machine
+from placement.nodelist import NodeList
 from placement.readers import read_text, recognise
+from placement.support.array_types import Mask, Strs
 from placement.support.quantities import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from placement.machine import Machine
-    from placement.nodelist import NodeList
-    from placement.support.array_types import Mask, Strs
 
 __all__ = ["Availability", "availability", "counts_of", "is_down", "promised_rows", "states_of"]
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from placement import planners
 from placement.errors import LaunchError
-from placement.request import Baseline
+from placement.machine import Machine
+from placement.request import Baseline, Request
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from placement.machine import Machine
-    from placement.request import Request
     from placement.slurm import command as slurm_command
-    from placement.support.array_types import Ints
 else:
     slurm_command = lazy("placement.slurm.command")
 

@@ -6,24 +6,19 @@ a header is what it gains on the nodes that the scheduler takes then, not on tho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import PlanError
-from placement.request import Baseline
+from placement.machine import Machine
+from placement.request import Baseline, Plan, Request
 from placement.scheduler.baseline import scheduler_choice
 from placement.scheduler.kinds import alike
 from placement.scheduler.switches import slurm_switches
+from placement.support.array_types import Ints, Ints32, Mask
 from placement.support.quantities import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine
-    from placement.request import Plan, Request
-    from placement.support.array_types import Ints, Ints32, Mask
 
 __all__ = [
     "Exclusion", "around", "best_exclusion", "block_waits", "has_blocks", "leaf_count", "led_to",

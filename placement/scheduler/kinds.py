@@ -7,15 +7,12 @@ sets say where a node stands or who owns it, not what it is, and make no kinds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import PlanError, UsageError, printable
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Array, Ints, Mask
+from placement.errors import PlanError, UsageError
+from placement.machine import Machine
+from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["ANY", "Kinds", "alike", "kinds_of", "of_one_kind", "offered"]
 
@@ -182,4 +179,4 @@ def of_one_kind(
 
 def _no_such_kind(known: Kinds, kind: str) -> UsageError:
     there = f"there are {', '.join(known.names)}, and any for nodes of all kinds"
-    return UsageError(f"no nodes of kind {printable(kind)!r}", there)
+    return UsageError(f"no nodes of kind {kind!r}", there)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import printable
 from placement.geometry import aries, gemini
 from placement.machine import Topology
 from placement.names.columns import format_cnames
@@ -180,9 +179,7 @@ def _parts(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
     """Return the indices that a selector names on each axis of the floor."""
     match = _CNAME.fullmatch(text)
     if match is None:
-        raise WrongFigure(
-            key, f"'{printable(text)}' is not a cname such as c0-0 or c[0-3]-*c2s15n1"
-        )
+        raise WrongFigure(key, f"'{text}' is not a cname such as c0-0 or c[0-3]-*c2s15n1")
     parts = [np.empty(0, np.intp)] * 5
     for axis, part in zip(_AXES, match.groups(), strict=True):
         parts[axis] = _numbers(key, text, part or "*", shape[axis])
@@ -197,13 +194,13 @@ def _numbers(key: str, text: str, part: str, size: int) -> Index:
     for run in part.strip("[]").split(","):
         ends = bounds(run)
         if ends is None:
-            what = f"'{printable(text)}' has the range '{run}'; write 7 or 0-3"
+            what = f"'{text}' has the range '{run}'; write 7 or 0-3"
             raise WrongFigure(key, what)
         low, high = ends
         if low > high:
-            raise WrongFigure(key, f"'{printable(text)}' has the range '{run}' backwards")
+            raise WrongFigure(key, f"'{text}' has the range '{run}' backwards")
         if high >= size:
-            what = f"'{printable(text)}' names {high} where there are 0 to {size - 1}"
+            what = f"'{text}' names {high} where there are 0 to {size - 1}"
             raise WrongFigure(key, what)
         numbers.update(range(low, high + 1))
     return np.array(sorted(numbers))

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from placement.errors import SiteError, printable
+from placement.errors import SiteError
 from placement.hardware.model import ASSUMED, Core, Device, NodeHardware
 from placement.machine import Topology
 from placement.records import Dump, LineCounts, NodeRecords
@@ -142,7 +142,7 @@ class Site(Struct, frozen=True, dict=True):
             if name == key:
                 return figure
         raise SiteError(
-            f"{printable(self.source or self.name)}: no figure '{printable(key)}'",
+            f"{self.source or self.name}: no figure '{key}'",
             f"nidmap site show {self.name} lists those there are",
         )
 

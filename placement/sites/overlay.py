@@ -63,7 +63,7 @@ class Overlay(Struct, frozen=True):
     def alone(self) -> SiteError:
         """Return the error of figures that no machine goes with."""
         what = f"{place(self.source)}: figures for a machine, and no machine of its own"
-        return SiteError(what, f"-m MACHINE -m {printable(self.source)} lays them over one")
+        return SiteError(what, f"-m MACHINE -m {self.source} lays them over one")
 
     def over(self, machine: Machine) -> Machine:
         """Return the machine with these figures in place of its own.
@@ -146,7 +146,7 @@ class Overlay(Struct, frozen=True):
 
     def _wrong(self, key: str, text: str) -> SiteError:
         where = place(self.source, line_of(self.text, key))
-        return SiteError(f"{where}: {printable(key)}: {printable(text, 400)}")
+        return SiteError(f"{where}: {key}: {printable(text, 400)}")
 
 
 def _with_bandwidth(

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import printable
 from placement.machine import Topology
 from placement.names.columns import nid_names
 from placement.records import NodeRecords
@@ -162,7 +161,7 @@ def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     """
     pieces = _FIELD.split(template)
     if len(pieces) == 1:
-        raise WrongFigure(key, f"'{printable(template)}' has no {{nid}} or other number in it")
+        raise WrongFigure(key, f"'{template}' has no {{nid}} or other number in it")
     fields = [_digits(key, text, numbers) for text in pieces[1::2]]
     values, width = fields[0]
     names = nid_names(values, width, prefix=pieces[0])
@@ -176,7 +175,7 @@ def _digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int
     form = _FORM.fullmatch(text)
     if form is None or form[1] not in FIELDS:
         there = ", ".join(FIELDS)
-        raise WrongFigure(key, f"'{{{printable(text)}}}' is not a field; there are {there}")
+        raise WrongFigure(key, f"'{{{text}}}' is not a field; there are {there}")
     if form[1] not in numbers:
         raise WrongFigure(key, f"'{{{text}}}' is used but the nodes have no {form[1]} number")
     return numbers[form[1]], int(form[2] or 1)

@@ -77,7 +77,7 @@ class _Expression:
         return np.asarray(values[self.at])
 
     def _wrong(self, what: str, hint: str = "") -> UsageError:
-        return UsageError(f"--constraint {printable(self.text)!r} {what}", hint)
+        return UsageError(f"--constraint {self.text!r} {what}", hint)
 
     def _take(self) -> str:
         token, self.token = self.token, next(self.tokens, "")
@@ -107,6 +107,6 @@ class _Expression:
         if not value.any():
             known = sorted({w for some in self.sets for w in some})
             there = f"there are {printable(', '.join(known), 200)}" if known else "there are none"
-            what = f"asks for {printable(word)!r}, which no node has"
-            raise ParseError("--constraint", 0, f"{printable(self.text)!r} {what}", there)
+            what = f"asks for {word!r}, which no node has"
+            raise ParseError("--constraint", 0, f"{self.text!r} {what}", there)
         return value

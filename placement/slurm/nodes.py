@@ -138,7 +138,7 @@ def free_nodes(
 
 def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
     if partition is not None and (partition.split() != [partition] or not partition.isprintable()):
-        raise UsageError(f"--partition {printable(partition)!r} is not a name")
+        raise UsageError(f"--partition {partition!r} is not a name")
     narrowed = [] if partition is None else [f"--partition={partition}"]
     # Not -N: that takes sinfo quadratic time, and the reader expands folded rows.
     answer = ask(["sinfo", *narrowed, "-e", "-o", sinfo.QUERY], deadline=deadline)
@@ -178,7 +178,7 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
     known = ask(["sinfo", "-h", "-a", "-o", "%R"], deadline=deadline).output.split()
     unknown = [name for name in missing if name not in known]
     if unknown:
-        what = f"Slurm has no partition {printable(unknown[0])!r}"
+        what = f"Slurm has no partition {unknown[0]!r}"
         there = f"there are {printable(', '.join(sorted(set(known))), 200)}"
         raise ParseError("--partition", 0, what, there)
 
@@ -298,7 +298,7 @@ def _reserve(nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | Non
     ours = next((r for r in held if r.name == wanted), None)
     if ours is None:
         names = printable(", ".join(r.name for r in held), 200)
-        what = f"Slurm has no reservation {printable(wanted)!r}"
+        what = f"Slurm has no reservation {wanted!r}"
         hint = f"there are {names}" if held else "there is none"
         raise ParseError("--reservation", 0, what, hint)
     inside = np.isin(nodes.names, list(ours.nodes))
@@ -306,7 +306,7 @@ def _reserve(nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | Non
     state[inside & ~taken & np.isin(state, usable)] = "idle"
     notes, partition = nodes.notes, nodes.default_partition
     if not ours.active:
-        waits = f"reservation {printable(wanted)} is not active: it starts {ours.start}Z"
+        waits = f"reservation {wanted} is not active: it starts {ours.start}Z"
         notes = (*notes, waits)
     if partition and ours.partition:
         partition = ours.partition

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.support.lazy import lazy
 
 metadata = lazy("importlib.metadata")
@@ -102,5 +102,5 @@ class Registry(Generic[Thing]):
             return import_module(f"{self.room}.{self.bundled[name]}")
         for entry in metadata.entry_points(group=self.group, name=name):
             return entry.load()
-        what = f"no {self.kind} '{printable(name)}'"
+        what = f"no {self.kind} '{name}'"
         raise UsageError(what, f"there are {', '.join(self.names())}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 
 __all__ = ["format_of_name", "suffix_of"]
 
@@ -50,9 +50,7 @@ def format_of_name(path: str | None, formats: Mapping[str, str], default: str) -
         return formats[suffix]
     if suffix in _TEXT or suffix[1:].isdigit():
         return default
-    raise UsageError(
-        f"{printable(str(path))}: no {suffix} is written here", f"there is {', '.join(formats)}"
-    )
+    raise UsageError(f"{path}: no {suffix} is written here", f"there is {', '.join(formats)}")
 
 
 def suffix_of(path: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from placement.support.lazy import lazy
 from placement.topologies import links, router_coords, router_names, wiring_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import networkx
     import pandas
 else:

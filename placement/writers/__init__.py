@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.machine import Machine
 
 __all__ = ["BUNDLED", "write"]
@@ -47,7 +47,7 @@ def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the 
     """
     if format not in BUNDLED:
         known = ", ".join(sorted(BUNDLED))
-        raise UsageError(f"no format {printable(format)!r} to write", f"there are {known}")
+        raise UsageError(f"no format {format!r} to write", f"there are {known}")
     module = import_module(f"placement.writers.{format.replace('-', '_')}")
     text: str = module.write(machine)
     return text

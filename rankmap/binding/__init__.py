@@ -17,6 +17,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
 from placement.lists.folding import nid_ranges
+from placement.support.quantities import time_text
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on
 from rankmap.pattern import Pattern
@@ -57,8 +58,6 @@ class Copies(NamedTuple):
 
     def sentence(self) -> str:
         """Say how long copies take in this order and arranged, and which bandwidths say so."""
-        from placement.support.quantities import time_text
-
         gain = f", {time_text(self.arranged_s)} as --bind arranges them"
         return (
             f"inside the nodes the busiest rank copies for {time_text(self.time_s)}"

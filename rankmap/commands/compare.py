@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from placement.commands.candidates import candidates
 from placement.commands.common import (
     AdvancedCommand,
     kind_option,
@@ -13,9 +14,15 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
+from placement.commands.plan import bar
 from placement.errors import UsageError
+from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.support.suffixes import format_of_name
 from rankmap.commands.model import JobArguments, sent_options
+from rankmap.compare import compare_strategies
+from rankmap.compare.plots import draw
+from rankmap.compare.table import as_csv, as_html, as_text
+from rankmap.predict import Predictor
 
 if TYPE_CHECKING:
     from rankmap.compare import Comparison
@@ -72,12 +79,6 @@ def compare(
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
     nidmap compare -m torus:8x8x8 -N 64 --pattern stencil:4x4x4 --strategies hilbert -o a.html
     """
-    from placement.commands.candidates import candidates
-    from placement.commands.plan import bar
-    from placement.scheduler.baseline import baseline_of, live_baseline
-    from rankmap.compare import compare_strategies
-    from rankmap.predict import Predictor
-
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     sent, machine = job.job(), job.machine()
     predictor = Predictor(machine, sent)
@@ -115,10 +116,6 @@ def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
     if form == "json":
         return to_json(comparison.document())
     if form in ("svg", "png"):
-        from rankmap.compare.plots import draw
-
         return draw(comparison, form)
-    from rankmap.compare.table import as_csv, as_html, as_text
-
     write = {"csv": as_csv, "html": as_html}.get(form, as_text)
     return write(comparison)

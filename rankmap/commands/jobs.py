@@ -6,7 +6,10 @@ import getpass
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
+from placement.accounting.reading import read_jobs
+from placement.accounting.seats import free_at_starts, seat_jobs
 from placement.commands.common import (
     machine_from,
     machine_option,
@@ -14,9 +17,19 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
+from placement.commands.plan import bar
 from placement.errors import ParseError, UsageError, printable
+from placement.scheduler.availability import availability, is_down
+from placement.slurm.jobs import accounted_jobs
 from placement.support.quantities import counted
+from placement.support.reading import decode, load, read_bytes
 from placement.support.suffixes import format_of_name
+from rankmap.past_jobs import plots, table
+from rankmap.past_jobs.applications import ASSUMED_SHARE, read_applications
+from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
+from rankmap.past_jobs.summary import Summary
+from rankmap.place_ranks import place_ranks
+from rankmap.search.cost import without_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +40,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Mask
     from rankmap.past_jobs.applications import Application
     from rankmap.past_jobs.judging import Verdict
-    from rankmap.past_jobs.summary import Summary
 
 __all__ = ["jobs"]
 
@@ -86,8 +98,6 @@ def jobs(
     form = "json" if as_json else format_of_name(output, _SUFFIXES, "text")
     if as_json and output is not None and format_of_name(output, _SUFFIXES, "json") != "json":
         raise UsageError(f"give either --json or -o {printable(output)}")
-    from rankmap.past_jobs.applications import read_applications
-
     known = read_applications(applications) if applications else ()
     machine = machine_from(specs)
     user = getpass.getuser() if user is None and source is None else user
@@ -109,18 +119,11 @@ def jobs(
 def _records(source: str | None, since: str) -> Iterable[JobRecord]:
     """Return the jobs of a file, or of Slurm's accounting."""
     if source is None:
-        from placement.slurm.jobs import accounted_jobs
-
         return accounted_jobs(since)
-    from placement.accounting.reading import read_jobs
-    from placement.support.reading import decode, read_bytes
-
     return read_jobs(decode(read_bytes(source, "nidmap jobs -"), source), source)
 
 
 def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
-    from placement.accounting.seats import seat_jobs
-
     seats = seat_jobs(machine, records)
     if not len(seats):
         if not seats.strangers:
@@ -142,14 +145,8 @@ def _pick(seats: Seats, user: str | None, last: int) -> list[int]:
 
 def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
     """Return the nodes that could be had at all, and what is to be said of them."""
-    import numpy as np
-
-    from placement.scheduler.availability import availability, is_down
-
     names, states = machine.names, machine.state
     if state is not None:
-        from placement.support.reading import load
-
         known = availability(load(state), state)
         if known is None or known.jobs:
             raise ParseError(state, 0, "says no states of nodes", "sinfo -N -l prints them")
@@ -170,10 +167,6 @@ def _judge(
     search: int,
 ) -> list[Verdict]:
     """Judge jobs with a progress bar, those that lost most by a full search."""
-    from placement.accounting.seats import free_at_starts
-    from placement.commands.plan import bar
-    from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
-
     with bar() as show:
         verdicts = judge_jobs(machine, seats, wanted, known, usable, show)
         hours = seats.node_hours
@@ -197,11 +190,6 @@ def _summary(
     notes: list[str],
 ) -> Summary:
     """Return what the verdicts add up to, with what they rest on."""
-    from rankmap.past_jobs.applications import ASSUMED_SHARE
-    from rankmap.past_jobs.summary import Summary
-    from rankmap.place_ranks import place_ranks
-    from rankmap.search.cost import without_time
-
     timeless = without_time(place_ranks(machine, "#0", 1))
     unknown = sum(len(verdict.patterns) > 1 for verdict in verdicts)
     if unknown:
@@ -222,8 +210,6 @@ def _render(summary: Summary, form: str) -> str | bytes:
     """Return a summary in a format of `_SUFFIXES`, or as text."""
     if form == "json":
         return to_json(summary.document())
-    from rankmap.past_jobs import plots, table
-
     if form in ("png", "svg"):
         return plots.draw(summary, form)
     writers: dict[str, Any] = {"csv": table.as_csv, "html": table.as_html, "text": table.as_text}

@@ -16,19 +16,27 @@ import click
 from placement.commands.common import advanced, among, machine_from, machine_option, say
 from placement.commands.sending import SENDING, sending_options
 from placement.errors import NidmapError, UsageError
+from placement.support.lazy import lazy
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from placement.lists import pasted
     from placement.machine import Machine
     from placement.nodelist import NodeList
+    from rankmap import order_file, place_ranks, predict
+    from rankmap.launch import allocation
     from rankmap.placement import Placement
     from rankmap.predict import Job
+else:  # `run` takes these options, and starts without numpy
+    pasted, allocation = lazy("placement.lists.pasted"), lazy("rankmap.launch.allocation")
+    order_file, place_ranks = lazy("rankmap.order_file"), lazy("rankmap.place_ranks")
+    predict = lazy("rankmap.predict")
 
 __all__ = [
-    "JobArguments", "OrderArguments", "job_options", "launcher_order", "order_options",
-    "sent_options",
+    "JobArguments", "OrderArguments", "job_options", "launcher_order_option",
+    "mapping_limit_option", "order_options", "sent_options",
 ]  # fmt: skip
 
 _JOB = (
@@ -81,9 +89,7 @@ class JobArguments:
 
     def job(self, needed: bool = True) -> Job:
         """Return the job, its ranks as given."""
-        from rankmap.predict import Job
-
-        return Job(self.named_pattern(needed), self.ppn, **self.sending())
+        return predict.Job(self.named_pattern(needed), self.ppn, **self.sending())
 
     def placement(self, machine: Machine) -> Placement:
         """Return the job's ranks on a machine, rank r on slot r.
@@ -91,23 +97,17 @@ class JobArguments:
         Where no nodes are named those of the job that this runs in, with the ranks that it was
         asked for with, else all free ones.
         """
-        from rankmap.place_ranks import place_ranks
-
         if self.nodes is None:
             nodes, counts = _allocated_nodes(machine)
-            return place_ranks(machine, nodes, self.ppn or counts)
-        from placement.lists.pasted import read_list
-
-        text, source = read_list(self.nodes, "--nodes")
-        return place_ranks(machine, text, self.ppn, source, repeats=source != "--nodes")
+            return place_ranks.place_ranks(machine, nodes, self.ppn or counts)
+        text, source = pasted.read_list(self.nodes, "--nodes")
+        return place_ranks.place_ranks(machine, text, self.ppn, source, repeats=source != "--nodes")
 
 
 def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | None]:
     """Return nodes and ranks a node of the job that this runs in; None where nothing says them."""
-    from rankmap.launch.allocation import job_here
-
     try:
-        job = job_here(os.environ)
+        job = allocation.job_here(os.environ)
     except NidmapError as error:
         say(f"nidmap: cannot read this job's nodes: {error.message}")
         return None, None
@@ -139,9 +139,9 @@ class OrderArguments:
 
     def read(self, placement: Placement) -> Placement:
         """Return the order in the file."""
-        from rankmap.order_file import read_order_file
-
-        return read_order_file(self.path or "-", self.form, placement, self.launcher_order)
+        return order_file.read_order_file(
+            self.path or "-", self.form, placement, self.launcher_order
+        )
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -174,6 +174,16 @@ def _gather_options(
         call_command = option(call_command)
     return call_command
 
+
+launcher_order_option = launcher_order(
+    "The launcher's node order, for MPICH_RANK_ORDER; default: sorted, as in Slurm."
+)
+
+mapping_limit_option = advanced(
+    "--mapping-limit",
+    metavar="N|none",
+    help="Longest rank map in bytes; default: the limit of the MPI library.",
+)
 
 _ORDER = (
     click.option("--order", "path", metavar="FILE|-", help="An order file."),

@@ -12,16 +12,21 @@ from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from placement.support.quantities import time_text
+from rankmap.binding import copies_inside
 from rankmap.commands.model import (
     JobArguments,
     OrderArguments,
     job_options,
     order_options,
 )
+from rankmap.orders import find
+from rankmap.predict import Predictor
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.search.by_strategy import order_by_strategy
 
 if TYPE_CHECKING:
     from rankmap.placement import Placement
-    from rankmap.predict import Prediction, Predictor
+    from rankmap.predict import Prediction
 
 __all__ = ["predict"]
 
@@ -56,11 +61,6 @@ def predict(
     nidmap predict -m shaheen2,routing=minimal --nodes 12-43 --ppn 32 --pattern fft:32x32
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --pattern stencil:4x4x4
     """
-    from rankmap.binding import copies_inside
-    from rankmap.orders import find
-    from rankmap.predict import Predictor
-    from rankmap.predict.job_pattern import fit_pattern
-
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
         job = replace(job, specs=beside.defaults(against, job.specs))
@@ -95,8 +95,6 @@ def _order_of(
     strategy = order.strategy
     if strategy is None or strategy == "row-major":
         return None
-    from rankmap.search.by_strategy import order_by_strategy
-
     return order_by_strategy(placement, predictor.job, strategy)
 
 

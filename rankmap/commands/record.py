@@ -7,12 +7,25 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from placement.commands.common import say, to_json, write_output
 from placement.errors import NidmapError, UsageError, printable
+from placement.support.lazy import lazy
+from placement.support.quantities import size_text
+from rankmap.launch.allocation import job_id
+from rankmap.preload.build import ABI, build, find_compilers, link_line
+from rankmap.recording import running
+from rankmap.recording.file import load_recording
+from rankmap.recording.words import describe, document
 
 if TYPE_CHECKING:
+    from matplotlib import colors
+
+    from rankmap.compare import plots
     from rankmap.recording import Recording
+else:
+    colors, plots = lazy("matplotlib.colors"), lazy("rankmap.compare.plots")
 
 __all__ = ["record"]
 
@@ -98,10 +111,6 @@ def _record(
     command: tuple[str, ...] = (),
 ) -> int:
     """Run a program and record it, or do what the options name instead."""
-    from rankmap.launch.allocation import job_id
-    from rankmap.preload.build import find_compilers, link_line
-    from rankmap.recording import running
-
     if link:
         compiler = find_compilers(command, os.environ, "", mpicc)[0]
         write_output(link_line(compiler) + "\n", None)
@@ -141,9 +150,6 @@ def show(file: str, as_json: bool, output: str | None) -> None:
     nidmap record show halo.npz --json -o halo.json
     nidmap record show halo.npz -o halo.png
     """
-    from rankmap.recording.file import load_recording
-    from rankmap.recording.words import describe, document
-
     ending = os.path.splitext(output or "")[1].lower()
     if output and ending not in ("", ".txt", ".json", *PICTURES):
         raise UsageError(
@@ -166,25 +172,18 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
     UsageError
         matplotlib is not there.
     """
-    import numpy as np
-
-    from placement.support.quantities import size_text
-    from rankmap.compare.plots import picture
-
     total, edge = recording.total(), recording.ranks
     share = -(-edge // _MOST_ROWS)  # so many ranks share a row
     table = np.zeros((-(-edge // share),) * 2)
     np.add.at(table, (total.source // share, total.target // share), total.bytes)
 
     def draw(new: Callable[..., Any]) -> Any:
-        from matplotlib.colors import LogNorm
-
         figure = new(figsize=(6.4, 5.4), layout="constrained")
         axes = figure.subplots()
         seen = table[table > 0]
         image = axes.imshow(
             np.ma.masked_equal(table, 0),
-            norm=LogNorm(float(seen.min()), float(seen.max())) if len(seen) else None,
+            norm=colors.LogNorm(float(seen.min()), float(seen.max())) if len(seen) else None,
             cmap="viridis", extent=(-0.5, edge - 0.5, edge - 0.5, -0.5), interpolation="nearest",
         )  # fmt: skip
         axes.set(xlabel="receiving rank", ylabel="sending rank")
@@ -194,7 +193,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
         bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
         return figure
 
-    return picture(form, draw, {})
+    return plots.picture(form, draw, {})
 
 
 @record.command("build")
@@ -206,8 +205,6 @@ def build_library(mpicc: str) -> None:
     nidmap record build
     nidmap record build --mpicc mpicc.openmpi
     """
-    from rankmap.preload.build import ABI, build, find_compilers
-
     for compiler in find_compilers((), os.environ, "", mpicc):
         write_output(build(compiler, os.environ) + "\n", None)
         say(f"for {ABI[compiler.abi]} programs, built by {compiler.path}")

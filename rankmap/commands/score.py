@@ -15,6 +15,12 @@ from placement.commands.common import (
 )
 from placement.errors import UsageError
 from rankmap.commands.model import JobArguments, OrderArguments, job_options, order_options
+from rankmap.emit.text import BrokenOrderError
+from rankmap.orders import find
+from rankmap.pattern import parse_pattern
+from rankmap.score import cost, meets, plain
+from rankmap.score import score as figures
+from rankmap.search.by_strategy import order_by_strategy
 
 if TYPE_CHECKING:
     from rankmap.pattern import Pattern
@@ -51,10 +57,6 @@ def score(
           --order MPICH_RANK_ORDER
     nidmap score -m torus:8x8x8 --ppn 16 --pattern stencil:16x16x32 --strategy hilbert --json
     """
-    from rankmap.emit.text import BrokenOrderError
-    from rankmap.pattern import parse_pattern
-    from rankmap.search.by_strategy import order_by_strategy
-
     if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
     sent = job.job()
@@ -82,10 +84,6 @@ def score(
 
 
 def _document(order: Placement, fitted: Pattern, placement: Placement) -> dict[str, Any]:
-    from rankmap.orders import find
-    from rankmap.score import cost, meets, plain
-    from rankmap.score import score as figures
-
     scored: Score = figures(order, fitted)
     default = cost(find("row-major")(fitted, placement), fitted)
     head = {

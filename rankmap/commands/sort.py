@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from placement.commands.common import (
     machine_from,
@@ -15,8 +16,17 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
+from placement.commands.nodes import piped_text
 from placement.errors import UsageError
+from placement.lists.pasted import read_list
+from placement.nodelist import NodeList
 from placement.support.quantities import counted
+from rankmap.emit import emit
+from rankmap.launch.allocation import job_here
+from rankmap.place_ranks import place_ranks
+from rankmap.placement import Origin
+from rankmap.score.distance import job_distance
+from rankmap.tours import ring_length, shortest_ring, sort_nodes
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -77,9 +87,6 @@ def sort(
     scontrol show hostnames | nidmap nodes sort -m tree:8x4x2 --ring -
     nidmap nodes sort -m topology.conf hosts.txt --format deepspeed
     """
-    from rankmap.score.distance import job_distance
-    from rankmap.tours import shortest_ring, sort_nodes
-
     machine = machine_from(specs)
     placement = _read_slots(machine, lists, ppn)
     distance = job_distance(placement)
@@ -96,11 +103,6 @@ def sort(
 
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
     """Return the nodes and their ranks: of the lists, else of standard input, else of the job."""
-    from placement.commands.nodes import piped_text
-    from placement.lists.pasted import read_list
-    from rankmap.launch.allocation import job_here
-    from rankmap.place_ranks import place_ranks
-
     texts = [read_list(argument) for argument in lists] or [piped_text()]
     job = None if lists or texts[0][0].strip() else job_here(os.environ)
     if job is not None:
@@ -117,10 +119,6 @@ def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Pl
 
 def _written(placement: Placement, form: str, strategy: str) -> str:
     """Return nodes in a format, each with its ranks where the format says them."""
-    from placement.nodelist import NodeList
-    from rankmap.emit import emit
-    from rankmap.placement import Origin
-
     names = placement.names.tolist()
     if form == "names":
         return "".join(f"{name}\n" for name in names)
@@ -133,11 +131,6 @@ def _document(
     placement: Placement, distance: Distance, positions: Ints, tour: Tour | None
 ) -> dict[str, Any]:
     """Return the order as the document ``nidmap.sorted/1``."""
-    import numpy as np
-
-    from placement.nodelist import NodeList
-    from rankmap.tours import ring_length
-
     names, machine = placement.names.tolist(), placement.machine
     hops = {
         "listed": ring_length(distance, np.arange(len(positions))),
@@ -158,7 +151,6 @@ def _document(
 
 def _leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
     """Return how many steps from a node to the next leave each block: as listed, and sorted."""
-    import numpy as np
 
     def count(order: Ints) -> list[int]:
         blocks = distance.blocks[order, :-1]
@@ -170,10 +162,6 @@ def _leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
 
 def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Tour | None) -> str:
     """Return what the order is, in one line."""
-    import numpy as np
-
-    from rankmap.tours import ring_length
-
     nodes = counted(len(positions), "node")
     if tour is not None:
         listed = ring_length(distance, np.arange(len(positions)))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from rankmap.emit.text import refuse_broken
 from rankmap.permutation import inverse
@@ -35,8 +36,6 @@ def write(order: Placement, **more: Any) -> str:
 
 def document(order: Placement) -> dict[str, Any]:
     """Return the order as the document ``nidmap.order/1``."""
-    from placement.nodelist import NodeList
-
     names = order.names.tolist()
     chosen = {} if order.origin.optimised is None else {"optimised": order.origin.optimised}
     return {

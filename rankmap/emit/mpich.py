@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 
+from placement.nodelist import NodeList
 from rankmap.emit.text import permutation
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
@@ -29,8 +30,6 @@ _COLUMNS = re.compile(r".{1,75}(?:,|$)|.{1,76}")
 
 def write(order: Placement) -> str:
     """Return the ranks in slot order, each node on a new line, below comments naming the nodes."""
-    from placement.nodelist import NodeList
-
     place = np.arange(order.ranks) - np.repeat(order.first_slot, order.counts)
     ends = place % ENTRIES == ENTRIES - 1
     ends[np.cumsum(order.counts) - 1] = True

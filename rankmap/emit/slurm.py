@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 
+from placement.nodelist import NodeList
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, without_comments
 from rankmap.placement import Placement
@@ -44,8 +45,6 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     bare = without_comments(text)
     hosts = bare.replace(",", " ").split()
     if _FOLDED.search(bare):  # plain lists, the usual ones, do without the slow parser
-        from placement.nodelist import NodeList
-
         hosts = list(NodeList.parse(bare, source))
         if len(hosts) > placement.ranks:
             fault = f"{len(hosts)} ranks for {placement.ranks} slots"
@@ -58,8 +57,6 @@ def read(text: str, placement: Placement, source: str) -> Placement:
 
 def _line_of(bare: str, index: int, source: str) -> int:
     """Return the line on which the entry at `index` stands; the last where there is none."""
-    from placement.nodelist import NodeList
-
     seen = 0
     lines = bare.split("\n")
     for number, line in enumerate(lines, start=1):

@@ -19,18 +19,24 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 from placement.errors import LaunchError, printable
+from placement.support.lazy import lazy
 from placement.support.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from placement.support.array_types import Ints
+    from rankmap import binding, emit
     from rankmap.binding import BoundOrder
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
+    from rankmap.launch import allocation as allocations
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import OptionTable
     from rankmap.pattern import Pattern
     from rankmap.placement import Placement
+else:
+    binding, emit = lazy("rankmap.binding"), lazy("rankmap.emit")
+    allocations = lazy("rankmap.launch.allocation")
 
 __all__ = [
     "CRAY", "INTEL", "LAUNCH", "MPICH", "OPENMPI", "OTHER", "Launch", "Launcher",
@@ -201,13 +207,15 @@ class Launcher(ABC):
         NidmapError
             Variables or host files that cannot be read.
         """
-        from rankmap.launch.allocation import allocation, from_hosts, read_file
-
         values = self.step.values
         if "hosts" in values:
-            return from_hosts(values["hosts"].replace(",", "\n"), self.step.words("hosts"))
+            return allocations.from_hosts(
+                values["hosts"].replace(",", "\n"), self.step.words("hosts")
+            )
         path = values.get("files") or self.first_set(self.host_variables)[1]
-        return from_hosts(read_file(path), path) if path else allocation(self.env)
+        if path:
+            return allocations.from_hosts(allocations.read_file(path), path)
+        return allocations.allocation(self.env)
 
     def first_set(self, variables: Sequence[str]) -> tuple[str, str]:
         """Return name and value of the first variable that is set; two '' for none."""
@@ -244,9 +252,7 @@ class Launcher(ABC):
 
     def text(self, order: Placement) -> str:
         """Return what stands in the order file, for nodes as the launcher takes them."""
-        from rankmap.emit import emit
-
-        return emit(order, self.format, "given")
+        return emit.emit(order, self.format, "given")
 
     def rank_nodes(self, laid: Placement) -> list[str]:
         """Return the node of each rank as the launcher numbers them, for nodes as it takes them."""
@@ -281,9 +287,7 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        from rankmap.launch.allocation import filled_counts
-
-        return filled_counts(self.allocation, ranks, nodes, self.per_node())
+        return allocations.filled_counts(self.allocation, ranks, nodes, self.per_node())
 
     def bind(self, order: Placement, pattern: Pattern) -> Placement:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.
@@ -295,8 +299,6 @@ class Launcher(ABC):
         UsageError
             What is inside the nodes is not known.
         """
-        from rankmap.binding import bind
-
         for role in ("bind", "bind_gpus", "map"):
             if role in self.step.values:
                 raise LaunchError(
@@ -305,7 +307,7 @@ class Launcher(ABC):
         if not self.binder:
             raise LaunchError(f"how {self.library} binds ranks is not known", "drop --bind")
         form = "openmpi" if self.binder == "openmpi" else self.format
-        self.bound = bind(order, pattern, self.binder, form)
+        self.bound = binding.bind(order, pattern, self.binder, form)
         return self.bound.order
 
     @abstractmethod

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError, ParseError, printable
+from placement.nodelist import NodeList
+from placement.support.child import Deadline, run_child
 from rankmap.place_ranks import parse_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from placement.nodelist import NodeList
     from placement.support.array_types import Ints
     from rankmap.placement import Placement
 
@@ -177,8 +178,6 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
         return _other(env)
     if env.get("SLURM_HET_SIZE"):
         raise LaunchError("heterogeneous jobs, which have several node lists, are not supported")
-    from placement.nodelist import NodeList
-
     nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
     return Allocation(
         nodes,
@@ -194,9 +193,6 @@ def flux_instance(env: Mapping[str, str], program: str = "flux") -> Allocation |
     """Return the hosts of the Flux instance that an environment is of, as Flux says them."""
     if not env.get("FLUX_URI"):
         return None
-    from placement.nodelist import NodeList
-    from placement.support.child import Deadline, run_child
-
     answer = run_child([program, "getattr", "hostlist"], env, Deadline(_PATIENCE))
     if answer.code:
         raise LaunchError(f"flux getattr hostlist failed (exit code {answer.code})")
@@ -238,8 +234,6 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
     >>> list(a.nodes), a.tasks.tolist()
     (['nid1', 'nid2'], [5, 2])
     """
-    from placement.nodelist import NodeList
-
     room: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         bare = line.partition("#")[0].strip()
@@ -324,8 +318,6 @@ def _other(env: Mapping[str, str]) -> Allocation | None:
     nids = env.get("COBALT_PARTNAME", "")
     if not nids:
         return None
-    from placement.nodelist import NodeList
-
     return Allocation(
         NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=env.get("COBALT_JOBID", "")
     )

@@ -11,9 +11,13 @@ from placement.errors import NidmapError
 from rankmap.pattern.graph import SECONDS, Graph
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
+from rankmap.predict import Predictor
+from rankmap.predict.gain import Gains, time_range
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.search.cost import without_time
 
 if TYPE_CHECKING:
-    from rankmap.predict import Job, Predictor
+    from rankmap.predict import Job
     from rankmap.predict.gain import Gain
 
 __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
@@ -53,8 +57,6 @@ def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expecta
     keeps_list : bool
         Whether the launcher takes the nodes in the order of its list; else it sorts them.
     """
-    from rankmap.search.cost import without_time
-
     try:
         why = without_time(order)
         if not job.pattern:
@@ -92,10 +94,6 @@ def default_order(order: Placement, keeps_list: bool) -> Placement:
 
 def _gain(order: Placement, job: Job, keeps_list: bool) -> tuple[Gain | None, str]:
     """Return what an order wins, and whether that is little; None where it is the default order."""
-    from rankmap.predict import Predictor
-    from rankmap.predict.gain import Gains
-    from rankmap.predict.job_pattern import fit_pattern
-
     default = default_order(order, keeps_list)
     assert order.machine is not None
     asked = Predictor(order.machine, job.on(order.counts.tolist()))
@@ -110,8 +108,6 @@ def _little(asked: Predictor, default: Placement) -> str:
 
     Nothing of a machine whose links are slowed (a mini-Cray's): its clock is not the model's.
     """
-    from rankmap.predict.gain import time_range
-
     known = asked.pattern.known if isinstance(asked.pattern, Graph) else {}
     seconds = known.get(SECONDS, 0.0) * asked.size
     if not seconds or asked.constants.burst is not None:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.lookup import rows_of
+from placement.nodelist import NodeList
 from placement.options import lay_figures
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
@@ -24,7 +26,11 @@ from rankmap.launch.launch_folder import discard_launch, order_folders, store_or
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
 from rankmap.orders import arrange
+from rankmap.pattern import parse_pattern
+from rankmap.permutation import inverse
+from rankmap.place_ranks import place_ranks
 from rankmap.predict.job import Job
+from rankmap.search.by_strategy import order_by_strategy
 from rankmap.short_orders import fit_order
 
 if TYPE_CHECKING:
@@ -181,9 +187,6 @@ def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Alloc
     """Return an allocation whose nodes go by the machine's names, not NIDs or domain names."""
     if allocation is None or machine is None or not len(allocation.nodes):
         return allocation
-    from placement.lookup import rows_of
-    from placement.nodelist import NodeList
-
     nodes = allocation.nodes
     if nodes[0].isdigit():
         rows = rows_of(machine, ",".join(nodes))
@@ -227,8 +230,6 @@ class JobLaunch:
             return order.with_origin(pattern=str(job.pattern or order.origin.pattern))
         if strategy:
             return arrange(self.placement, job.pattern, strategy)
-        from rankmap.search.by_strategy import order_by_strategy
-
         return order_by_strategy(self.placement, job, request.strategy, request.seconds)
 
     def expected(self, order: Placement) -> Expectation:
@@ -276,8 +277,6 @@ class JobLaunch:
 
     def _bound(self, laid: Placement) -> Placement:
         """Return the order arranged inside its nodes, and have the launcher bind its ranks."""
-        from rankmap.pattern import parse_pattern
-
         job = self.how.allocation
         if job is not None and job.cpus is not None and laid.machine is not None:
             cores = int(laid.machine.cores[laid.rows].max())
@@ -290,8 +289,6 @@ class JobLaunch:
 
     def _own_placement(self) -> Placement:
         """Return the nodes of the step, and how many ranks it has on each."""
-        from rankmap.place_ranks import place_ranks
-
         request, how, job = self.request, self.how, self.how.allocation
         ppn = request.job.ppn
         nodes = request.nodes or how.step.values.get("list") or (job.nodes if job else "")
@@ -320,8 +317,6 @@ class JobLaunch:
 
     def _own_counts(self, ranks: int, placement: Placement) -> Ints:
         """Return the launcher's own ranks a node, for the nodes as they are listed."""
-        from rankmap.permutation import inverse
-
         job = self.how.allocation
         counts = self.how.counts(ranks, len(placement.names))
         if job is not None and set(job.nodes) == set(placement.names.tolist()):

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any, NoReturn
 
+from placement.errors import error_text
 from rankmap.progress import listen
 
 __all__ = ["last_result"]
@@ -118,8 +119,6 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         _say(mouth, {**found, "last": True})
     except BaseException as error:  # whatever it is, the job starts without it
         with contextlib.suppress(BaseException):
-            from placement.errors import error_text
-
             _say(mouth, {"unclear": error_text(error), "last": True})
     finally:
         os._exit(0)

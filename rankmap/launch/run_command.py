@@ -15,20 +15,35 @@ import click
 
 from placement.commands.common import machine_from, named_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
+from placement.support.lazy import lazy
 from rankmap.launch import Launch
 from rankmap.launch.launch_folder import discard_launch, remove_at_end
 from rankmap.launch.planning import last_result
+from rankmap.launch.process import become, job_environment
+from rankmap.launch.queries import plain_host, query_rank_nodes
 from rankmap.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from placement import load
+    from placement.lists import pasted
     from placement.machine import Machine
     from rankmap.commands.model import JobArguments
+    from rankmap.launch import allocation as allocations
+    from rankmap.launch import expectation as expectations
+    from rankmap.launch import job as launch_job
     from rankmap.launch.expectation import Expectation
     from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.placement import Placement
+    from rankmap.preload import build
+    from rankmap.runtime import answer
     from rankmap.runtime.answer import Answerer
+else:  # a launch has to be quick: numpy is loaded by the child that plans
+    answer, build = lazy("rankmap.runtime.answer"), lazy("rankmap.preload.build")
+    load, pasted = lazy("placement.load"), lazy("placement.lists.pasted")
+    allocations = lazy("rankmap.launch.allocation")
+    expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
 
 __all__ = ["REFUSED", "RunCommand"]
 
@@ -119,8 +134,6 @@ class RunCommand:
 
     def start(self, strict: bool, verify: bool) -> int:
         """Become the launcher; come back only to say that it cannot be started."""
-        from rankmap.launch.process import become, job_environment
-
         patience = self.options["patience"]
         found = last_result(self._plan, patience)
         if found.get("interrupted"):
@@ -152,8 +165,6 @@ class RunCommand:
 
         What is expected of an order is worked out when it could start.
         """
-        from rankmap.launch.expectation import UNKNOWN
-
         job, dropped = self.read_job(dry=False), ""
         given = self.options
         auto = given["strategy"] == "auto" and given["order_file"] is None
@@ -171,7 +182,7 @@ class RunCommand:
         try:
             words = job.expected(made.order).words
         except Exception as error:  # the order is there, whatever is expected of it
-            words = f"{UNKNOWN}: {error_text(error, 80)}"
+            words = f"{expectations.UNKNOWN}: {error_text(error, 80)}"
         remarks = [*made.remarks, *job.asked_remarks()]
         yield {**self._for_parent(made, words), "dropped": dropped, "remarks": remarks}
 
@@ -209,13 +220,11 @@ class RunCommand:
         dry : bool
             True where nothing will be started, nor asked.
         """
-        from rankmap.launch.job import RunRequest, read_job
-
         given = self.options
         nodes, host_file = _node_text(self.job.nodes)
         if given["order_file"] == "-":
             raise UsageError("standard input belongs to the program", "give --order a file")
-        request = RunRequest(
+        request = launch_job.RunRequest(
             self.job.job(needed=False),
             nodes=nodes,
             host_file=host_file,
@@ -226,16 +235,14 @@ class RunCommand:
         step()
         machine = self._machine(bool(named_specs(self.job.specs)))
         step()
-        return read_job(self.command, request, os.environ, machine)
+        return launch_job.read_job(self.command, request, os.environ, machine)
 
     def _machine(self, named: bool) -> Machine | None:
         """Return the machine; where none is named the one that this is, if a job's nodes are it."""
-        from rankmap.launch.allocation import allocation
-
         if named:
             return machine_from(self.job.specs)
         try:
-            job = allocation(os.environ)
+            job = allocations.allocation(os.environ)
             if job is None:
                 return None
             machine = machine_from(())
@@ -269,22 +276,20 @@ class RunCommand:
         LaunchError
             The command cannot be started.
         """
-        from placement.load import load_machine
-        from rankmap.launch.process import become, job_environment
-        from rankmap.preload.build import libraries_for, preload
-        from rankmap.runtime.answer import asking_command
-
         how, env = self._answerer(world), job_environment(os.environ)
-        variables = {"NIDMAP_ASK": asking_command(how), **({"NIDMAP_WORLD": "1"} if world else {})}
+        variables = {
+            "NIDMAP_ASK": answer.asking_command(how),
+            **({"NIDMAP_WORLD": "1"} if world else {}),
+        }
         specs = how.machine.split()
         try:
             if "-" in specs:
                 why = "--inside asks for the order later, and cannot read this -m - then"
                 raise UsageError(why)
             if specs:
-                load_machine(*specs)  # what is wrong with it is said before the ranks start
-            libraries = libraries_for(self.command, env, mpicc)
-            argv, more = preload(self.command, libraries, variables, env)
+                load.load_machine(*specs)  # what is wrong with it is said before the ranks start
+            libraries = build.libraries_for(self.command, env, mpicc)
+            argv, more = build.preload(self.command, libraries, variables, env)
             launch = Launch(tuple(argv), more)
         except (NidmapError, OSError) as error:
             _tell({}, str(error), strict)
@@ -299,8 +304,6 @@ class RunCommand:
 
     def _answerer(self, world: bool) -> Answerer:
         """Return what the ranks are answered."""
-        from rankmap.runtime.answer import Answerer
-
         job, given, path = self.job, self.options, self.options["order_file"]
         if job.nodes or job.ppn:
             raise UsageError("--inside finds nodes and ranks itself: drop --nodes and --ppn")
@@ -308,7 +311,7 @@ class RunCommand:
         if world and not (pattern or path):
             why = "who talks to whom is not known yet"
             raise UsageError("--world needs --pattern or --order", why)
-        return Answerer(
+        return answer.Answerer(
             " ".join(named_specs(job.specs)),
             "" if given["strategy"] == "auto" else given["strategy"],
             os.path.abspath(path) if path else "",
@@ -334,8 +337,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
 
     That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
     """
-    from rankmap.launch.queries import plain_host, query_rank_nodes
-
     plan = found["rank_nodes"]
     try:
         said = query_rank_nodes(
@@ -366,9 +367,7 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
         return None, False
     if nodes == "-":
         raise UsageError("standard input belongs to the program", "give --nodes a list or a file")
-    from placement.lists.pasted import read_list
-
-    text, source = read_list(nodes, "--nodes")
+    text, source = pasted.read_list(nodes, "--nodes")
     return text, source != "--nodes"
 
 

@@ -23,6 +23,7 @@ from placement.accounting.record import JobRecord
 from placement.errors import NidmapError, ParseError, printable
 from placement.sites.loading import read_tables
 from rankmap.past_jobs.quick_cost import Span
+from rankmap.predict import Job
 
 __all__ = ["ASSUMED_SHARE", "UNKNOWN", "Application", "application_of", "read_applications"]
 
@@ -113,8 +114,6 @@ def read_applications(source: str) -> tuple[Application, ...]:
 
 
 def _refuse_pattern(pattern: str, source: str) -> None:
-    from rankmap.predict import Job
-
     try:
         Job(pattern)
     except NidmapError as error:

@@ -14,6 +14,7 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import cast
@@ -274,8 +275,6 @@ def _in_parallel(
     judge: Judge, seats: Seats, sweep: Iterator[tuple[int, Mask]]
 ) -> Iterator[list[Verdict]]:
     """Yield verdicts chunk by chunk; no more chunks wait than there are workers to take them."""
-    from concurrent.futures import Future, ProcessPoolExecutor
-
     workers = len(os.sched_getaffinity(0))
     waiting: deque[Future[list[Verdict]]] = deque()
     with ProcessPoolExecutor(workers, initializer=_begin, initargs=(judge, seats)) as pool:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from placement.errors import LaunchError, NidmapError, OutputError, printable
 from placement.support.child import Deadline, run_child
 from rankmap.launch import is_mpiexec
+from rankmap.launch.queries import mpi_library
 from rankmap.preload.program_mpi import (
     LINKED,
     STATIC,
@@ -312,8 +313,6 @@ def _passing(command: Sequence[str], names: Sequence[str], env: Mapping[str, str
     """Return the launcher's options that pass variables on to other nodes."""
     if not is_mpiexec(command[0]):
         return []
-    from rankmap.launch.queries import mpi_library
-
     with contextlib.suppress(NidmapError):
         if mpi_library(command[0], env).name == "openmpi":
             return [word for name in names for word in ("-x", name)]

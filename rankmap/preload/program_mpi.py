@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from placement.errors import LaunchError, NidmapError
 from placement.support.child import Deadline, run_child
 from rankmap.launch import INTEL, MPICH, OPENMPI, is_mpiexec
+from rankmap.launch.queries import mpi_library
 
 __all__ = ["LINKED", "STATIC", "find_binaries", "find_program", "launcher_abi", "program_abi"]
 
@@ -93,8 +94,6 @@ def launcher_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
     ''
     """
     if is_mpiexec(command[0]):
-        from rankmap.launch.queries import mpi_library
-
         with contextlib.suppress(NidmapError):
             names = {OPENMPI: "openmpi", MPICH: "mpich", INTEL: "mpich", "cray-mpich": "mpich"}
             return names[mpi_library(command[0], env).name]

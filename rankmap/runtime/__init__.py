@@ -19,6 +19,7 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from placement.errors import LaunchError, UsageError, error_text
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from placement.machine import Machine
+    from rankmap import predict
+    from rankmap.runtime import rerank
 
     #: What each rank brings: its processor, Slurm's name for it, what it asks for.
     Offer = tuple[str, str, "_RankRequest"]
     #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
     Refusal = tuple[bool, str]
+else:  # mpi4py is an extra, and rank 0 alone computes
+    MPI, predict = lazy("mpi4py.MPI"), lazy("rankmap.predict")
+    rerank = lazy("rankmap.runtime.rerank")
 
 __all__ = ["NAMES", "cart_create", "reorder"]
 
@@ -141,8 +147,6 @@ def cart_create(
     LaunchError
         On every rank alike: a rank that could not take part.
     """
-    from mpi4py import MPI
-
     wraps: list[bool] = []
 
     def request() -> _RankRequest:
@@ -207,8 +211,6 @@ def _reorder(
 def _offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
     """Return what this rank brings, or what keeps it from taking part."""
     try:
-        from mpi4py import MPI
-
         names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
         if names:
             name = names[MPI.COMM_WORLD.Get_rank() % len(names)]
@@ -235,11 +237,8 @@ def _answer(
             raise UsageError(f"all ranks must ask for the same: {difference}")
     if wanted.ranks > size:
         raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator has {size}")
-    from rankmap.predict import Job
-    from rankmap.runtime.rerank import rerank
-
     hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
-    reranked = rerank(hosts, Job(wanted.pattern), machine, wanted.strategy)
+    reranked = rerank.rerank(hosts, predict.Job(wanted.pattern), machine, wanted.strategy)
     return array("q", reranked.ranks.tolist()), reranked.warning
 
 

@@ -15,15 +15,23 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, error_text
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rankmap.pattern import Pattern
+    import numpy as np
+
+    from rankmap import predict
+    from rankmap.pattern import Pattern, graph
+    from rankmap.runtime import rerank
     from rankmap.runtime.rerank import Reranked
 
     #: Of each process: its host, and Slurm's name for it, '' for none.
     Hosts = list[tuple[str, str]]
+else:  # `run --inside` has the command that answers from here, and starts without numpy
+    np, predict = lazy("numpy"), lazy("rankmap.predict")
+    graph, rerank = lazy("rankmap.pattern.graph"), lazy("rankmap.runtime.rerank")
 
 __all__ = ["Answerer", "answer", "asking_command"]
 
@@ -100,14 +108,11 @@ def answer(question: str, how: Answerer) -> Reranked:
     >>> answer(text, Answerer(strategy="row-major")).ranks.tolist()
     [0, 2, 1, 3]
     """
-    from rankmap.predict import Job
-    from rankmap.runtime.rerank import rerank
-
     pattern, hosts, edges = _parse(question)
     words = dict(how.job)
     if not (words.get("pattern") or how.order):
         words["pattern"] = _named_pattern(pattern, hosts, edges)
-    return rerank(hosts, Job(**words), how.machine or None, how.strategy, how.order)
+    return rerank.rerank(hosts, predict.Job(**words), how.machine or None, how.strategy, how.order)
 
 
 def _parse(text: str) -> tuple[str, Hosts, str]:
@@ -128,11 +133,7 @@ def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
         raise UsageError("no pattern is known of MPI_COMM_WORLD", "give --pattern")
     if pattern != _GRAPH:
         return pattern
-    import numpy as np
-
-    from rankmap.pattern.graph import from_edges, stencil_of
-
     a, b, weight = np.array(edges.split(), dtype=np.int64).reshape(-1, 3).T
-    graph = from_edges(len(hosts), a, b, weight.astype(float))
-    grid = stencil_of(graph)
-    return grid.spec if grid else graph
+    edges_graph = graph.from_edges(len(hosts), a, b, weight.astype(float))
+    grid = graph.stencil_of(edges_graph)
+    return grid.spec if grid else edges_graph

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, error_text
+from placement.load import load_machine
 from placement.machine import Machine
 from placement.support.array_types import Ints
 from rankmap.order_file import read_order_file
@@ -124,8 +125,6 @@ def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple
     spellings = [(names, [name.partition(".")[0] for name in names]) for names in listed]
     try:
         if machine:
-            from placement.load import load_machine
-
             why = ""
             known = load_machine(*machine.split()) if isinstance(machine, str) else machine
             for spelled in chain(*spellings):

@@ -60,6 +60,11 @@ def test_help_needs_no_numpy():
     assert "numpy" not in imported("--help")
 
 
+def test_a_launch_loads_no_numpy_itself():
+    """The child that plans does, whose output goes nowhere."""
+    assert "numpy" not in imported("run", "--pattern", "ring", "--", "true")
+
+
 def test_the_test_sees_a_heavy_module():
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "import yaml"],

@@ -7,9 +7,10 @@ import nidmap  # noqa: F401  # the front door names the commands
 from placement.commands import cli
 from rankmap.commands.compare import compare
 from rankmap.commands.jobs import jobs
-from rankmap.commands.order import order, run
+from rankmap.commands.order import order
 from rankmap.commands.predict import predict
 from rankmap.commands.record import record
+from rankmap.commands.run import run
 from rankmap.commands.sort import sort
 
 SAYS = [

@@ -16,7 +16,7 @@ import click
 from placement import __version__
 from placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
-from rankmap.commands.order import launch_options, run_command
+from rankmap.commands.run import launch_options, run_command
 from workloads.launched import Launches, current_launch
 from workloads.options import Duration, setting
 from workloads.progress import Progress

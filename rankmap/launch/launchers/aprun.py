@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
+from placement.lists.folding import nid_ranges
+from placement.names.columns import name_numbers
 from rankmap.launch import Launch
 from rankmap.launch.allocation import unclear_counts
 from rankmap.launch.cray import CrayOrder
@@ -55,9 +57,6 @@ class Aprun(CrayOrder):
 
 def _nids(placement: Placement) -> str:
     """Return the nodes as ``aprun -L`` takes them: ``12-15,40``."""
-    from placement.lists.folding import nid_ranges
-    from placement.names.columns import name_numbers
-
     if placement.machine is not None:
         nids = placement.machine.nid[placement.rows]
     else:

@@ -34,6 +34,7 @@ from typing import ClassVar
 import numpy as np
 
 from placement.errors import LaunchError, printable
+from rankmap.emit import openmpi, slurm
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
@@ -204,8 +205,6 @@ class OpenMpi(Launcher):
 
     def text(self, order: Placement) -> str:
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
-        from rankmap.emit import openmpi, slurm
-
         if self.bound:
             return openmpi.write(order, places=self.bound.cores())
         return openmpi.write(order, self.cores()) if self._binds(order) else slurm.write(order)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from placement.errors import LaunchError, printable
+from placement.nodelist import NodeList
+from placement.slurm.command import Deadline, configuration
 from rankmap.emit.process_mapping import PMI2
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, LAUNCH, Launch, Launcher
@@ -101,8 +103,6 @@ class Srun(Launcher):
         """Return what Slurm's settings make of the command: without PMI ranks are alone."""
         if "mpi" in self.step.values or self.env.get("SLURM_MPI_TYPE"):
             return []
-        from placement.slurm.command import Deadline, configuration
-
         try:
             default = configuration(Deadline(seconds)).get("MpiDefault", "")
         except LaunchError:
@@ -141,8 +141,6 @@ class CraySrun(CrayOrder, Srun):
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with the node list, block distribution and reordering variables."""
-        from placement.nodelist import NodeList
-
         placement = order.sorted()
         if placement.ppn is None and not np.array_equal(
             placement.counts, self.counts(order.ranks, len(placement.counts))

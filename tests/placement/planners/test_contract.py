@@ -1,5 +1,6 @@
 """The contract that every planner is held to: exact count, only free nodes, no node twice …"""
 
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -137,7 +138,7 @@ def test_help_and_guide_name_every_planner_that_is_registered(name, capsys):
         cli.main(["plan", "--help-all"])
     text = capsys.readouterr().out
     listed = text[text.index("Strategies:") : text.index("With --segment S")]
-    known = set(listed.replace(",", " ").replace(".", " ").replace(":", " ").split())
+    known = set(re.findall(r"[\w-]+", listed))
     assert name in known, f"the help of nidmap plan lacks, under Strategies: {name}"
     guide = (Path(__file__).parents[3] / "docs" / "planners.md").read_text()
     rows = [line for line in guide.split("\n") if line.startswith("|")]
