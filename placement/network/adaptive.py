@@ -37,6 +37,7 @@ from placement.network.touched import (
     PathPrices,
     TouchedGroups,
     TouchedRouters,
+    keep_last,
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
@@ -58,9 +59,6 @@ FIRST, LONGER, SHORTER, LONGEST, MOST, SURE = 2.0, 1.5, 0.5, 8.0, 4.0, 12.0
 
 #: Weights below this are none.
 TINY = 1e-300
-
-#: Sets of routers whose tables are kept.
-KEPT = 8
 
 #: Touched groups from which on what they pass on for others is taken for even over their gates
 #: while a division is sought: it is the sum of many, and the work grows with their cube.
@@ -126,12 +124,7 @@ class Network:
     def touched(self, demands: Sequence[Demand]) -> Kept:
         """Return the tables of the routers of demands; those of the last few are kept."""
         used = np.unique(np.concatenate([demand.routers_used() for demand in demands]))
-        key = used.tobytes()
-        if key not in self.known:
-            while len(self.known) >= KEPT:
-                self.known.pop(next(iter(self.known)))
-            self.known[key] = self._make(TouchedRouters(self.groups, used))
-        return self.known[key]
+        return keep_last(self.known, used, lambda: self._make(TouchedRouters(self.groups, used)))
 
     def _make(self, routers: TouchedRouters) -> Kept:
         others = np.setdiff1d(np.arange(self.groups.count), routers.units)

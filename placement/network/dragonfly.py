@@ -44,7 +44,12 @@ from placement.network import shortest_paths, single
 from placement.network.demand import Demand
 from placement.network.groups import Groups, groups_of
 from placement.network.model import Channels
-from placement.network.touched import GroupTraffic, TouchedGroups, TouchedRouters
+from placement.network.touched import (
+    GroupTraffic,
+    TouchedGroups,
+    TouchedRouters,
+    keep_last,
+)  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes", "path_hops"]
@@ -140,9 +145,16 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
 
 def _touched(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
     """Return the tables of some routers, with all third groups where bytes go over them."""
-    touched = TouchedRouters(groups, routers)
-    thirds = np.arange(groups.count) if valiant else np.zeros(0, dtype=np.int64)
-    return TouchedGroups(groups, touched, np.setdiff1d(thirds, touched.units), valiant)
+
+    def make() -> TouchedGroups:
+        touched = TouchedRouters(groups, routers)
+        thirds = np.arange(groups.count) if valiant else np.zeros(0, dtype=np.int64)
+        return TouchedGroups(groups, touched, np.setdiff1d(thirds, touched.units), valiant)
+
+    known: dict[bytes, TouchedGroups] = groups.channels.machine.once(
+        f"network.touched {valiant}", dict
+    )
+    return keep_last(known, routers, make)
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import summed
 
-__all__ = ["products", "segments", "split", "steps"]
+__all__ = ["products", "steps"]
 
 
 def steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
@@ -96,77 +95,3 @@ def _window(values: Floats, end: Ints, length: int) -> Floats:
     total = _running(values)
     window: Floats = total[:, end + 1] - total[:, end + 1 - length]
     return window
-
-
-def segments(
-    lines: int, extent: int, line: Ints, first: Ints, length: Ints, weight: Floats
-) -> Floats:
-    """Return what stretches of channels that lie next to each other on rings add up to.
-
-    Parameters
-    ----------
-    lines, extent : int
-        How many rings there are, and their positions.
-    line : int (m,)
-        Ring of each stretch.
-    first : int (m,)
-        Lowest position of it (before it is wrapped round).
-    length : int (m,)
-        At most `extent`.
-    weight : float64 (m,)
-
-    Returns
-    -------
-    float64 (lines, extent)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = np.array
-    >>> segments(1, 4, a([0, 0]), a([3, 1]), a([2, 1]), a([5.0, 2.0])).tolist()
-    [[5.0, 2.0, 0.0, 5.0]]
-    """
-    size = lines * 2 * extent
-    at = line * (2 * extent) + first
-    inside = length < 2 * extent - first  # a stretch that ends with the row needs no end
-    change = summed(at, weight, size) - summed((at + length)[inside], weight[inside], size)
-    unrolled = np.cumsum(change.reshape(lines, 2 * extent), axis=1)
-    load: Floats = unrolled[:, :extent] + unrolled[:, extent:]
-    return np.maximum(load, 0.0)
-
-
-def split(
-    lines: int, extent: int, line: Ints, start: Ints, plus: Ints, minus: Ints, weight: Floats
-) -> Floats:
-    """Return the loads of rings that carry traffic from given positions some steps on.
-
-    Parameters
-    ----------
-    lines, extent : int
-    line, start : int (m,)
-        Ring, and position on it.
-    plus, minus : int (m,)
-        Steps in each direction, one of them 0, as from `steps`.
-    weight : float64 (m,)
-        Bytes.
-
-    Returns
-    -------
-    float64 (2, lines, extent)
-        As `products`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = np.array
-    >>> split(1, 4, a([0, 0]), a([3, 3]), a([2, 0]), a([0, 1]), a([5.0, 2.0])).tolist()
-    [[[5.0, 0.0, 0.0, 5.0]], [[0.0, 0.0, 0.0, 2.0]]]
-    """
-    up, down = np.flatnonzero(plus), np.flatnonzero(minus)
-    first = (start[down] - minus[down] + 1) % extent
-    return np.stack(
-        [
-            segments(lines, extent, line[up], start[up], plus[up], weight[up]),
-            segments(lines, extent, line[down], first, minus[down], weight[down]),
-        ]
-    )

@@ -13,9 +13,9 @@ What `TouchedGroups.prices` makes of prices of channels is `TouchedGroups.load` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,20 @@ from placement.network.local_paths import Ends, Leg
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
 
-__all__ = ["ChannelTables", "GroupTraffic", "PathPrices", "TouchedGroups", "TouchedRouters"]
+__all__ = [
+    "ChannelTables",
+    "GroupTraffic",
+    "PathPrices",
+    "TouchedGroups",
+    "TouchedRouters",
+    "keep_last",
+]
+
+
+#: Sets of routers whose tables are kept.
+KEPT = 8
+
+Tables = TypeVar("Tables")
 
 
 class GroupTraffic(NamedTuple):
@@ -488,3 +501,18 @@ class TouchedGroups:
         out[groups.inside] = groups.paths * inside.reshape(-1)[groups.lane]
         out[groups.between] = between.reshape(-1)[groups.pair] * groups.share
         return out
+
+
+def keep_last(known: dict[bytes, Tables], routers: Ints, make: Callable[[], Tables]) -> Tables:
+    """Return what is known of some routers; that of the last few sets of them is kept.
+
+    The steps of an exchange, and what a search judges, come from the same routers again and again.
+    """
+    key = routers.tobytes()
+    tables = known.get(key)
+    if tables is None:  # another thread may drop what this one has just put there
+        tables = make()
+        while len(known) >= KEPT:
+            known.pop(next(iter(known), key), None)
+        known[key] = tables
+    return tables

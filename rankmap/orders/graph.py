@@ -89,29 +89,31 @@ def number_option(
 
 
 def map_graph(
-    found: Graph,
+    pattern: Graph,
     placement: Placement,
     distance: Distance,
     effort: float = 1.0,
     seconds: float = math.inf,
 ) -> Ints:
     """Return the node of each rank: the best of all where ranks are few enough to try them all."""
-    if found.size > budget.FEW:
-        return mapping.map_ranks(found, placement.counts, distance, effort=effort, seconds=seconds)
-    best = search_all(found, placement.node_of_slot, placement.counts, distance)
+    if pattern.size > budget.FEW:
+        return mapping.map_ranks(
+            pattern, placement.counts, distance, effort=effort, seconds=seconds
+        )
+    best = search_all(pattern, placement.node_of_slot, placement.counts, distance)
     if best is not None:
         return best
-    effort *= (found.size / budget.RANKS) ** budget.LESS  # all of them take less than a second
+    effort *= (pattern.size / budget.RANKS) ** budget.LESS  # together they take below a second
     far = distance.level_distance[distance.level_distance > 0]
     hottest = 4 * (distance.matrix().max() / far.min() if len(far) else 1.0)
-    starts = budget.STARTS if found.size <= 16 else budget.STARTS_OF_MORE
+    starts = budget.STARTS if pattern.size <= 16 else budget.STARTS_OF_MORE
     heats = np.geomspace(budget.HOT, max(hottest, budget.HOT), starts).tolist()
     tried = [
-        mapping.map_ranks(found, placement.counts, distance, k, h, effort)
+        mapping.map_ranks(pattern, placement.counts, distance, k, h, effort)
         for k, h in enumerate(heats)
     ]
-    node = tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
-    best = search_all(found, node, placement.counts, distance)
+    node = tried[int(np.argmin([cost_of(pattern, node, distance) for node in tried]))]
+    best = search_all(pattern, node, placement.counts, distance)
     return node if best is None else best
 
 

@@ -129,8 +129,8 @@ def _from_corner(rank: Ints, free: Ints, messages: int) -> Iterator[tuple[Ints, 
             begins = np.maximum(free[i, j], arrived[i, j])
             free[i, j] = begins + (down[i, j] > 0)
             for di, dj in ((1, 0), (0, 1)):
-                on = (i + di < rows) & (j + dj < columns)
-                a, b, wave = (i[on], j[on]), (i[on] + di, j[on] + dj), begins[on]
+                here = (i + di < rows) & (j + dj < columns)
+                a, b, wave = (i[here], j[here]), (i[here] + di, j[here] + dj), begins[here]
                 arrived[b] = np.maximum(arrived[b], wave + 1)
                 yield wave, rank[a], rank[b]
 

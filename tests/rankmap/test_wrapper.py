@@ -201,7 +201,7 @@ FAULTS = {
     "the node list is huge": ([], {"SLURM_JOB_NODELIST": "nid[1-999999999]"}),
     "the node list is deep": ([], {"SLURM_JOB_NODELIST": "n" + "[1-9" * 60}),
     "the compiler runs for ever": (
-        ["--pattern", "graph:{here}/ring.graph", "--strategy", "graph"],
+        ["--pattern", "graph:{here}/dense.graph", "--strategy", "graph"],
         {"PYTHONPATH": f"{{here}}/compiler:{ROOT}"},
     ),
     "the job spreads its ranks": ([], {"SLURM_DISTRIBUTION": "cyclic"}),
@@ -236,8 +236,13 @@ def faulty(tmp_path):
     (folder / "corrupt.toml").write_bytes(b"\x00\xff garbage [[[")
     (folder / "compiler" / "numba").mkdir(parents=True)
     (folder / "compiler" / "numba" / "__init__.py").write_text(MODULES["busy"])
-    ring = [f"{(k - 1) % 16 + 1} {(k + 1) % 16 + 1}" for k in range(16)]
-    (folder / "ring.graph").write_text("16 16\n" + "\n".join(ring) + "\n")
+    # All pairs, with weights that leave too many orders to look at: it has to be mapped.
+    rows = [
+        [f"{b + 1} {(a + 1) * (b + 1) * 7 % 13 + 1}" for b in range(16) if b != a]
+        for a in range(16)
+    ]
+    lines = ["16 120 1", *map(" ".join, rows)]
+    (folder / "dense.graph").write_text("\n".join(lines) + "\n")
     os.mkfifo(folder / "hanging")
     (folder / "broken.slots").write_text("0\n" * 16)
     other = {"nodes": named(1, 2, 3, 4), "counts": [4] * 4, "slots": list(range(16))}

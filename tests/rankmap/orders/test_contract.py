@@ -1,6 +1,8 @@
 """The contract that every ordering keeps, on any grid, node set and ranks a node."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,9 @@ from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
 from tests.effort import examples
 from tests.rankmap.helpers import named, slots
+
+#: The guide's table of orders.
+GUIDE = Path(__file__).parents[3] / "docs" / "orders.md"
 
 #: Orderings that are for some patterns or allocations only, and say so of the others.
 PARTICULAR = {"aligned", "cells", "hierarchical"}
@@ -121,3 +126,9 @@ def test_a_line_of_ranks_stays_a_line(strategy):
     assert arrange(
         slots(named(1, 2), 5), parse_pattern("ring"), strategy
     ).slot_of_rank.tolist() == list(range(10))
+
+
+def test_every_order_has_a_row_in_the_guide():
+    rows = re.findall(r"^\| `([a-z-]+)", GUIDE.read_text(), re.MULTILINE)
+    missing = [name for name in names() if name not in rows]
+    assert not missing, "".join(f"| `{name}` | slot of each rank |\n" for name in missing)
