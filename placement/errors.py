@@ -48,7 +48,7 @@ def printable(text: str, limit: int = 80) -> str:
 def printable_message(text: str) -> str:
     """Return a message as it is shown: one line, printable, what it quotes cut where it is long.
 
-    Who raises an error or reports a `Finding` need not: these call it where they become text.
+    Who raises an error or reports a `Finding` need not call it: these do.
 
     Examples
     --------
@@ -89,13 +89,12 @@ class NidmapError(Exception):
     exit_code = 3
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = printable_message(message)
+        self.hint = printable_message(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
-        text = f"{self.message}; {self.hint}" if self.hint else self.message
-        return printable_message(text)
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
         """Let an error be carried from a worker process to the one that asked."""
@@ -166,8 +165,8 @@ class ParseError(NidmapError):
     def __init__(self, source: str, line: int, text: str, hint: str = "") -> None:
         self.source = source
         self.line = line
-        self.text = text
-        super().__init__(f"{place(source, line)}: {text}", hint)
+        self.text = printable_message(text)
+        super().__init__(f"{place(source, line)}: {self.text}", hint)
 
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
         return type(self), (self.source, self.line, self.text, self.hint)

@@ -1,10 +1,10 @@
-"""Order files: formats that write an `Order` and read it back.
+"""Order files: formats that write a `Placement` and read it back.
 
-A format is a module, or what a module registers with `register`: it has ``write(order) -> str``
-and ``read(text, on, source) -> Order``; both only translate. Formats that list ranks in slot
-order are made for one numbering of the nodes, the launcher's: such a module says
-``NODE_ORDER = "launcher"`` and gets the order already renumbered. Other
-distributions add modules under the entry point group ``nidmap.order_formats``.
+A format is a module, or what a module registers with `register`: it has
+``write(placement) -> str`` and ``read(text, placement, source) -> Placement``; both only
+translate. Formats that list ranks in slot order are made for one numbering of the nodes, the
+launcher's: such a module says ``NODE_ORDER = "launcher"`` and gets the order already renumbered.
+Other distributions add modules under the entry point group ``nidmap.order_formats``.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
         ``deepspeed`` (a line ``host slots=N`` a node) or ``json``.
     launcher_order : str
         The node order that ``mpich`` is for: ``sorted`` as native Slurm
-        sorts every allocation, or ``given`` as in ``order.on``.
+        sorts every allocation, or ``given`` as the placement lists them.
 
     Raises
     ------

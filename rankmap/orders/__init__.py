@@ -1,7 +1,7 @@
-"""Orderings: ``(Pattern, Slots) -> Order``, one file an idea.
+"""Orderings: ``(Pattern, Placement) -> Placement``, one file an idea.
 
-An ordering is a pure function of a pattern and the slots it is to stand on
-(which carry their nodes and, where one is known, the machine). It is
+An ordering is a pure function of a pattern and the nodes it is to stand on (with the machine
+where one is known), and returns these nodes with another order of the ranks. It is
 registered by the decorator `ordering` and found by name with `find`; other
 distributions add theirs under the entry point group ``nidmap.orders``.
 """

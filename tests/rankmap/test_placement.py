@@ -1,4 +1,4 @@
-"""Orders are valid or refused, and mean the same whatever numbers their nodes have."""
+"""Placements are valid or refused, and mean the same whatever numbers their nodes have."""
 
 import numpy as np
 import pytest

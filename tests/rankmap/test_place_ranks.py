@@ -1,4 +1,4 @@
-"""Slots: numbering, counts, Slurm's own sorting, and what is refused."""
+"""Ranks on nodes as users write them: numbering, counts, Slurm's own sorting, what is refused."""
 
 from dataclasses import replace
 
