@@ -210,7 +210,7 @@ def exhaustive(cases=60, seed=0, most=20):
 def node_of_ranks(found, free):
     """Return the free node (by its place among the free) of every rank of a plan."""
     order = found.order
-    return np.searchsorted(free, found.rows[order.node])
+    return np.searchsorted(free, found.rows[order.node_of_rank])
 
 
 #: Machines of the SimGrid part: kind, extents or (down, up), jobs.

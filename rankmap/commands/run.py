@@ -83,7 +83,7 @@ def run_command(
 @advanced(
     "--patience",
     type=click.FloatRange(0),
-    default=1.5,
+    default=15.0,
     show_default=True,
     help="Seconds of processor time for planning; then the default order is used. 0: no limit.",
 )

@@ -31,10 +31,9 @@ __all__ = ["last_result"]
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
-#: What a child may take, in multiples of ``--patience``: processor time in all (starting and
-#: reading the machine is as much again as thinking), processor time without a word, seconds of
-#: standing still (no work, no word), and seconds in all.
-_WORK, _SILENT, _STILL, _WHOLE = 2.0, 0.4, 4.0, 40.0
+#: What a child may take, in multiples of ``--patience``: processor time in all, processor time
+#: without a word, seconds of standing still (no work, no word), and seconds in all.
+_WORK, _SILENT, _STILL, _WHOLE = 1.0, 0.1, 0.4, 4.0
 
 #: Seconds between two looks at a child, and clock ticks a second in its ``stat``.
 _LOOK, _TICKS = 0.05, os.sysconf("SC_CLK_TCK")

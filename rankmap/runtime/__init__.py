@@ -44,9 +44,6 @@ __all__ = ["NAMES", "cart_create", "reorder"]
 #: is on the r-th of them, counted round. For trying out many nodes on one.
 NAMES = "NIDMAP_PROCESSOR_NAMES"
 
-#: Seconds of processor time that rank 0 may think, while all others wait.
-_SECONDS = 1.5
-
 
 class _RankRequest(NamedTuple):
     """What a rank asks for; all ranks must ask for the same."""
@@ -241,7 +238,7 @@ def _answer(
     if wanted.ranks > size:
         raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator has {size}")
     hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
-    reranked = rerank.rerank(hosts, predict.Job(wanted.pattern), machine, wanted.strategy, _SECONDS)
+    reranked = rerank.rerank(hosts, predict.Job(wanted.pattern), machine, wanted.strategy)
     return array("q", reranked.ranks.tolist()), reranked.warning
 
 

@@ -41,9 +41,6 @@ _HEAD = "nidmap 1"
 #: Words for what a question's second line says besides a pattern.
 _GRAPH, _WORLD = "graph", "world"
 
-#: Seconds of processor time that choosing may take of grids, and of all else, which may be mapped.
-_GRID_SECONDS, _SECONDS = 0.25, 0.5
-
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
@@ -115,11 +112,7 @@ def answer(question: str, how: Answerer) -> Reranked:
     words = dict(how.job)
     if not (words.get("pattern") or how.order):
         words["pattern"] = _named_pattern(pattern, hosts, edges)
-    grid = str(words.get("pattern")).startswith("stencil:")
-    seconds = _GRID_SECONDS if grid else _SECONDS
-    return rerank.rerank(
-        hosts, predict.Job(**words), how.machine or None, how.strategy, seconds, how.order
-    )
+    return rerank.rerank(hosts, predict.Job(**words), how.machine or None, how.strategy, how.order)
 
 
 def _parse(text: str) -> tuple[str, Hosts, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -55,7 +54,6 @@ def rerank(
     job: Job,
     machine: str | Machine | None = None,
     strategy: str = "",
-    seconds: float = math.inf,
     order_file: str = "",
 ) -> Reranked:
     """Return the processes in their new order, for processes that sit where they sit.
@@ -73,8 +71,6 @@ def rerank(
     strategy : str
         '' for the best there is, as `rankmap.search.by_strategy` finds it, and the
         old order where that is not better.
-    seconds : float
-        Of processor time that choosing the best may take.
     order_file : str
         A file with the order, of the format that its name states; '' for none.
 
@@ -106,7 +102,7 @@ def rerank(
         return Reranked(at_slot[read_order_file(order_file, None, placement).slot_of_rank], talk)
     if strategy:
         return Reranked(at_slot[arrange(placement, job.pattern, strategy).slot_of_rank], talk)
-    best, broke = _best_order(placement, job, seconds)
+    best, broke = _best_order(placement, job)
     before, remark = placement.with_order(inverse(at_slot)), best.origin.remark
     if not np.array_equal(best.node_of_rank, before.node_of_rank) and not _wins(best, before, job):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
@@ -141,13 +137,13 @@ def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple
     return Placement(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
 
 
-def _best_order(placement: Placement, job: Job, seconds: float) -> tuple[Placement, str]:
+def _best_order(placement: Placement, job: Job) -> tuple[Placement, str]:
     """Return the best order that there is, and what is to be said of a strategy that broke down."""
     wanted = parse_pattern(job.pattern) if isinstance(job.pattern, str) else job.pattern
     wanted, broke = wanted.fit(placement.ranks), ""
     for name in BEST:
         try:
-            return order_by_strategy(placement, replace(job, pattern=wanted), name, seconds), broke
+            return order_by_strategy(placement, replace(job, pattern=wanted), name), broke
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:

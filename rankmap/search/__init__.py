@@ -1,9 +1,8 @@
 """Nodes and the order of the ranks, chosen together by what the predictor says of them.
 
-`rankmap.search.planner.auto` is strategy ``auto`` of ``nidmap plan``. It asks
-`search`, which begins with `node_sets`, tries `rank_orders` on them (`pairing`),
-and steps on from the best by `priced_steps` (many free nodes: by what links
-cost) and `exact_steps` (few: every step is looked at, by a table of routes).
-`judge` asks the predictor; `budget` and `work` say how long; `job` is what the
-user asked.
+`planner` is strategy ``auto`` of ``nidmap plan``, `auto_order` the same of ``nidmap order`` and
+``run``, on nodes that are given; `by_strategy` finds an order by any strategy's name. Both ask
+`search`: it judges the nodes of `node_sets` (or of `segments`) with the `rank_orders` on them by
+one `cost`, goes on from the best in `priced_steps`, and ends with its `budget`. What it has judged
+is a `ranking`.
 """

@@ -12,27 +12,23 @@ slots as they are, and then ranks, and nodes with as many, are exchanged.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import NidmapError
 from placement.request import Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap import progress
-from rankmap.orders import arrange
 from rankmap.orders.auto import choose, describe_choice
 from rankmap.pattern import Pattern, parse_pattern
-from rankmap.pattern.graph import Graph, stencil_of
+from rankmap.pattern.graph import Graph
 from rankmap.placement import Origin, Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
-from rankmap.refine import cache
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget, Moment
 from rankmap.search.cost import TimeCost, without_time
@@ -42,9 +38,6 @@ from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.search import Space, search
 
 __all__ = ["auto_order", "rank_orders"]
-
-#: The part of the seconds that the cheapest order by J may take, which is a candidate.
-BY_J = 0.3
 
 #: Edges of a graph whose times are predicted; each prediction of more takes several seconds, and
 #: gigabytes.
@@ -92,7 +85,7 @@ def auto_order(placement: Placement, job: Job, seconds: float = math.inf) -> Pla
         return _by_j(placement, pattern, seconds, why)
     assert placement.machine is not None  # without_time has seen it
     model = Predictor(placement.machine, job.on(placement.counts.tolist()))
-    return _by_time(model, placement, pattern, seconds)
+    return _by_time(model, placement, seconds)
 
 
 def _too_large(pattern: str | Pattern) -> str:
@@ -120,24 +113,19 @@ def _by_j(placement: Placement, pattern: str | Pattern, seconds: float, why: str
     )
 
 
-def _by_time(
-    model: Predictor, placement: Placement, pattern: str | Pattern, seconds: float
-) -> Placement:
+def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placement:
     """Return the order with the least predicted time, with what is to be said of it."""
-    end = time.thread_time() + seconds
-    mapping = not math.isfinite(seconds) or cache.kernels_compiled()
-    others = _cheapest(placement, pattern, seconds)  # may have to compile first
-    limit = end - time.thread_time()
 
     def watch(moment: Moment) -> None:
         progress.step()
 
-    deadline = limit if math.isfinite(limit) else None
+    fitted = fit_pattern(model.pattern, placement)
+    ready(fitted)
+    deadline = seconds if math.isfinite(seconds) else None
     budget = LIMITS.budget_of(len(placement.counts), model.routing == "adaptive", deadline, watch)
-    ranking = rank_orders(model, placement, budget, others, mapping)
+    ranking = rank_orders(model, placement, budget)
     gain = _gain(model, placement, ranking)
     best = ranking.best if gain is not None else _default(ranking)
-    fitted = fit_pattern(model.pattern, placement)
     optimised = {
         "by": "time",
         "time_s": best.cost,
@@ -148,7 +136,7 @@ def _by_time(
         "algorithm": model.algorithm,
         "looked_at": ranking.judged,
         "every_order": ranking.every,
-        "finished": ranking.every or (mapping and not budget.ended),
+        "finished": ranking.every or not budget.ended,
     }
     remark = f"chosen by predicted time: {_words(ranking, gain)}"
     notes = getattr(fitted, "notes", ())
@@ -172,22 +160,6 @@ def _gain(model: Predictor, placement: Placement, ranking: Ranking) -> Gain | No
     return Gains(model, placement.with_order(None)).of(plan)
 
 
-def _cheapest(placement: Placement, pattern: str | Pattern, seconds: float) -> dict[str, Ints]:
-    """Return the order with the least J, by its name; none where there is none.
-
-    Of a graph that is no grid it is the mapped one, which is searched for in any case.
-    """
-    parsed = parse_pattern(pattern) if isinstance(pattern, str) else pattern
-    if isinstance(parsed, Graph) and stencil_of(parsed) is None:
-        return {}
-    limited = f":seconds={BY_J * seconds:g}" if math.isfinite(seconds) else ""
-    try:
-        order = arrange(placement, pattern, f"auto{limited}")
-    except NidmapError:
-        return {}
-    return {f"{order.origin.strategy.removeprefix('auto: ')}, by J": order.slot_of_rank}
-
-
 def _words(ranking: Ranking, gain: Gain | None) -> str:
     """Say in one clause what the search compared and what the order wins."""
     default = time_text(_default(ranking).cost)
@@ -205,13 +177,7 @@ def _words(ranking: Ranking, gain: Gain | None) -> str:
     )
 
 
-def rank_orders(
-    model: Predictor,
-    placement: Placement,
-    budget: Budget,
-    others: Mapping[str, Ints] | None = None,
-    mapping: bool = True,
-) -> Ranking:
+def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranking:
     """Return the orders of the ranks on some slots by their predicted time.
 
     Parameters
@@ -221,10 +187,6 @@ def rank_orders(
     placement : Placement
         Of a machine.
     budget : Budget
-    others : mapping of str to int64 (ranks,) or None
-        Orders that somebody else has made.
-    mapping : bool
-        Whether there is time to load what maps graphs.
 
     Returns
     -------
@@ -250,8 +212,6 @@ def rank_orders(
         return Ranking(first, [first], first, 1, alike=True)
     if _ways(placement.counts) <= budget.judgements:
         return _judge_every_order(cost, placement, budget)
-    if mapping:
-        ready(pattern)
     alike = copy(model)
     if placement.ppn is not None:
         alike.ppn = placement.ppn  # places share one number of ranks
@@ -260,8 +220,7 @@ def rank_orders(
     request = Request(len(placement.rows), free)
     # Where nodes differ in their ranks, their order says which of them has how many.
     choices = node_choices(model.machine, request) if placement.ppn is not None else ()
-    space = Space(request, choices, placement.rows, others=others or {}, mapping=mapping)
-    ranking = search(TimeCost(alike), space, budget)
+    ranking = search(TimeCost(alike), Space(request, choices, placement.rows), budget)
     if placement.ppn is None:
         ranking = _exchange_by_lot(cost, ranking, budget)
     best = replace(ranking.best, placement=ranking.best.placement.listed_as(placement.rows))

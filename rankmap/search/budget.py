@@ -63,7 +63,7 @@ class Limits:
     exchanges : int
         Steps of an exchange that get prices, those that take longest.
     singles : int
-        Moves that are judged one by one where many at once win nothing.
+        Moves that are judged one by one, from the best, where many at once win nothing.
     patience : int
         Rounds of steps without a better placement, after which a descent ends.
     stale : int
@@ -93,7 +93,7 @@ class Limits:
     most_ranks: int = 1 << 14
     figures: int = 1 << 22
     exchanges: int = 8
-    singles: int = 12
+    singles: int = 150
     patience: int = 4
     stale: int = 30
     clearly: float = 1e-3

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import islice
 
 import numpy as np
 
@@ -26,18 +26,20 @@ from rankmap.search.cost import POWER, Exchange, Judged, TimeCost
 from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
-Bills: TypeAlias = "_Listed | _Alike"
 
 __all__ = ["PricedSteps", "move_nodes"]
 
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
 
+#: Moves that are judged one by one in every round where many at once win nothing.
+SINGLES = 12
+
 #: A step has to win more than rounding.
 ROUNDING = 1e-6
 
 
-class _Listed:
+class _Bills:
     """Bills of an exchange whose messages are listed by pairs of places."""
 
     def __init__(self, cost: PathCosts, exchange: Exchange) -> None:
@@ -79,38 +81,6 @@ class _Listed:
         return out
 
 
-class _Alike:
-    """Bills of an all-to-all of as many ranks a node: a node's bill is the same for every place.
-
-    Nodes that are routed alike (those of a router) have the same bill.
-    """
-
-    def __init__(self, cost: PathCosts, exchange: Exchange, alike: Ints) -> None:
-        rows = exchange.phase.placement.rows
-        _, first, counts = np.unique(alike[rows], return_index=True, return_counts=True)
-        self.cost, self.alike = cost, alike
-        self.partners, self.counts = rows[first], counts.astype(np.float64)
-        self.weight = exchange.phase.total.total / max(1, len(rows)) ** 2
-
-    def now(self, rows: Ints) -> Floats:
-        """Return the bill of each place, float64 (n,)."""
-        return self._bill(rows)
-
-    def figures(self, places: int, rows: int) -> float:
-        """Return how many path costs are looked up to bill one node."""
-        return 2.0 * len(self.partners)
-
-    def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
-        """Return the bill of places on other nodes, (places, nodes)."""
-        return np.broadcast_to(self._bill(nodes), (len(places), len(nodes)))
-
-    def _bill(self, nodes: Ints) -> Floats:
-        _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
-        here, there = nodes[first][:, None], self.partners[None, :]
-        both_ways = self.cost(here, there) + self.cost(there, here)
-        return np.asarray(self.weight * (both_ways * self.counts).sum(axis=1)[kind])
-
-
 class PricedSteps:
     """Descends from one placement after another.
 
@@ -142,29 +112,37 @@ class PricedSteps:
         self.cost, self.swaps, self.budget, self.allows = cost, swaps, budget, allows
         self.free, self.must = request.free, request.include
         self.rng = np.random.default_rng(request.seed)
-        machine = cost.model.machine
         spare = int(request.free.sum()) - request.count
-        self.works = request.count > 1 and (swaps or spare > 0)
-        topology = machine.topology
-        by_node = topology.kind == "fattree" or topology.parameters.get("own_cables")
-        single = machine.router.shape[1] == 1 and not by_node
-        self.alike = machine.router[:, 0].astype(np.int64) if single else np.arange(len(machine))
+        few = request.count**2 <= LIMITS.figures
+        self.works = request.count > 1 and few and (swaps or spare > 0)
 
-    def descend(self, start: Candidate) -> Candidate | None:
-        """Return a candidate that no step tried makes better; None where nothing may be tried."""
+    def descend(self, start: Candidate, thorough: bool = False) -> Candidate | None:
+        """Return a candidate that no step tried makes better; None where nothing may be tried.
+
+        Parameters
+        ----------
+        start : Candidate
+        thorough : bool
+            Whether `LIMITS.singles` moves are judged one by one where many at once win nothing.
+        """
         if not self.works or not self.budget.spend(start.nodes):
             return None
         placement = start.placement
         judged = self.cost.judge(placement)
         most, still, turn = max(1, len(placement.rows) // 4), 0, 0
-        while still < LIMITS.patience and self.budget.left:
+        while still <= LIMITS.patience and self.budget.left:
             bills = list(self._bills(judged))
             if not bills:
                 self.works = self.works and bool(turn)
                 break
-            step = self._exchanged if self.swaps and turn % 2 else self._replaced
+            if still < LIMITS.patience:
+                step = self._exchanged if self.swaps and turn % 2 else self._replaced
+                batches = _shrinking_moves(list(step(bills, placement.rows, most)))
+            else:
+                count = min(LIMITS.singles, self.budget.left // 4) if thorough else 0
+                batches = islice(self._single_moves(bills, placement.rows), count)
             turn += 1
-            better = self._try_moves(placement, judged, list(step(bills, placement.rows, most)))
+            better = self._try_moves(placement, judged, batches)
             if better is None:
                 still, most = still + 1, max(1, most // 2)
                 continue
@@ -173,13 +151,14 @@ class PricedSteps:
         return replace(start, placement=placement, cost=judged.time, nodes=_stepped(start.nodes))
 
     def _try_moves(
-        self, placement: Placement, judged: Judged, moves: Moves
+        self, placement: Placement, judged: Judged, batches: Iterator[Moves]
     ) -> tuple[Placement, Judged, int] | None:
-        """Return a better placement after the first moves, or fewer of them; None if none is.
+        """Return a better placement after some moves; None where none is.
 
-        A move is (place, row) for a free row, or (place, -1 - other place).
+        A move is (place, row) for a free row, or (place, -1 - other place). Of several links that
+        are equally full one move relieves one alone: what counts is the norm of all.
         """
-        for batch in _shrinking_moves(moves):
+        for batch in batches:
             after = placement.on_nodes(move_nodes(placement.rows, batch))
             if not self.allows(after):
                 continue
@@ -190,43 +169,13 @@ class PricedSteps:
                 return after, new, len(batch)
         return None
 
-    def scan(self, start: Candidate) -> Candidate:
-        """Return what single moves make of a candidate, each judged, until none relieves a link.
-
-        Of several links that are equally full one move relieves one alone: what counts is the
-        norm of all (`rankmap.search.cost.norm`), as in a descent. Those come first that save
-        most by the bills; nothing is tried where not all can be judged.
-        """
-        best, last = start, self.budget.left // 2
-        count = len(start.placement.rows)
-        moves = count * (int(self.free.sum()) - count) + self.swaps * count * (count - 1) // 2
-        if not self.works or moves > last:
-            return start
-        judged = self.cost.judge(start.placement)
-        while self.works:
-            bills = list(self._bills(judged))
-            better = None
-            for move in self._single_moves(bills, best.placement.rows) if bills else ():
-                after = best.placement.on_nodes(move_nodes(best.placement.rows, [move]))
-                if not self.allows(after):
-                    continue
-                if self.budget.left <= last or not self.budget.spend():
-                    return best
-                new = self.cost.judge(after)
-                if new.soft < judged.soft * (1 - ROUNDING):
-                    nodes, judged = _stepped(start.nodes), new
-                    better = replace(start, placement=after, cost=new.time, nodes=nodes)
-                    break
-            if better is None:
-                return best
-            best = better
-        return best
-
-    def _single_moves(self, billed: list[Bills], rows: Ints) -> Iterator[tuple[int, int]]:
+    def _single_moves(self, billed: list[_Bills], rows: Ints) -> Iterator[Moves]:
         """Yield every place with every free node and other place, the largest saving first."""
         all_places, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
         nodes = self._spare(rows)
         i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
+        if _figures(billed, len(rows), len(rows)) * (len(nodes) + len(rows)) > LIMITS.figures:
+            return
         now = _sum(exchange.now(rows) for exchange in billed)
         come = _sum(exchange.bills(rows, places, nodes) for exchange in billed)
         gone = _sum(exchange.bills(rows, all_places, rows) for exchange in billed)
@@ -236,7 +185,7 @@ class PricedSteps:
         place = np.concatenate([np.repeat(places, len(nodes)), i])
         to = np.concatenate([np.tile(nodes, len(places)), -1 - j])
         for k in np.argsort(-saving, kind="stable").tolist():
-            yield int(place[k]), int(to[k])
+            yield [(int(place[k]), int(to[k]))]
 
     def disturb(self, placement: Placement) -> Placement:
         """Return a copy of a placement after a few moves drawn by lot."""
@@ -258,7 +207,7 @@ class PricedSteps:
         return np.flatnonzero(spare)
 
     def _offers(
-        self, billed: list[Bills], rows: Ints, places: Ints, most: int
+        self, billed: list[_Bills], rows: Ints, places: Ints, most: int
     ) -> tuple[Ints, Floats]:
         """Return free nodes, some drawn by lot where they are many, and bills of places there."""
         nodes = self._spare(rows)
@@ -267,7 +216,7 @@ class PricedSteps:
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
         return nodes, _sum(exchange.bills(rows, places, nodes) for exchange in billed)
 
-    def _bills(self, judged: Judged) -> Iterator[Bills]:
+    def _bills(self, judged: Judged) -> Iterator[_Bills]:
         """Yield the exchanges that links bind longest, with prices."""
         bound = [
             (exchange.times * _busiest_link_s(exchange.loads), exchange)
@@ -283,9 +232,9 @@ class PricedSteps:
             if costs is None:
                 self.works = False
                 return
-            yield _Listed(costs, exchange) if self.swaps else _Alike(costs, exchange, self.alike)
+            yield _Bills(costs, exchange)
 
-    def _replaced(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+    def _replaced(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""
         now = _sum(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
@@ -297,7 +246,7 @@ class PricedSteps:
             nodes, bills = self._offers(billed, rows, places, most)
             yield from _match_savings(now[places][:, None] - bills, places, nodes)
 
-    def _exchanged(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+    def _exchanged(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
         now = _sum(exchange.now(rows) for exchange in billed)
         all_places = np.arange(len(rows))
@@ -322,7 +271,7 @@ class PricedSteps:
                 yield i, -1 - j
 
 
-def _figures(billed: list[Bills], places: int, rows: int) -> float:
+def _figures(billed: list[_Bills], places: int, rows: int) -> float:
     """Return about how many path costs all exchanges look up to bill places on one node."""
     return sum(exchange.figures(places, rows) for exchange in billed)
 
@@ -392,7 +341,7 @@ def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[
 
 
 def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
-    """Yield all moves, the first quarter of them and so on, then one at a time.
+    """Yield all moves, the first quarter of them and so on, then some one at a time.
 
     Examples
     --------
@@ -403,4 +352,4 @@ def _shrinking_moves(moves: Moves) -> Iterator[Moves]:
     while width:
         yield moves[:width]
         width //= 4
-    yield from ([move] for move in moves[1 : LIMITS.singles])
+    yield from ([move] for move in moves[1:SINGLES])

@@ -16,7 +16,7 @@ from placement.traffic import join_traffic
 from rankmap import orders
 from rankmap.grid.lines import stretches
 from rankmap.pattern import Pattern
-from rankmap.pattern.graph import Graph, from_edges
+from rankmap.pattern.graph import Graph, from_edges, stencil_of
 from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
@@ -46,8 +46,8 @@ QUICK = (
 
 
 def ready(pattern: Pattern) -> None:
-    """Load what maps a graph, where the pattern is one: it may have to be compiled first."""
-    if not isinstance(pattern, Graph):
+    """Load what maps a graph, where the pattern may be mapped: it may have to be compiled first."""
+    if pattern.dims is not None:
         return
     two = np.array([0]), np.array([1]), np.ones(1)
     placement = Placement(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
@@ -90,6 +90,7 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
     True
     """
     makers: dict[str, Make] = {"row-major": lambda _: None}
+    pattern = _grid_of(pattern)
     makers |= {name: _by_name(name, pattern) for name in QUICK}
     if pattern.dims is not None and placement.ppn is not None:
         for name, slot_of_rank in itertools.chain(
@@ -97,6 +98,11 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
         ):
             makers[name] = lambda _, slot_of_rank=slot_of_rank: slot_of_rank  # type: ignore[misc]  # bound as it is now
     return makers
+
+
+def _grid_of(pattern: Pattern) -> Pattern:
+    """Return the stencil whose graph a pattern is, a recording of it say; else the pattern."""
+    return stencil_of(pattern) or pattern if isinstance(pattern, Graph) else pattern
 
 
 def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
@@ -153,11 +159,11 @@ def searched_orders(
     seconds : callable
         Returns the processor time that there is for one of them.
     """
-    if isinstance(pattern, Graph):
-        return {"graph": _mapped(pattern, seconds)}
-    if pattern.dims is None or placement.ranks > LIMITS.most_ranks:
-        return {}
-    return {"boxes": _by_name("boxes", pattern)}
+    makers = {"graph": _mapped(pattern, seconds)} if isinstance(pattern, Graph) else {}
+    grid = _grid_of(pattern)
+    if grid.dims is not None and placement.ranks <= LIMITS.most_ranks:
+        makers["boxes"] = _by_name("boxes", grid)
+    return makers
 
 
 def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:

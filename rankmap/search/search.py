@@ -1,11 +1,9 @@
-"""The search: every node choice with every quick order, then orders searched for, then steps.
+"""The search: node choices with orders of the ranks on them, most promising first, then steps.
 
 One list of candidates for everybody: what all planners choose with their options, the families
 between packed and spread, and the orders of the ranks on each. They are judged by the cost that
 the answer is told by, until they certainly are no better than the best so far. Where there are
-more pairs than judgements, all orders are judged on a few node choices, and of the other pairs
-those first that promise most; where routers adapt and a judgement is dear, all are judged in the
-order of a guess.
+more pairs than judgements, those come first that promise most.
 
 With nodes that are given there is no other node to go to, and the same search orders the ranks.
 """
@@ -15,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -51,18 +49,12 @@ class Space:
         The baseline's nodes, rank r on slot r; None where the scheduler would take none.
     segments : Segments or None
         What the answer has to keep to; the baseline need not.
-    others : mapping of str to int64 (ranks,)
-        Orders on the baseline's nodes that somebody else has made.
-    mapping : bool
-        Whether there is time to load what maps graphs.
     """
 
     request: Request
     choices: Iterable[tuple[str, Ints]] = ()
     base: Ints | None = None
     segments: Segments | None = None
-    others: Mapping[str, Ints] = field(default_factory=dict)
-    mapping: bool = True
 
     def allows(self, placement: Placement) -> bool:
         """Return whether a placement keeps to the free nodes and the segments."""
@@ -151,34 +143,72 @@ class Enumeration:
             self.default = self._judge_default(base)
 
     def judge_all(self) -> None:
-        """Judge every node choice with rank r on slot r, then the orders on them."""
+        """Judge the node choices and the orders of the ranks on them."""
         by_rows = {self._key(choice.rows): choice for choice in self.choices}
-        searching = self.ordered and self.space.mapping
-        first = (
-            isinstance(self.pattern, Graph) and int(self.request.free.sum()) == self.request.count
-        )
-        if searching and first:  # it wins most, and later there may be no time for it
+        given = int(self.request.free.sum()) == self.request.count
+        first = self.ordered and given and isinstance(self.pattern, Graph)
+        if first:  # it wins most, and later there may be no time for it
             self._judge_searched_orders()
-        for choice in self.choices:
-            for name, slots in self.space.others.items():
-                self._judge(choice, name, slots)
         for name, rows in self.space.choices:
             by_rows.setdefault(self._key(rows), _NodeChoice(name, rows))
         self.choices = list(by_rows.values())
-        if self.guess is None:
-            pairs = len(self.orders or (ROW_MAJOR,)) * len(self.choices)
-            self.pruned = pairs <= self.budget.left
-            for choice in self.choices:
-                self._judge_order(choice, ROW_MAJOR)
-            self._judge_grids()
-            self._judge_quick_orders()
-            self.pruned = True
-        else:
-            self._judge_grids()
-            self._judge_by_guess()
-        if searching and not first:
+        self._judge_grids()
+        self._judge_orders()
+        if self.ordered and not first:
             self._judge_searched_orders()
         self._judge_every_list()
+
+    def _judge_orders(self) -> None:
+        """Judge pairs of a node choice and an order, those first that promise most.
+
+        A pair promises what its choice costs with rank r on slot r, times what its order makes of
+        that on some choices, the pilots. Where routers adapt a judgement takes so long that these
+        costs are guessed, and those of the pairs that promise most too, before one is judged.
+        """
+        names = list(self.orders or (ROW_MAJOR,))
+        all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
+        self.pruned = all_fit or self.guess is not None
+        look = self._judge_order if self.guess is None else self._guessed
+        costs = {(choice, ROW_MAJOR): look(choice, ROW_MAJOR) for choice in self.choices}
+        ranked = sorted(self.choices, key=lambda choice: costs[choice, ROW_MAJOR])
+        pilots = [] if all_fit else self._pilots(ranked)
+        for pair in itertools.product(pilots, names):
+            if pair not in costs:
+                costs[pair] = look(*pair)
+        self.pruned = True
+        gains = {}
+        for name in names:
+            known = [pilot for pilot in pilots if costs[pilot, name] < np.inf]
+            shares = (costs[pilot, name] / (costs[pilot, ROW_MAJOR] or 1.0) for pilot in known)
+            gains[name] = min(shares, default=1.0)
+
+        def promise(pair: tuple[_NodeChoice, str]) -> float:
+            return costs.get(pair, costs[pair[0], ROW_MAJOR] * gains[pair[1]])
+
+        pairs = sorted(itertools.product(ranked, names), key=promise)
+        best = pairs[: LIMITS.guessed]
+        if self.guess is not None:
+            costs.update({pair: self._guessed(*pair) for pair in best if pair not in costs})
+            best.sort(key=promise)
+        rows_major = itertools.product(ranked, [ROW_MAJOR])  # compare shows each
+        spare = 0 if all_fit else self.budget.left // 2  # steps want judgements too
+        for pair in dict.fromkeys([*best, *rows_major, *pairs]):
+            if self.budget.left > spare:
+                self._judge_order(*pair)
+
+    def _pilots(self, ranked: list[_NodeChoice]) -> list[_NodeChoice]:
+        """Return the choices on which all orders are looked at: the best, and some of all others.
+
+        A guess takes longer the more nodes and steps there are.
+        """
+        count = LIMITS.pilots
+        if self.guess is not None:
+            phases = self.cost.model.phases(self._placed(ranked[0], None))
+            at_once = all(phase.steps is None for phase in phases)
+            count = LIMITS.pilots_of(self.request.count, at_once)
+        spread = np.linspace(0, len(ranked) - 1, count).astype(int)
+        places = {*range(min(LIMITS.pilots, len(ranked))), *spread.tolist()}
+        return [ranked[place] for place in sorted(places)]
 
     def _judge_every_list(self) -> None:
         """Judge all nodes in any order with the best order of the ranks, where these are few."""
@@ -212,7 +242,8 @@ class Enumeration:
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
         for candidate in self._kept():
             self._offer(steps.descend(candidate), candidate)
-        self._offer(steps.scan(self._kept()[0]), self._kept()[0])
+        best = self._kept()[0]
+        self._offer(steps.descend(best, thorough=True), best)
         stale = 0
         while steps.works and stale < LIMITS.stale and self.budget.left:
             kept = self._kept()
@@ -251,65 +282,6 @@ class Enumeration:
             self._judge(choice, "as the grid lies", slots)
             self.choices.append(choice)
 
-    def _judge_quick_orders(self) -> None:
-        """Judge the quick orders on all choices: all pairs, or those that promise most."""
-        names = [name for name in self.orders if name != ROW_MAJOR]
-        ranked = self._ranked()
-        if len(names) * len(ranked) <= self.budget.left:
-            for choice, name in itertools.product(ranked, names):
-                self._judge_order(choice, name)
-            return
-        pilots = ranked[: LIMITS.pilots]
-        for choice, name in itertools.product(pilots, names):
-            self._judge_order(choice, name)
-        gains = {name: min(p.costs.get(name, np.inf) / p.best for p in pilots) for name in names}
-        pairs = list(itertools.product(ranked[LIMITS.pilots :], names))
-        pairs.sort(key=lambda pair: pair[0].best * gains[pair[1]])
-        for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
-            self._judge_order(choice, name)
-
-    def _judge_by_guess(self) -> None:
-        """Judge pairs of choices and orders, those first that are guessed to be the fastest.
-
-        A judgement takes so long where routers adapt that what is judged comes by what costs
-        next to nothing. All orders are guessed on the choices that are guessed to be the best
-        and on some of all others, for a job of few nodes on every one; what they gain there is
-        taken for what they gain elsewhere, until the pairs that promise most are guessed too.
-        """
-        guesses: dict[tuple[int, str], float] = {}
-
-        def promise(pair: tuple[_NodeChoice, str]) -> float:
-            plain = guesses[id(pair[0]), ROW_MAJOR]
-            return guesses.get((id(pair[0]), pair[1]), plain * gains[pair[1]])
-
-        for choice in self.choices:
-            guesses[id(choice), ROW_MAJOR] = self._guessed(choice, ROW_MAJOR)
-        ranked = sorted(self.choices, key=lambda choice: guesses[id(choice), ROW_MAJOR])
-        gains = {ROW_MAJOR: 1.0}
-        phases = self.cost.model.phases(self._placed(ranked[0], None))
-        count = LIMITS.pilots_of(self.request.count, all(phase.steps is None for phase in phases))
-        spread = np.linspace(0, len(ranked) - 1, count)
-        pilots = {*range(LIMITS.pilots), *spread.astype(int).tolist()}
-        for k, name in itertools.product(sorted(pilots), self.orders):
-            if name != ROW_MAJOR and k < len(ranked):
-                choice = ranked[k]
-                guesses[id(choice), name] = seconds = self._guessed(choice, name)
-                if seconds < np.inf:
-                    share = seconds / (guesses[id(choice), ROW_MAJOR] or 1.0)
-                    gains[name] = min(share, gains.get(name, np.inf))
-        pairs = sorted(itertools.product(ranked, gains), key=promise)
-        first = pairs[: LIMITS.guessed]
-        for choice, name in first:
-            if (id(choice), name) not in guesses:
-                guesses[id(choice), name] = self._guessed(choice, name)
-        first.sort(key=promise)
-        best = min(gains, key=gains.__getitem__)
-        shown = itertools.product(ranked, [best, ROW_MAJOR])
-        for choice, name in dict.fromkeys([*first, *shown]):
-            self._judge_order(choice, name)
-        for choice, name in pairs[: self.budget.left // 2]:  # steps want judgements too
-            self._judge_order(choice, name)
-
     def _guessed(self, choice: _NodeChoice, order: str) -> float:
         """Return about what an order on a choice costs; inf where it does not fit, or too late."""
         if self.guess is None or not self.budget.may_guess():
@@ -347,10 +319,13 @@ class Enumeration:
             if make is not None:
                 yield make
 
-    def _judge_order(self, choice: _NodeChoice, name: str, make: Make | None = None) -> None:
-        """Judge an order on a choice; nothing where it does not fit the pattern or the nodes."""
+    def _judge_order(self, choice: _NodeChoice, name: str, make: Make | None = None) -> float:
+        """Judge an order on a choice, and return its cost; inf where it does not fit, or too late.
+
+        An order that `make` has searched for is judged also where that took all the time.
+        """
         if name in choice.costs or not (self.budget.left or self.best is None):
-            return
+            return choice.costs.get(name, np.inf)
         if self.first is not None:
             self._judge(choice, *self.first)
         searched = make is not None
@@ -358,8 +333,9 @@ class Enumeration:
         try:
             slots = None if make is None else make(self.cost.model.place(choice.rows))
         except NidmapError:
-            return
+            return np.inf
         self._judge(choice, name, slots, searched)
+        return choice.costs.get(name, np.inf)
 
     def _judge(
         self, choice: _NodeChoice, order: str, slots: Ints | None, searched: bool = False

@@ -13,12 +13,15 @@ from placement.load import load_machine
 from placement.options import with_figures
 from placement.plan import plan
 from rankmap.orders import arrange
-from rankmap.pattern.graph import from_edges
+from rankmap.pattern import parse_pattern
+from rankmap.pattern.graph import expand_pattern, from_edges
 from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, Predictor
+from rankmap.runtime.rerank import rerank
 from rankmap.search import budget
 from rankmap.search.auto_order import auto_order, rank_orders
 from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.by_strategy import order_by_strategy
 from tests.rankmap.helpers import time_of
 
 #: Few ranks on slots that are even or not: machine, nodes, ranks a node, pattern.
@@ -100,17 +103,6 @@ def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_do
     assert not made.origin.optimised["finished"]
 
 
-def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankmap.refine.cache.kernels_compiled", lambda: False)
-    ranks = 36
-    lines = [f"{(r - 6) % ranks + 1} {(r + 6) % ranks + 1}" for r in range(ranks)]
-    (tmp_path / "a.graph").write_text(f"{ranks} {ranks}\n" + "\n".join(lines) + "\n")
-    on = place_ranks(load_machine("minicray:torus"), "0-8", "4")
-    made = auto_order(on, Job(f"graph:{tmp_path}/a.graph", bytes=1e5), seconds=0.5)
-    assert not made.origin.optimised["finished"]
-    assert made.origin.optimised["time_s"] < made.origin.optimised["default_time_s"]
-
-
 @pytest.mark.parametrize(
     ("spec", "ppn", "pattern", "job", "says"),
     [
@@ -127,6 +119,27 @@ def test_what_an_order_was_chosen_by_is_said(spec, ppn, pattern, job, says):
     assert made.slot_of_rank.tolist() == list(range(on.ranks))
     assert re.search(says, made.origin.remark)
     assert made.origin.optimised["finished"]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_one_question_has_one_answer_inside_and_outside(recorded, monkeypatch):
+    spec, nodes, ppn = "minicray:dragonfly", "0-9,17,20", 4
+    stencil = parse_pattern("stencil:6x8")
+    job = Job(expand_pattern(stencil) if recorded else stencil, ppn, bytes=1e5)
+    on = place_ranks(load_machine(spec), nodes, ppn)
+    ordered = auto_order(on, job)
+    limited = order_by_strategy(on, job, "auto", seconds=1e6)  # as nidmap run asks
+    monkeypatch.setattr("rankmap.refine.cache.kernels_compiled", lambda: False)
+    hosts = [(name, "") for name in on.names[on.node_of_slot].tolist()]
+    inside = rerank(hosts, Job(job.pattern, bytes=1e5), spec)
+    expected = on.names[ordered.node_of_rank].tolist()
+    assert on.names[limited.node_of_rank].tolist() == expected
+    assert [hosts[rank][0] for rank in inside.ranks] == expected
+    assert ordered.origin.remark in inside.remark
+    free = np.isin(np.arange(len(on.machine)), on.rows)
+    same = plan(on.machine, len(on.rows), job=job, candidates=free)
+    time_s = ordered.origin.optimised["time_s"]
+    assert same.facts["predicted"]["time_s"] == pytest.approx(time_s, rel=1e-3)
 
 
 def test_names_alone_are_ordered_by_j():
