@@ -37,6 +37,7 @@ else:
 
 __all__ = [
     "DIRECTED",
+    "ORDERED",
     "PASSES",
     "STEPS",
     "Graph",
@@ -55,6 +56,9 @@ STEPS = "steps"
 
 #: Where it keeps in how many passes a recording sends them, each after the one before.
 PASSES = "passes"
+
+#: Where it keeps a recording that says in which order its ranks did things.
+ORDERED = "ordered"
 
 #: Where it keeps how many seconds a recording took, start to end.
 SECONDS = "seconds"
@@ -152,7 +156,7 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        kept = (DIRECTED, PASSES, STEPS, SECONDS)
+        kept = (DIRECTED, ORDERED, PASSES, STEPS, SECONDS)
         known = {name: self.known[name] for name in kept if name in self.known}
         indptr = np.append(self.indptr, more)
         return replace(self, indptr=indptr, stated=True, notes=notes, known=known)

@@ -15,7 +15,7 @@ from typing import Any
 from placement.fabrics import fabric_of
 from placement.machine import Machine
 
-__all__ = ["ARIES_PAYLOAD", "MEMORY_GBS", "Constants", "constants"]
+__all__ = ["ARIES_PAYLOAD", "EAGER", "MEMORY_GBS", "Constants", "constants"]
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
@@ -25,6 +25,10 @@ NIC_US = 0.05
 
 #: GB/s at which the ranks of a node exchange data, all together, where nothing states it [assumed].
 MEMORY_GBS = 20.0
+
+#: Bytes up to which a message is done when it is handed over, where nothing states it [assumed: the
+#: least of the usual libraries, Cray MPICH's on Aries (``MPICH_GNI_MAX_EAGER_MSG_SIZE``)].
+EAGER = 8192.0
 
 #: Share of an Aries link that is payload (ISx paper, 4.2).
 ARIES_PAYLOAD = 0.64
@@ -92,6 +96,11 @@ class Constants:
     measured: frozenset[str] = frozenset()
     burst: float | None = None
     eager: float | None = None
+
+    @property
+    def eager_bytes(self) -> float:
+        """Bytes up to which a message is done when it is handed over: as stated, or as usual."""
+        return EAGER if self.eager is None else self.eager
 
     @property
     def timeless(self) -> bool:

@@ -339,7 +339,7 @@ def _likely(model: Model) -> _Values:
         process=figures.process_gbs,
         payload=figures.payload,
         memory=figures.memory_gbs,
-        eager=figures.eager or 0.0,
+        eager=figures.eager_bytes,
     )
 
 
@@ -388,7 +388,14 @@ def _unknowns(
         yield "overlap", "how far ranks run ahead of others from step to step", overlaps
     if model.constants.eager is None and any(timed.eager for timed in times):
         question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
-        yield "eager", question, [_Other({"eager": EAGER}, "sends do not wait for their receivers")]
+        yield (
+            "eager",
+            question,
+            [
+                _Other({"eager": 0.0}, "sends wait for their receivers"),
+                _Other({"eager": EAGER}, "sends do not wait for their receivers"),
+            ],
+        )
     gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
     if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"

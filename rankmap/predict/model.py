@@ -375,7 +375,7 @@ class Model:
                 del limits["link"]
             name = "link" if phase.steps is None else "steps"
             wire = self.every_link(loads.channels.bandwidth)
-            step_s = followed.seconds(wire, self.constants.eager or 0.0)
+            step_s = followed.seconds(wire, self.constants.eager_bytes)
             limits[name] = max(limits.get(name, 0.0), step_s)
         elif phase.steps is not None and max(limits.values()) < below:
             limits["steps"] = self._in_steps(phase, left, below)
@@ -393,7 +393,7 @@ class Model:
 
     def course(self, phase: Phase) -> Course | None:
         """Return how ranks go through a phase; None where they are not followed."""
-        if not self.following or phase.sends is None:
+        if not self.following or (phase.sends is None and phase.stretches is None):
             return None
         follow = load(SERVICES["ranks followed"])
         course: Course | None = follow(

@@ -18,7 +18,7 @@ measured   the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -28,12 +28,14 @@ from placement.support.array_types import Floats, Ints
 from placement.support.arrays import spread
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern
-from rankmap.pattern.graph import DIRECTED, PASSES, SECONDS, STEPS, Graph
+from rankmap.pattern.graph import DIRECTED, ORDERED, PASSES, SECONDS, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.pattern.sweep import Sweep, waves
 from rankmap.placement import Placement
+from rankmap.predict import recorded
 from rankmap.predict.algorithms import asked_library
-from rankmap.predict.phase import Phase, Sends
+from rankmap.predict.phase import Phase, Sends, Stretches
+from rankmap.predict.recorded import RecordedRun
 from rankmap.recording import Recording
 
 __all__ = ["directed_messages", "phase", "remember_steps"]
@@ -64,6 +66,9 @@ def phase(
     if isinstance(pattern, Graph):
         traffic, most, sent = _graph_traffic(pattern, placement, size)
         passes = in_turn = pattern.known.get(PASSES, passes)
+        ordered = _ordered_phase(pattern, placement, size, traffic, most, sent)
+        if ordered is not None:
+            return ordered
         if STEPS in pattern.known:
             turns = _turns(
                 pattern, size, placement.known_machine.topology.parameters.get("mpi", "")
@@ -99,6 +104,35 @@ def phase(
         sent=sent,
         sends=sends,
         passes=passes,
+    )
+
+
+def _ordered_phase(
+    pattern: Graph, placement: Placement, size: float, traffic: Traffic, most: float, sent: float
+) -> Phase | None:
+    """Return a recording whose ranks' order is known: wave after wave; None where it is not."""
+    run: RecordedRun | None = pattern.known.get(ORDERED)
+    library = asked_library("library", placement.known_machine.topology.parameters.get("mpi", ""))
+    messages = run.messages(library) if run is not None and len(placement.node_of_rank) else None
+    if run is None or messages is None:
+        return None
+    sends, waves = messages
+    times = run.times(sends)
+    sized = sends._replace(size=sends.size * size)
+
+    def parts(cost: Callable[[Floats], Floats | Ints], room: int) -> Stretches:
+        some = recorded.stretches(sized, waves, cost, room)
+        return some._replace(stand_for=some.stand_for * times)
+
+    return Phase(
+        "exchange",
+        placement,
+        traffic,
+        steps=partial(recorded.steps, sized, waves, placement, times),
+        in_turn=times * (int(waves.wave.max()) + 1),
+        a_rank=most,
+        sent=sent,
+        stretches=parts,
     )
 
 
@@ -294,6 +328,8 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
 
     if not recording.window:
         pattern.known[SECONDS] = recording.seconds
+    if recording.order is not None:
+        pattern.known[ORDERED] = RecordedRun(recording)
     steps = steps_in(recording)
     if len(steps) > 1 or any(step.place is not None for step in steps):
         pattern.known[STEPS] = [step._replace(sent=step.sent.away()) for step in steps]

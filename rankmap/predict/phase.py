@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from placement.network.demand import Demand
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.traffic import Traffic
 from rankmap.placement import Placement
 
@@ -24,37 +24,75 @@ class Sends(NamedTuple):
     Attributes
     ----------
     step, source, target : int64 (m,)
-        Ranks, and the step in which both take part in the message.
+        Ranks, and the sender's step in which it posts the message.
     size : float64 (m,)
         Bytes.
+    done : int64 (m,)
+        The sender's step at whose end it waits until the message is taken.
+    taken, awaited : int64 (m,)
+        The receiver's step in which it posts the receive, and the one at whose end it waits for
+        the message; -1: nobody does.
     """
 
     step: Ints
     source: Ints
     target: Ints
     size: Floats
+    done: Ints
+    taken: Ints
+    awaited: Ints
 
     @classmethod
     def of(cls, every: Iterable[tuple[Ints | int, Ints, Ints, Any]]) -> Sends:
         """Join columns (step, sources, targets, bytes) into messages, without those to oneself.
 
+        Both ranks wait for a message at the end of the step in which it is posted.
+
         Examples
         --------
         >>> ring = np.array([1, 2, 0])
-        >>> [x.tolist() for x in Sends.of([(0, np.arange(3), ring, 8.0)])]
+        >>> [x.tolist() for x in Sends.of([(0, np.arange(3), ring, 8.0)])[:4]]
         [[0, 0, 0], [0, 1, 2], [1, 2, 0], [8.0, 8.0, 8.0]]
         """
         parts = [np.broadcast_arrays(*columns) for columns in every]
         step, a, b, size = (np.concatenate([part[k].ravel() for part in parts]) for k in range(4))
         off = a != b
-        return cls(step[off], a[off], b[off], size[off].astype(np.float64))
+        step = step[off]
+        return cls(step, a[off], b[off], size[off].astype(np.float64), step, step, step)
+
+    def some(self, kept: Ints | Mask | slice) -> Sends:
+        """Return some of the messages, in the order of `kept`."""
+        size, rest = self.size[kept], (column[kept] for column in (self[:3] + self[4:]))
+        step, source, target, done, taken, awaited = rest
+        return Sends(step, source, target, size, done, taken, awaited)
 
     @classmethod
     def joined(cls, parts: Sequence[Sends]) -> Sends:
         """Return what is sent one after the other: a part's first step follows the last before."""
-        after = np.cumsum([0] + [part.step.max(initial=-1) + 1 for part in parts])
-        moved = [part._replace(step=part.step + k) for part, k in zip(parts, after, strict=False)]
+        after = np.cumsum([0] + [part.awaited.max(initial=-1) + 1 for part in parts])
+        moved = [
+            part._replace(
+                step=part.step + k, done=part.done + k, taken=part.taken + k,
+                awaited=part.awaited + k,
+            )
+            for part, k in zip(parts, after, strict=False)
+        ]  # fmt: skip
         return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
+
+
+class Stretches(NamedTuple):
+    """Parts of a run that stand for all of it.
+
+    Attributes
+    ----------
+    parts : list of (Sends, int)
+        Messages of each part, and how many of them come before what counts.
+    stand_for : float
+        How many times as long as what counts the whole run is.
+    """
+
+    parts: list[tuple[Sends, int]]
+    stand_for: float
 
 
 class Course(Protocol):
@@ -99,6 +137,9 @@ class Phase:
         known.
     passes : float
         How often ranks go through them, pass after pass.
+    stretches : callable or None
+        Returns parts of a run that is known event by event, of about so many units of a cost (a
+        function of messages' bytes); None where it is not known.
     dependent : bool
         Whether a step's messages wait for those of the step before, so that no rank runs ahead.
     before : tuple of Phase
@@ -121,6 +162,7 @@ class Phase:
     shown: int = 0
     sends: Callable[[], Sends] | None = None
     passes: float = 1.0
+    stretches: Callable[[Callable[[Floats], Floats | Ints], int], Stretches] | None = None
     dependent: bool = False
     before: tuple[Phase, ...] = ()
     total: Demand = field(init=False)

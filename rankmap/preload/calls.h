@@ -10,6 +10,7 @@
         if (COUNTING) {                                                                          \
             send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
             end_step();                                                                        \
+            note_wait_for_last(to != MPI_PROC_NULL);                                           \
         }                                                                                      \
         return PASS(NAME(name), (b, n, t, to, tag, c));                                          \
     }
@@ -18,9 +19,13 @@
                           MPI_Request *r)                                                      \
     {                                                                                          \
         c = ON(c, to);                                                                         \
-        if (COUNTING)                                                                            \
+        int counting = COUNTING;                                                               \
+        if (counting)                                                                          \
             send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
-        return PASS(NAME(name), (b, n, t, to, tag, c, r));                                       \
+        int code = PASS(NAME(name), (b, n, t, to, tag, c, r));                                 \
+        if (counting && code == MPI_SUCCESS)                                                   \
+            keep_pending(ranks_of(c), *r, SEND_DONE, to);                                      \
+        return code;                                                                           \
     }
 #define PREPARES(name)                                                                         \
     CALL(NAME(name))(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
@@ -49,9 +54,34 @@ PREPARES(MPI_Rsend_init)
 CALL(NAME(MPI_Recv))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
 {
     c = ON(c, from);
-    if (COUNTING)
+    if (COUNTING) {
         end_step();
+        receive_from(c, from);
+        note_wait_for_last(from != MPI_PROC_NULL);
+    }
     return PASS(NAME(MPI_Recv), (b, n, t, from, tag, c, s));
+}
+
+CALL(NAME(MPI_Irecv))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r)
+{
+    c = ON(c, from);
+    int counting = COUNTING;
+    if (counting)
+        receive_from(c, from);
+    int code = PASS(NAME(MPI_Irecv), (b, n, t, from, tag, c, r));
+    if (counting && code == MPI_SUCCESS)
+        keep_pending(ranks_of(c), *r, RECEIVE_DONE, from);
+    return code;
+}
+
+CALL(NAME(MPI_Recv_init))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c,
+                               MPI_Request *r)
+{
+    c = ON(c, from);
+    int code = PASS(NAME(MPI_Recv_init), (b, n, t, from, tag, c, r));
+    if (all.began && !inside && code == MPI_SUCCESS)
+        keep_request(*r, c, RECEIVE, from, 0, SITE);
+    return code;
 }
 
 CALL(NAME(MPI_Sendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
@@ -61,6 +91,8 @@ CALL(NAME(MPI_Sendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int 
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
         end_step();
+        receive_from(c, from);
+        note_wait_for_last((to != MPI_PROC_NULL) + (from != MPI_PROC_NULL));
     }
     return PASS(NAME(MPI_Sendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s));
 }
@@ -72,6 +104,8 @@ CALL(NAME(MPI_Sendrecv_replace))(void *b, COUNT n, MPI_Datatype t, int to, int s
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
         end_step();
+        receive_from(c, from);
+        note_wait_for_last((to != MPI_PROC_NULL) + (from != MPI_PROC_NULL));
     }
     return PASS(NAME(MPI_Sendrecv_replace), (b, n, t, to, stag, from, rtag, c, s));
 }
@@ -81,8 +115,10 @@ CALL(NAME(MPI_Isendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int
                                COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Request *r)
 {
     c = ON(ON(c, from), to);
-    if (COUNTING)
+    if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
+        receive_from(c, from);
+    }
     return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
 }
 
@@ -90,8 +126,10 @@ CALL(NAME(MPI_Isendrecv_replace))(void *b, COUNT n, MPI_Datatype t, int to, int 
                                        int rtag, MPI_Comm c, MPI_Request *r)
 {
     c = ON(ON(c, from), to);
-    if (COUNTING)
+    if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
+        receive_from(c, from);
+    }
     return PASS(NAME(MPI_Isendrecv_replace), (b, n, t, to, stag, from, rtag, c, r));
 }
 #endif
@@ -345,8 +383,10 @@ CALL(NAME(MPI_Startall))(int many, MPI_Request requests[])
 
 CALL(NAME(MPI_Request_free))(MPI_Request *request)
 {
-    if (COUNTING && request)
+    if (COUNTING && request) {
         drop_request(*request);
+        end_pending(*request, 1);
+    }
     return PASS(NAME(MPI_Request_free), (request));
 }
 
@@ -361,45 +401,76 @@ CALL(NAME(MPI_Psend_init))(const void *b, int parts, MPI_Count n, MPI_Datatype t
         keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)parts * (uint64_t)n, t), SITE);
     return code;
 }
+
+CALL(NAME(MPI_Precv_init))(void *b, int parts, MPI_Count n, MPI_Datatype t, int from, int tag,
+                                MPI_Comm c, MPI_Info info, MPI_Request *r)
+{
+    c = ON(c, from);
+    int code = PASS(NAME(MPI_Precv_init), (b, parts, n, t, from, tag, c, info, r));
+    if (all.began && !inside && code == MPI_SUCCESS)
+        keep_request(*r, c, RECEIVE, from, 0, SITE);
+    return code;
+}
 #endif
 
-/* Waiting ends a step; testing does where it finds something done. */
-#define WAITS(name, params, args)                                                              \
-    CALL(NAME(name)) params                                                                     \
+/* Waiting ends a step; testing does where it finds something done. Requests that are done are no
+ * longer what they were, so that a few are kept from before the call. */
+#define REQUESTS_BEFORE(many)                                                                  \
+    int kept = (many) < 0 || (many) > MOST_WAITED_FOR ? 0 : (many);                            \
+    MPI_Request before[kept + 1];                                                              \
+    memcpy(before, r, (size_t)kept * sizeof before[0])
+#define DONE(i) ((i) >= 0 && (i) < kept ? end_pending(before[i], 0) : (void)0)
+#define WAITS(name, params, args, waited)                                                      \
+    CALL(NAME(name)) params                                                               \
     {                                                                                          \
-        if (COUNTING)                                                                            \
+        if (COUNTING) {                                                                        \
             end_step();                                                                        \
-        return PASS(NAME(name), args);                                                                \
+            waited;                                                                            \
+        }                                                                                      \
+        return PASS(NAME(name), args);                                                         \
     }
-#define TESTS(name, params, args, done)                                                        \
-    CALL(NAME(name)) params                                                                     \
+#define FINDS(name, params, args, many, found, ends)                                           \
+    CALL(NAME(name)) params                                                               \
     {                                                                                          \
-        int code = PASS(NAME(name), args);                                                            \
-        if (code == MPI_SUCCESS && (done) && COUNTING)                                           \
+        REQUESTS_BEFORE(many);                                                                 \
+        int counting = COUNTING;                                                               \
+        int code = PASS(NAME(name), args);                                                     \
+        if (code == MPI_SUCCESS && (found) && counting) {                                      \
             end_step();                                                                        \
+            ends;                                                                              \
+        }                                                                                      \
         return code;                                                                           \
     }
+#define EACH_DONE(count, index)                                                                \
+    for (int k = 0; k < (count); k++)                                                          \
+    DONE(index)
 
-WAITS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s))
-WAITS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))
-WAITS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s))
-WAITS(MPI_Waitsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]), (n, r, many, i, s))
-WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, ON(c, from), s))
-TESTS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), *flag)
-TESTS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), *flag)
-TESTS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s),
-      *flag && *i != MPI_UNDEFINED)
-TESTS(MPI_Testsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]),
-      (n, r, many, i, s), *many > 0)
-WAITS(MPI_Win_fence, (int assert, MPI_Win win), (assert, win))
-WAITS(MPI_Win_complete, (MPI_Win win), (win))
-WAITS(MPI_Win_unlock, (int rank, MPI_Win win), (rank, win))
-WAITS(MPI_Win_unlock_all, (MPI_Win win), (win))
-WAITS(MPI_Win_flush, (int rank, MPI_Win win), (rank, win))
-WAITS(MPI_Win_flush_all, (MPI_Win win), (win))
+WAITS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s), end_pending(*r, 0))
+WAITS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s), end_all_pending(n, r))
+FINDS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s), n,
+      *i != MPI_UNDEFINED, DONE(*i))
+FINDS(MPI_Waitsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]), (n, r, many, i, s), n,
+      *many > 0, EACH_DONE(*many, i[k]))
+WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, ON(c, from), s), (void)0)
+FINDS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), 1, *flag, DONE(0))
+FINDS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), n, *flag,
+      EACH_DONE(n, k))
+FINDS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s), n,
+      *flag && *i != MPI_UNDEFINED, DONE(*i))
+FINDS(MPI_Testsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]),
+      (n, r, many, i, s), n, *many > 0, EACH_DONE(*many, i[k]))
+WAITS(MPI_Win_fence, (int assert, MPI_Win win), (assert, win), (void)0)
+WAITS(MPI_Win_complete, (MPI_Win win), (win), (void)0)
+WAITS(MPI_Win_unlock, (int rank, MPI_Win win), (rank, win), (void)0)
+WAITS(MPI_Win_unlock_all, (MPI_Win win), (win), (void)0)
+WAITS(MPI_Win_flush, (int rank, MPI_Win win), (rank, win), (void)0)
+WAITS(MPI_Win_flush_all, (MPI_Win win), (win), (void)0)
 
+#undef REQUESTS_BEFORE
+#undef DONE
 #undef WAITS
-#undef TESTS
+#undef FINDS
+#undef EACH_DONE
 #endif
 
 #undef SENDS

@@ -16,6 +16,11 @@ enum {
     MOST_SITES = 12,      /* call sites that tell one step from another; more are not looked at */
     MOST_PHASES = 4096,   /* phases a rank; what comes after them is one phase */
     WINDOW_BINS = 64,     /* parts of the run that are kept apart where a window is asked for */
+    MOST_EVENTS = 4096,   /* events that a rank tells apart; with one more its order ends */
+    MOST_PENDING = 16384, /* requests that are looked after; with one more the order ends */
+    MOST_WAITED_FOR = 4096, /* requests of one call that are looked at */
+    MOST_IN_ORDER = 32768,    /* events of a rank that are kept in their order, at most, … */
+    ALL_IN_ORDER = 1 << 18,   /* … and of all ranks together */
 };
 
 /* A communicator as the recorder sees it. */
@@ -62,8 +67,38 @@ struct message {
     enum kind kind;
 };
 
+/* What a rank does in order. It waits for what it has just posted, so many, or sees that the oldest
+ * send to a rank, or receive from it, is done. */
+enum what { SEND_POSTED, RECEIVE_POSTED, WAITS_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE };
+
+/* Events that are alike but for some bytes; the sums are of all of them. */
+struct event {
+    int64_t what, peer;         /* receiver, sender (-1: any), root, or how many are waited for */
+    int64_t comm, phase;        /* of a collective: its communicator, its phase's `first` */
+    uint64_t bytes, times;
+};
+
+/* The beginning of what a thread did, as numbers of its events. */
+struct order {
+    struct event *events;
+    uint16_t *numbers;
+    int32_t *slots;             /* hash of events to 1 + number */
+    size_t used, length, room;
+    int ended;                  /* the rest is not kept */
+};
+
+/* A request that was not seen done. */
+struct pending {
+    MPI_Request request;
+    enum what done;
+    int64_t peer;
+};
+
 /* All that one thread has seen: no lock stands on the way of a message. */
 struct recorder {
+    struct order order;
+    struct pending *pending;
+    size_t pending_used, pending_room, pending_next;
     struct table bin[WINDOW_BINS];
     struct message *step;
     size_t waiting, room;
@@ -447,6 +482,126 @@ INSIDE uint64_t bytes_of(uint64_t count, MPI_Datatype type)
     return size > 0 ? count * (uint64_t)size : 0;
 }
 
+/* ------------------------------------------------------------------ the order of what is done */
+
+INSIDE int begin_order(struct order *o)
+{
+    size_t room = ALL_IN_ORDER / (size_t)(all.size > 0 ? all.size : 1);
+    o->room = room < MOST_IN_ORDER ? room : MOST_IN_ORDER;
+    o->events = malloc(MOST_EVENTS * sizeof *o->events);
+    o->slots = calloc(2 * MOST_EVENTS, sizeof *o->slots);
+    o->numbers = malloc(o->room * sizeof *o->numbers);
+    return o->events && o->slots && o->numbers;
+}
+
+/* Half powers of two: sizes that differ by less are alike. */
+INSIDE uint64_t size_class(uint64_t bytes)
+{
+    int top = bytes > 1 ? 63 - __builtin_clzll(bytes) : 0;
+    return bytes < 4 ? bytes : 2 * (uint64_t)top + ((bytes >> (top - 1)) & 1);
+}
+
+INSIDE void note(struct recorder *r, struct event e)
+{
+    struct order *o = &r->order;
+    if (o->ended || all.bins > 1)
+        return;
+    if (!o->room && !begin_order(o))
+        o->room = 0;
+    uint64_t key = mix(mix(mix(mix(mix(5, (uint64_t)e.what), (uint64_t)e.peer), (uint64_t)e.comm),
+                           (uint64_t)e.phase), size_class(e.bytes));
+    size_t at = key & (2 * MOST_EVENTS - 1);
+    for (; o->room && o->slots[at]; at = (at + 1) & (2 * MOST_EVENTS - 1)) {
+        const struct event *k = &o->events[o->slots[at] - 1];
+        if (k->what == e.what && k->peer == e.peer && k->comm == e.comm && k->phase == e.phase &&
+            size_class(k->bytes / k->times) == size_class(e.bytes))
+            break;
+    }
+    int more = o->room && !o->slots[at];
+    if (o->length >= o->room || (more && o->used == MOST_EVENTS)) {
+        o->ended = 1;
+        return;
+    }
+    if (more) {
+        o->events[o->used] = (struct event){e.what, e.peer, e.comm, e.phase, 0, 0};
+        o->slots[at] = (int32_t)++o->used;
+    }
+    struct event *found = &o->events[o->slots[at] - 1];
+    found->bytes += e.bytes;
+    found->times++;
+    o->numbers[o->length++] = (uint16_t)(o->slots[at] - 1);
+}
+
+INSIDE void note_wait_for_last(int many)
+{
+    if (mine && many)
+        note(mine, (struct event){.what = WAITS_FOR_LAST, .peer = many});
+}
+
+/* A request is on its way: of a send to a rank of a communicator, or a receive from one. */
+INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what done, int peer)
+{
+    struct recorder *r = mine;
+    if (!r || !c || r->order.ended || all.bins > 1 || peer == MPI_PROC_NULL || peer >= c->size)
+        return;
+    if (r->pending_used == r->pending_room) {
+        size_t room = r->pending_room ? 2 * r->pending_room : 64;
+        struct pending *more = room > MOST_PENDING ? NULL : realloc(r->pending, room * sizeof *more);
+        if (!more) {
+            r->order.ended = 1;
+            return;
+        }
+        r->pending = more;
+        r->pending_room = room;
+    }
+    int64_t rank = peer < 0 ? -1 : world_rank(c, peer);
+    r->pending[r->pending_used++] = (struct pending){request, done, rank};
+}
+
+/* A request is done, or `forgotten`: most are in the order in which they began. */
+INSIDE void end_pending(MPI_Request request, int forgotten)
+{
+    struct recorder *r = mine;
+    size_t used = r ? r->pending_used : 0;
+    for (size_t i = 0; i < used; i++) {
+        size_t at = (r->pending_next + i) % used;
+        if (r->pending[at].request != request)
+            continue;
+        struct pending found = r->pending[at];
+        memmove(r->pending + at, r->pending + at + 1, (used - at - 1) * sizeof found);
+        r->pending_used--;
+        r->pending_next = at;
+        if (!forgotten)
+            note(r, (struct event){.what = found.done, .peer = found.peer});
+        return;
+    }
+}
+
+INSIDE void end_all_pending(int many, const MPI_Request requests[])
+{
+    for (int i = 0; i < many; i++)
+        end_pending(requests[i], 0);
+}
+
+/* A receive is posted: from a rank of a communicator, or from any. */
+INSIDE void receive_in(const struct comm *c, int from)
+{
+    struct recorder *r = recorder_of_thread();
+    if (!r || !c || from == MPI_PROC_NULL || from >= c->size)
+        return;
+    note(r, (struct event){.what = RECEIVE_POSTED, .peer = from < 0 ? -1 : world_rank(c, from)});
+}
+
+INSIDE void note_collective(struct recorder *r, const struct phase *p, int root, uint64_t bytes)
+{
+    note(r, (struct event){COLLECTIVE, root, (int64_t)p->comm->id, (int64_t)p->first, bytes, 0});
+}
+
+INSIDE void receive_from(MPI_Comm comm, int from)
+{
+    receive_in(ranks_of(comm), from);
+}
+
 /* ------------------------------------------------------------------ counting */
 
 INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, void *site)
@@ -465,6 +620,8 @@ INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, void *site)
         r->room = room;
     }
     r->step[r->waiting++] = (struct message){to, bytes, site, kind};
+    if (to >= 0 && kind == POINT_TO_POINT)
+        note(r, (struct event){.what = SEND_POSTED, .peer = to, .bytes = bytes});
 }
 
 INSIDE void count_step(struct recorder *r)
@@ -523,9 +680,11 @@ INSIDE struct phase *collective(const struct comm *c, enum kind kind, int uneven
     struct phase wanted = {.kind = kind, .uneven = uneven, .comm = c, .sites = 1, .site = {site}};
     wanted.key = mix(mix(mix(mix(13, kind), c->id), (uint64_t)uneven), (uint64_t)(uintptr_t)site);
     struct phase *p = phase_like(enter_table(r), &wanted);
-    if (p)
+    if (p) {
         p->calls++;
-    else {
+        if (uneven)
+            note_collective(r, p, -1, 0);
+    } else {
         leave_table();
         give_up("no memory");
     }
@@ -539,6 +698,8 @@ INSIDE void even_in(const struct comm *c, enum kind kind, int root, uint64_t byt
     struct phase *p = collective(c, kind, c && c->inter, site);
     if (!p)
         return;
+    if (!c->inter)
+        note_collective(mine, p, root, bytes);
     /* Between groups the root's side names MPI_ROOT or MPI_PROC_NULL, the other side the root. */
     int down = kind == BCAST || kind == SCATTER, up = kind == GATHER || kind == REDUCE;
     if (!c->inter)
@@ -692,7 +853,7 @@ INSIDE int *neighbours_out(MPI_Comm comm, int *many)
 struct kept_request {
     MPI_Request request;
     const struct comm *comm;     /* the program may have freed its handle */
-    int to;                      /* receiver in comm; of a collective its root */
+    int to;                      /* receiver or sender in comm; of a collective its root */
     int kind;
     uint64_t bytes;
     void *site;
@@ -700,7 +861,7 @@ struct kept_request {
     struct kept_request *next;
 };
 
-enum { REQUEST_LISTS = 1024 };
+enum { REQUEST_LISTS = 1024, RECEIVE = -1 /* a kind of request */ };
 static struct kept_request *kept_requests[REQUEST_LISTS];
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -749,9 +910,13 @@ INSIDE void start_request(MPI_Request request)
     pthread_mutex_unlock(&requests_lock);
     if (!found.site)
         return;
-    if (found.kind == POINT_TO_POINT)
+    if (found.kind == RECEIVE) {
+        receive_in(found.comm, found.to);
+        keep_pending(found.comm, request, RECEIVE_DONE, found.to);
+    } else if (found.kind == POINT_TO_POINT) {
         send_in(found.comm, found.to, found.bytes, found.site);
-    else if (found.sends) {
+        keep_pending(found.comm, request, SEND_DONE, found.to);
+    } else if (found.sends) {
         struct phase *p = collective(found.comm, found.kind, 1, found.site);
         if (p) {
             give_all(p, found.sends);

@@ -96,6 +96,25 @@ INSIDE void put_phase(struct buffer *b, const struct phase *p, int bin)
             put(b, &p->cells[i], sizeof p->cells[i]);
 }
 
+/* What the one thread that called MPI did in order; where several did, nobody knows what waits for what. */
+INSIDE void put_order(struct buffer *b)
+{
+    const struct order *o = NULL;
+    for (const struct recorder *r = all.recorders; r; r = r->next)
+        if (r->order.length) {
+            if (o)
+                return;
+            o = &r->order;
+        }
+    if (!o)
+        return;
+    put(b, "ORDR", 4);
+    put_number(b, (int64_t)o->used);
+    put_number(b, (int64_t)o->length);
+    put(b, o->events, o->used * sizeof *o->events);
+    put(b, o->numbers, o->length * sizeof *o->numbers);
+}
+
 /* All that this rank has seen. The first rank of a communicator writes who is in it. */
 INSIDE struct buffer rank_record(void)
 {
@@ -127,6 +146,7 @@ INSIDE struct buffer rank_record(void)
     for (int i = 0; last && i < all.bins; i++)
         for (size_t k = 0; k < last->bin[i].used; k++)
             put_phase(&b, last->bin[i].phases[k], i);
+    put_order(&b);
     put(&b, "END.", 4);
     int64_t rest = (int64_t)(b.used - length_at) - 8;
     if (!b.failed)
@@ -376,6 +396,13 @@ INSIDE void control(int level)
             for (size_t k = 0; k < empty.used; k++)
                 free(empty.phases[k]->cells);
         }
+    for (struct recorder *r = all.recorders; r && level >= 2; r = r->next) {
+        free(r->order.events);
+        free(r->order.numbers);
+        free(r->order.slots);
+        memset(&r->order, 0, sizeof r->order);
+        r->pending_used = 0;
+    }
     all.on = level > 0;
 }
 

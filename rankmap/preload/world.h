@@ -21,10 +21,6 @@
         return REAL(NAME(name)) args;                                                          \
     }
 
-NAMES_PEER(MPI_Irecv, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
-           (b, n, t, from, tag, c, r))
-NAMES_PEER(MPI_Recv_init, (void *b, int n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
-           (b, n, t, from, tag, c, r))
 NAMES_PEER(MPI_Iprobe, (int from, int tag, MPI_Comm c, int *flag, MPI_Status *s), (from, tag, c, flag, s))
 NAMES_PEER(MPI_Mprobe, (int from, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s), (from, tag, c, m, s))
 NAMES_PEER(MPI_Improbe, (int from, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
@@ -84,14 +80,8 @@ NAMES(MPI_Attr_put, (MPI_Comm c, int key, void *value), (c, key, value))
 NAMES(MPI_Attr_delete, (MPI_Comm c, int key), (c, key))
 #ifdef NIDMAP_MPI_4_CALLS
 NAMES(MPI_Comm_idup_with_info, (MPI_Comm c, MPI_Info info, MPI_Comm *made, MPI_Request *r), (c, info, made, r))
-NAMES_PEER(MPI_Precv_init, (void *b, int parts, MPI_Count n, MPI_Datatype t, int from, int tag, MPI_Comm c,
-                            MPI_Info info, MPI_Request *r), (b, parts, n, t, from, tag, c, info, r))
 #endif
 #ifdef NIDMAP_LARGE_COUNTS
-NAMES_PEER(MPI_Irecv_c, (void *b, MPI_Count n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r),
-           (b, n, t, from, tag, c, r))
-NAMES_PEER(MPI_Recv_init_c, (void *b, MPI_Count n, MPI_Datatype t, int from, int tag, MPI_Comm c,
-                             MPI_Request *r), (b, n, t, from, tag, c, r))
 NAMES(MPI_Pack_c, (const void *b, MPI_Count n, MPI_Datatype t, void *to, MPI_Count room, MPI_Count *at,
                    MPI_Comm c), (b, n, t, to, room, at, c))
 NAMES(MPI_Unpack_c, (const void *b, MPI_Count room, MPI_Count *at, void *to, MPI_Count n, MPI_Datatype t,

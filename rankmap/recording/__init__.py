@@ -18,7 +18,20 @@ from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import usual
 
-__all__ = ["KINDS", "MOST_PAIRS", "RecordedCollective", "RecordedPhase", "Recording"]
+__all__ = [
+    "EVENTS",
+    "KINDS",
+    "MOST_PAIRS",
+    "RecordedCollective",
+    "RecordedOrder",
+    "RecordedPhase",
+    "Recording",
+]
+
+#: What a rank does, as the library numbers it: it posts a message or a receive, waits for what it
+#: posted last, sees that its oldest message to a rank or receive from it is done, calls a
+#: collective.
+EVENTS = ("send", "receive", "wait-for-last", "send-done", "receive-done", "collective")
 
 #: Kinds of a phase, as the library between program and MPI numbers them.
 KINDS = (
@@ -136,6 +149,30 @@ class RecordedPhase:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class RecordedOrder:
+    """What each rank did, event after event, from the beginning of what was recorded.
+
+    Attributes
+    ----------
+    events : int64 (e, 5)
+        What a rank does: a place in `EVENTS`; the other rank, a collective's root, or how many it
+        posted last (-1: any rank, no root); of a collective its place in `groups` and the place of
+        its phase; mean bytes.
+    numbers : int64 (n,)
+        Rows of `events`, those of one rank after those of another.
+    start : int64 (ranks + 1,)
+        Where each rank's begin.
+    groups : tuple of int64 (k,)
+        Communicators: ranks of MPI_COMM_WORLD.
+    """
+
+    events: Ints
+    numbers: Ints
+    start: Ints
+    groups: tuple[Ints, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Recording:
     """What a program's ranks were seen to send.
 
@@ -152,6 +189,8 @@ class Recording:
         The part of the run that was counted, '' for all of it.
     notes : tuple of str
         What is missing: ranks that left no counts, memory that ran out.
+    order : RecordedOrder or None
+        What follows what; None where nobody knows (several threads, a window, an older recording).
     """
 
     ranks: int
@@ -160,6 +199,7 @@ class Recording:
     program: str = ""
     window: str = ""
     notes: tuple[str, ...] = ()
+    order: RecordedOrder | None = None
 
     def total(self) -> Traffic:
         """Return all messages by ordered pair of ranks.

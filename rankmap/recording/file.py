@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,14 @@ from placement.errors import ParseError, UsageError, printable
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.placement import MOST_RANKS
-from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
+from rankmap.recording import (
+    EVENTS,
+    KINDS,
+    RecordedCollective,
+    RecordedOrder,
+    RecordedPhase,
+    Recording,
+)
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 
@@ -41,6 +49,8 @@ _MEMBERS = ("member_calls", "member_bytes")
 #: Where the members of each communicator begin, and who they are.
 _GROUPS = ("called_start", "member_rank")
 _LISTED = -1
+#: What ranks did in order (`RecordedOrder`), where that is known; the last two are its groups.
+_ORDER = ("order_events", "order_numbers", "order_start", "order_groups", "order_members")
 
 
 def save_recording(recording: Recording, path: str) -> None:
@@ -86,6 +96,9 @@ def save_recording(recording: Recording, path: str) -> None:
         **dict(zip(_GROUPS, who, strict=True)),
         "shape": np.array([recording.ranks, recording.ranks]),
     }
+    if (order := recording.order) is not None:
+        ends = np.cumsum([0, *map(len, order.groups)]), np.concatenate([none, *order.groups])
+        columns |= dict(zip(_ORDER, (order.events, order.numbers, order.start, *ends), strict=True))
     try:
         total = recording.total()
     except UsageError:
@@ -104,7 +117,7 @@ def save_recording(recording: Recording, path: str) -> None:
 
 
 def _header(recording: Recording) -> dict[str, Any]:
-    plain = {name: getattr(recording, name) for name in recording.__slots__}
+    plain = {name: getattr(recording, name) for name in recording.__slots__ if name != "order"}
     names = ("kind", "site", "calls", "steps")
     phases = [{name: getattr(phase, name) for name in names} for phase in recording.phases]
     return {"schema": SCHEMA, **plain, "phases": phases}
@@ -132,7 +145,11 @@ def load_recording(path: str) -> Recording:
             columns |= dict(zip(_CALLED[2:], (np.arange(len(listed)), listed, listed), strict=True))
             if "called_group.npy" in archive.namelist():  # else each has a list of its own
                 columns |= {name: _column(archive, name, path) for name in _CALLED[2:]}
-        return _recording(header, columns)
+            recording = _recording(header, columns)
+            if f"{_ORDER[0]}.npy" in archive.namelist():
+                order = _order(recording, *(_column(archive, name, path) for name in _ORDER))
+                recording = replace(recording, order=order)
+            return recording
     except ParseError:
         raise
     except OSError as error:
@@ -171,6 +188,31 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
     notes = tuple(str(note) for note in header["notes"])
     return Recording(ranks, float(seconds), tuple(phases), program, window, notes)
+
+
+def _order(
+    recording: Recording, events: Ints, numbers: Ints, start: Ints, ends: Ints, members: Ints
+) -> RecordedOrder:
+    """Return what ranks did in order.
+
+    Raises
+    ------
+    ValueError
+        A number that is no event's, rank's, phase's or group's.
+    """
+    what, peer, group, phase, size = events.T
+    called = what == EVENTS.index("collective")
+    groups = tuple(members[low:high] for low, high in itertools.pairwise(ends.tolist()))
+    limits = (
+        (what, len(EVENTS)), (peer + 1, recording.ranks + 1), (size, np.iinfo(np.int64).max),
+        (group[called], len(groups)), (phase[called], len(recording.phases)),
+        (numbers, len(events)), (members, recording.ranks), (start, len(numbers) + 1),
+    )  # fmt: skip
+    if any(len(column) and not 0 <= column.min() <= column.max() < most for column, most in limits):
+        raise ValueError("the order of events is out of range")
+    if len(start) != recording.ranks + 1 or (np.diff(start) < 0).any():
+        raise ValueError("order_start is no list of ranks")
+    return RecordedOrder(events, numbers, start, groups)
 
 
 def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:

@@ -25,7 +25,14 @@ from placement.errors import ParseError
 from placement.support.array_types import Ints
 from placement.support.arrays import sum_by_key
 from placement.traffic import Traffic, join_traffic
-from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording
+from rankmap.recording import (
+    EVENTS,
+    KINDS,
+    RecordedCollective,
+    RecordedOrder,
+    RecordedPhase,
+    Recording,
+)
 
 __all__ = ["Window", "read_raw"]
 
@@ -81,6 +88,13 @@ class _RankPart(NamedTuple):
     cells: Ints
 
 
+class _RankOrder(NamedTuple):
+    """What a rank did; `events` are rows of what, peer, communicator, phase, bytes, times."""
+
+    events: Ints
+    numbers: Ints
+
+
 class _Stream:
     """A file of records that may be cut short."""
 
@@ -114,7 +128,7 @@ class _Stream:
             if place <= end:
                 yield header
 
-    def record(self, place: int, comms: dict[int, Ints]) -> Iterator[_RankPart]:
+    def record(self, place: int, comms: dict[int, Ints]) -> Iterator[_RankPart | _RankOrder]:
         """Yield the parts of the record that begins at `place`, and take up its communicators."""
         self.file.seek(place + 52)
         while (tag := self.take(4)) != b"END.":
@@ -124,6 +138,10 @@ class _Stream:
                 comms[name] = np.frombuffer(raw, np.int64) if listed else np.arange(members)
             elif tag == b"PHAS":
                 yield self._part()
+            elif tag == b"ORDR":
+                events, length = self.numbers(2)
+                rows = np.frombuffer(self.take(48 * events), np.int64).reshape(-1, 6)
+                yield _RankOrder(rows, np.frombuffer(self.take(2 * length), np.uint16))
             else:
                 raise ParseError(self.source, 0, "not a file of counts of nidmap record")
 
@@ -160,16 +178,22 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     size = headers[-1].size
     ranks = list({header.rank: header for header in headers if header.size == size}.values())
     run = max(header.seconds for header in ranks)
+    orders = _Orders(size)
     for header in ranks:
         bins = window.bins(run, header.bin_seconds) if window else range(_BINS)
         with open(header.path, "rb") as file:
             for part in _Stream(file, header.path).record(header.place, comms):
-                if part.bin in bins:
+                if isinstance(part, _RankOrder):
+                    orders.by_rank[header.rank] = part
+                elif part.bin in bins:
                     key = part.kind, part.sites
                     phases.setdefault(key, _PhaseCounts()).add(header.rank, part)
+                    orders.phase[header.rank, part.first] = key
     in_order = sorted(phases.items(), key=lambda item: item[1].first)
     recorded = tuple(phase.finished(*key, comms) for key, phase in in_order)
-    return Recording(size, run, recorded, program, notes=_notes(ranks, size))
+    places = {key: place for place, (key, _) in enumerate(in_order)}
+    order = None if window else orders.joined(places, comms)
+    return Recording(size, run, recorded, program, notes=_notes(ranks, size), order=order)
 
 
 def _headers(path: str) -> list[_RecordHeader]:
@@ -185,6 +209,48 @@ def _notes(ranks: list[_RecordHeader], size: int) -> tuple[str, ...]:
     failed = [header.rank for header in ranks if header.failed][:1]
     text = "rank {} ran out of memory for its counts: they are not complete"
     return (*less, *map(text.format, failed))
+
+
+class _Orders:
+    """What ranks did while they are read, and the phases that their collectives belong to."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.by_rank: dict[int, _RankOrder] = {}
+        self.phase: dict[tuple[int, int], tuple[str, tuple[str, ...]]] = {}
+
+    def joined(
+        self, places: dict[tuple[str, tuple[str, ...]], int], comms: dict[int, Ints]
+    ) -> RecordedOrder | None:
+        """Return what all ranks did; None where one is missing, or a communicator's ranks are.
+
+        Parameters
+        ----------
+        places : dict
+            Place of each phase by its key.
+        comms : dict of int to int64
+            Ranks of each communicator.
+        """
+        groups: dict[int, int] = {}
+        rows, numbers, before = [], [], 0
+        for rank in range(self.size):
+            if rank not in self.by_rank:
+                return None
+            events, order = self.by_rank[rank]
+            what, peer, comm, phase, size, times = events.T.copy()
+            called = what == EVENTS.index("collective")
+            for k in np.flatnonzero(called).tolist():
+                key = self.phase.get((rank, int(phase[k])))
+                if key is None or int(comm[k]) not in comms:
+                    return None
+                comm[k] = groups.setdefault(int(comm[k]), len(groups))
+                phase[k] = places[key]
+            rows.append(np.stack([what, peer, comm, phase, size // np.maximum(times, 1)], axis=1))
+            numbers.append(order.astype(np.int64) + before)
+            before += len(events)
+        start = np.cumsum([0, *map(len, numbers)])
+        members = tuple(comms[comm] for comm in groups)
+        return RecordedOrder(np.concatenate(rows), np.concatenate(numbers), start, members)
 
 
 class _PhaseCounts:

@@ -38,7 +38,7 @@ from workloads.minicray.net import MTU
 
 Ways = list[list[int]]
 
-__all__ = ["Course", "course"]
+__all__ = ["Course", "Stretch", "course"]
 
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
@@ -53,8 +53,8 @@ MOST_RUNS = 5
 MOST_OF_PASSES = 6_000
 
 
-class Course(NamedTuple):
-    """An exchange as its ranks go through it.
+class Stretch(NamedTuple):
+    """A part of an exchange as its ranks go through it.
 
     Attributes
     ----------
@@ -62,32 +62,52 @@ class Course(NamedTuple):
     there, back : list of list of int
         Links of each message and of its acknowledgement: channels, then the nodes'
         injection, then their ejection. None inside a node.
+    wire : float64 (m,)
+        Bytes of each message with its headers.
     packets : int64 (m,)
         Of each message.
     head : int
         Messages of what ranks do before.
-    ranks : int
-    burst : float
-        Bytes.
-    runs : int
-    passes : float
-        How often ranks go through it.
     """
 
     sends: Sends
     there: Ways
     back: Ways
+    wire: Floats
     packets: Ints
     head: int
+
+
+class Course(NamedTuple):
+    """An exchange as its ranks go through it.
+
+    Attributes
+    ----------
+    stretches : list of Stretch
+    ranks : int
+    burst : float
+        Bytes.
+    runs : int
+    passes : float
+        How many times as long as its stretches it is.
+    """
+
+    stretches: list[Stretch]
     ranks: int
     burst: float
     runs: int
     passes: float = 1.0
 
     @property
+    def head(self) -> int:
+        """Messages of what ranks do before."""
+        return sum(stretch.head for stretch in self.stretches)
+
+    @property
     def smallest(self) -> float:
         """Bytes of the smallest message; inf where ranks go through one step only."""
-        return float(self.sends.size.min()) if self.sends.step.max(initial=0) else np.inf
+        several = [s.sends.size.min() for s in self.stretches if s.sends.step.max(initial=0)]
+        return float(min(several, default=np.inf))
 
     def seconds(self, bandwidth: Floats, eager: float = 0.0) -> float:
         """Return from the first rank's beginning, or what came before, to the last one's end.
@@ -100,14 +120,33 @@ class Course(NamedTuple):
             Bytes up to which a message is done for its sender when it is handed over.
         """
         a_byte = 1 / (bandwidth * 1e9)
-        first = [way[0] for way in self.there if way]
+        first = [way[0] for stretch in self.stretches for way in stretch.there if way]
         apart = self.burst * float(a_byte[first].max(initial=0.0))
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
-        slow, runs = a_byte.tolist(), []
-        for row in begins.tolist():
-            before = _FollowedRun(self, slow, self.head, eager).end(row) if self.head else 0.0
-            runs.append(_FollowedRun(self, slow, len(self.packets), eager).end(row) - before)
+        slow = a_byte.tolist()
+        runs = [
+            sum(self._stretch_s(stretch, slow, eager, row) for stretch in self.stretches)
+            for row in begins.tolist()
+        ]
         return self.passes * median(runs)
+
+    def _stretch_s(
+        self, stretch: Stretch, a_byte: list[float], eager: float, begins: list[float]
+    ) -> float:
+        """Return the seconds of a stretch, without those of its head."""
+        head, whole = stretch.head, len(stretch.packets)
+        before = self._run_s(stretch, a_byte, head, eager, begins) if head else 0.0
+        return self._run_s(stretch, a_byte, whole, eager, begins) - before
+
+    def _run_s(
+        self, stretch: Stretch, a_byte: list[float], many: int, eager: float, begins: list[float]
+    ) -> float:
+        """Return the seconds of a stretch's first messages; all eager where ranks stand else."""
+        run = _FollowedRun(self, stretch, a_byte, many, eager)
+        end_s = run.end(begins)
+        if run.stands:  # a program that counts on its library to take its messages
+            return _FollowedRun(self, stretch, a_byte, many, np.inf).end(begins)
+        return end_s
 
 
 class _FollowedRun:
@@ -127,19 +166,25 @@ class _FollowedRun:
         Messages that are there before their receiver has come to their step.
     """
 
-    def __init__(self, course: Course, a_byte: list[float], many: int, eager: float) -> None:
-        sends = [column[:many] for column in course.sends]
-        self.course, self.a_byte, self.packet = course, a_byte, course.burst / A_BURST
-        self.step, self.source, self.target, self.size = (x.tolist() for x in sends)
-        self.left = course.packets.tolist()
-        self.answered = [size > eager for size in self.size]
-        steps = max(self.step, default=-1) + 1
+    def __init__(
+        self, course: Course, stretch: Stretch, a_byte: list[float], many: int, eager: float
+    ) -> None:
+        sends = [column[:many] for column in stretch.sends]
+        self.stretch, self.a_byte, self.packet = stretch, a_byte, course.burst / A_BURST
+        step, self.source, self.target, size, self.done, self.taken, self.awaited = (
+            column.tolist() for column in sends
+        )
+        self.size = stretch.wire.tolist()
+        self.left = stretch.packets.tolist()
+        self.answered = [payload > eager for payload in size]
+        steps = max((*self.done, *self.taken, *self.awaited), default=-1) + 1
         self.posts: list[Ways] = [[[] for _ in range(steps)] for _ in range(course.ranks)]
         self.open = [[0] * steps for _ in range(course.ranks)]
-        for k, (s, a, b) in enumerate(zip(self.step, self.source, self.target, strict=True)):
+        for k, (s, a, b) in enumerate(zip(step, self.source, self.target, strict=True)):
             self.posts[a][s].append(k)
-            self.open[a][s] += self.answered[k]
-            self.open[b][s] += 1
+            self.open[a][self.done[k]] += self.answered[k]
+            if self.awaited[k] >= 0:
+                self.open[b][self.awaited[k]] += 1
         self.at = [-1] * course.ranks
         self.early: Ways = [[] for _ in range(course.ranks)]
         self.events: list[tuple[float, int, int, int, float]] = []
@@ -150,7 +195,7 @@ class _FollowedRun:
         """Return when the last rank is through, where they begin at these times."""
         for rank, now in enumerate(begins):
             self._begin(rank, now)
-        there, back = self.course.there, self.course.back
+        there, back = self.stretch.there, self.stretch.back
         a_byte, packet = self.a_byte, self.packet
         served, passed = [0.0] * len(a_byte), [0.0] * len(a_byte)
         while self.events:
@@ -165,6 +210,11 @@ class _FollowedRun:
             served[link] = max(served[link], now) + size * a_byte[link]
             self._send(now, k, hop + 1, size)
         return self.last
+
+    @property
+    def stands(self) -> bool:
+        """Whether a rank waits for ever."""
+        return any(sum(steps) > 0 for steps in self.open)
 
     def _send(self, now: float, k: int, hop: int, size: float) -> None:
         self.count += 1  # of equal times the first that was sent
@@ -190,21 +240,23 @@ class _FollowedRun:
         """Acknowledge a message, once its receiver has come to its step; none that is eager."""
         if not self.answered[k]:
             return
-        if self.step[k] > self.at[self.target[k]]:
+        if self.taken[k] > self.at[self.target[k]]:
             self.early[self.target[k]].append(k)
         else:
             self._send(now, k, 0, 0.0)
 
     def _arrive(self, k: int, size: float, now: float) -> None:
         """Count a packet of a message, or its acknowledgement."""
-        rank = self.target[k] if size else self.source[k]
         if size:
             self.left[k] -= 1
             if self.left[k]:
                 return
             self._take(k, now)
-        self.open[rank][self.step[k]] -= 1
-        if self.at[rank] == self.step[k] and not self.open[rank][self.step[k]]:
+        rank, step = (self.target[k], self.awaited[k]) if size else (self.source[k], self.done[k])
+        if step < 0:
+            return
+        self.open[rank][step] -= 1
+        if self.at[rank] == step and not self.open[rank][step]:
             self._begin(rank, now)
 
 
@@ -222,44 +274,67 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
         Bytes that a message is sent in.
     """
     placement = phase.placement
-    every = (*phase.before, phase)
-    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node_of_rank)
-    if many > MOST_PACKETS * phase.passes or placement.known_machine.router.shape[1] > 1:
+    if placement.known_machine.router.shape[1] > 1:
         return None
+    if phase.stretches is not None:
+        parts, again = phase.stretches(lambda size: _packets(size, burst), MOST_OF_PASSES)
+        runs = 1 if again > 1 else MOST_RUNS
+    else:
+        every = (*phase.before, phase)
+        many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node_of_rank)
+        if many > MOST_PACKETS * phase.passes:
+            return None
+        passes = _passes(phase, every, burst)
+        if passes is None:
+            return None
+        sends, head, followed = passes
+        parts, again, runs = [(sends, head)], phase.passes / followed, -(-MOST_RUNS // followed)
+    packets = sum(int(_packets(sends.size, burst).sum()) for sends, _ in parts)
+    if not 0 < packets <= MOST_PACKETS or any(not sends.size.all() for sends, _ in parts):
+        return None
+    runs = min(runs, MOST_PACKETS // packets) or 1
+    stretches = [_stretch(placement, *part, routing, channels, burst) for part in parts]
+    return Course(stretches, len(placement.node_of_rank), burst, runs, again)
+
+
+def _passes(phase: Phase, every: tuple[Phase, ...], burst: float) -> tuple[Sends, int, int] | None:
+    """Return the messages of a phase's passes and of what comes before; None where not known.
+
+    Returns
+    -------
+    Sends
+    int
+        Messages that come before what counts.
+    int
+        Passes that count.
+    """
     each = [one.sends() for one in every if one.sends is not None]
     if len(each) < len(every) or not len(each[-1].step):
         return None
-    head, again = sum(len(one.step) for one in each[:-1]), phase.passes
+    head, again = sum(len(one.step) for one in each[:-1]), int(phase.passes)
     if again > 1:
-        room = MOST_OF_PASSES // int(_packets(each[-1], burst).sum())
+        room = MOST_OF_PASSES // max(1, int(_packets(each[-1].size, burst).sum()))
         again, before = (again, 0) if again <= room else (room - room // 2, room // 2)
         head += before * len(each[-1].step)
-        each += each[-1:] * int(again + before - 1)
-    if again < 1:
-        return None
-    sends = Sends.joined(each)
-    packets = _packets(sends, burst)
-    if not packets.all() or packets.sum() > MOST_PACKETS:
-        return None
+        each += each[-1:] * (again + before - 1)
+    return (Sends.joined(each), head, again) if again else None
+
+
+def _stretch(
+    placement: Placement, sends: Sends, head: int, routing: str, channels: int, burst: float
+) -> Stretch:
+    """Return messages with the links that they take; each segment carries its headers."""
     full = segment(MTU)
     headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
-    sends = sends._replace(size=sends.size + headers)
-    packets = _packets(sends, burst)
+    wire = sends.size + headers
     a, b = placement.node_of_rank[sends.source], placement.node_of_rank[sends.target]
-    there, back = (
-        _ways(placement, a, b, routing, channels),
-        _ways(placement, b, a, routing, channels),
-    )
-    runs = min(-(-MOST_RUNS // int(again)), MOST_PACKETS // int(packets.sum())) or 1
-    passes = phase.passes / again
-    return Course(
-        sends, there, back, packets, head, len(placement.node_of_rank), burst, runs, passes
-    )
+    there, back = (_ways(placement, *ends, routing, channels) for ends in ((a, b), (b, a)))
+    return Stretch(sends, there, back, wire, _packets(wire, burst), head)
 
 
-def _packets(sends: Sends, burst: float) -> Ints:
+def _packets(size: Floats, burst: float) -> Ints:
     """Return the packets of each message."""
-    return np.ceil(sends.size * A_BURST / burst).astype(np.int64)
+    return np.ceil(size * A_BURST / burst).astype(np.int64)
 
 
 def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:

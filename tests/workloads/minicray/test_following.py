@@ -17,7 +17,7 @@ from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import EAGER, Gains
 from rankmap.predict.phase import Phase, Sends
 from workloads.minicray.against import HEADER, segment
-from workloads.minicray.following import MOST_PACKETS, Course, course
+from workloads.minicray.following import MOST_PACKETS, Course, Stretch, course
 from workloads.minicray.net import MTU
 
 TORUS = nidmap.load_machine("minicray:torus")
@@ -25,21 +25,26 @@ PACKET = 1.0
 GBS = 1e-9  # a packet a second
 
 
+def whole(step, a, b, size, there, back, ranks, head=0):
+    """Return a course in one stretch, of messages that both ranks wait for in their step."""
+    sends = Sends(step, a, b, size * PACKET, step, step, step)
+    stretch = Stretch(sends, there, back, size * PACKET, size, head)
+    return Course([stretch], ranks, 2 * PACKET, 5)
+
+
 def ends(sends, ranks, head=0, eager=0.0):
     """Return the seconds of messages (step, from, to, packets), each rank on a node of its own."""
     step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
     there = [[x, ranks + y] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     back = [[y, ranks + x] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-    one = Course(Sends(step, a, b, size * PACKET), there, back, size, head, ranks, 2 * PACKET, 5)
-    return one.seconds(np.full(2 * ranks, GBS), eager)
+    return whole(step, a, b, size, there, back, ranks, head).seconds(np.full(2 * ranks, GBS), eager)
 
 
 def followed(sends, ranks, eager):
     """Return the seconds of messages where every rank has a link of its own to each other one."""
     step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
     there, back = ([[x] for x in ways.tolist()] for ways in (a * ranks + b, b * ranks + a))
-    one = Course(Sends(step, a, b, size * PACKET), there, back, size, 0, ranks, 2 * PACKET, 5)
-    return one.seconds(np.full(ranks**2, GBS), eager)
+    return whole(step, a, b, size, there, back, ranks).seconds(np.full(ranks**2, GBS), eager)
 
 
 def by_hand(sends, ranks, eager):

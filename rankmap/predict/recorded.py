@@ -1,0 +1,435 @@
+"""A recording's messages and what waits for what, from the order in which ranks did things.
+
+Ranks go from wait to wait: a *step* of a rank is what it does until it next waits. A message is
+posted in a step of its sender, its receive in one of the receiver's, and each of them waits for it
+at the end of that step or of a later one. Messages are paired in the order of their posting, as MPI
+does where one rank's are asked for; a receive from any rank takes what no other one does.
+Collectives are the messages of a usual algorithm, or, where their bytes differ by rank, all at
+once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placement.support.array_types import Floats, Ints
+from placement.support.arrays import spread
+from placement.traffic import Traffic
+from rankmap.collectives import parts, usual_algorithm
+from rankmap.placement import Placement
+from rankmap.predict.algorithms import Library
+from rankmap.predict.phase import Sends, Stretches
+from rankmap.recording import EVENTS, RecordedPhase, Recording
+
+__all__ = ["RecordedRun", "Waves", "messages_of", "waves_of"]
+
+SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE = range(len(EVENTS))
+
+#: Messages at most.
+MOST_MESSAGES = 400_000
+
+#: Parts of a run that are followed, of one that is too long to be followed whole.
+PARTS = 3
+
+#: Waves that are looked at, at most: of more that differ an even sample.
+MOST_WAVES = 64
+
+#: What messages of so many bytes cost.
+Cost = Callable[[Floats], Floats | Ints]
+
+#: What a member of a collective does in turn: whom it sends how many bytes, whom it hears from.
+Turns = list[tuple[list[tuple[int, float]], list[int]]]
+
+
+class RecordedRun:
+    """A recording gone through event by event, as far as its ranks' order is kept.
+
+    Parameters
+    ----------
+    recording : Recording
+
+    Attributes
+    ----------
+    recording : Recording
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self._kept: dict[Library | None, tuple[Sends, Waves] | None] = {}
+
+    def messages(self, library: Library | None) -> tuple[Sends, Waves] | None:
+        """Return its messages and when they go; None where nobody knows what waits for what."""
+        if library not in self._kept:
+            sends = messages_of(self.recording, library)
+            waves = None if sends is None else waves_of(sends, self.recording.ranks)
+            known = sends is not None and waves is not None
+            self._kept[library] = (sends, waves) if known else None  # type: ignore[assignment]
+        return self._kept[library]
+
+    def times(self, sends: Sends) -> float:
+        """Return how many times as long as these messages the whole run is, by its bytes."""
+        total = sum(float(phase.messages().away().bytes.sum()) for phase in self.recording.phases)
+        return max(1.0, total / max(1.0, float(sends.size.sum())))
+
+
+def stretches(
+    sends: Sends, waves: Waves, cost: Callable[[Floats], Floats | Ints], room: int
+) -> Stretches:
+    """Return parts of a run that cost no more together than there is room for.
+
+    Parameters
+    ----------
+    sends : Sends
+    waves : Waves
+    cost : callable
+        Returns what messages of so many bytes cost.
+    room : int
+    """
+    by_wave = np.cumsum(np.bincount(waves.wave, cost(sends.size)))
+    total = float(by_wave[-1])
+    if total <= room:
+        return Stretches([(sends, 0)], 1.0)
+    chosen: list[tuple[Sends, int]] = []
+    counted = 0.0
+    for k in range(PARTS):
+        begins = (k + 0.5) / PARTS * total - room / (2 * PARTS)
+        ends = np.array([begins, begins + room / (2 * PARTS), begins + room / PARTS])
+        first, middle, last = np.searchsorted(by_wave, np.maximum(ends, 0.0), side="right").tolist()
+        last = max(last, middle + 1)
+        inside = (waves.wave >= first) & (waves.wave < last)
+        head = waves.wave[inside] < middle
+        order = np.argsort(~head, kind="stable")
+        part = waves.stretch(sends, first, last)
+        chosen.append((part.some(order), int(head.sum())))
+        counted += float(by_wave[last - 1] - (by_wave[middle - 1] if middle else 0.0))
+    return Stretches(chosen, total / counted)
+
+
+def steps(
+    sends: Sends, waves: Waves, placement: Placement, times: float
+) -> Iterator[tuple[Traffic, float]]:
+    """Yield what goes between nodes in a wave, and how many waves it stands for.
+
+    Parameters
+    ----------
+    sends : Sends
+    waves : Waves
+    placement : Placement
+    times : float
+        How often all of this was done.
+    """
+    order = np.argsort(waves.wave, kind="stable")
+    ends = np.cumsum(np.bincount(waves.wave))
+    alike: dict[bytes, list[int]] = defaultdict(list)
+    ordered = sends.some(order)
+    columns = [ordered.source, ordered.target, ordered.size]
+    for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        if end > begin:
+            alike[b"".join(column[begin:end].tobytes() for column in columns)].append(number)
+    groups = sorted(alike.values(), key=lambda group: ends[group[0]])
+    for place, many in zip(*spread(len(groups), MOST_WAVES), strict=True):
+        group = groups[place - 1]
+        here = slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]])
+        sent = Traffic.of(ordered.source[here], ordered.target[here], ordered.size[here])
+        count = len(group) if many == 1 else sum(map(len, groups)) / len(groups) * many
+        yield sent.by_node(placement.node_of_rank, len(placement.rows)), count * times
+
+
+def messages_of(recording: Recording, library: Library | None) -> Sends | None:
+    """Return the messages of a recording, each with the steps of both ranks.
+
+    Parameters
+    ----------
+    recording : Recording
+    library : Library or None
+        That chooses the algorithm of an all-to-all; None: all at once.
+
+    Returns
+    -------
+    Sends or None
+        None where the recording does not say what follows what, or it is too much to go through.
+    """
+    order = recording.order
+    if order is None or len(order.numbers) > MOST_MESSAGES:
+        return None
+    collectives = _Collectives(recording, library)
+    posted = _Posted()
+    for rank in range(recording.ranks):
+        numbers = order.numbers[order.start[rank] : order.start[rank + 1]]
+        path = _RankPath(rank, posted)
+        for what, peer, group, phase, size in order.events[numbers].tolist():
+            if what == SEND:
+                path.send(peer, size)
+            elif what == RECEIVE:
+                path.receive(peer)
+            elif what == COLLECTIVE:
+                for turn in collectives.turns(rank, group, phase, peer, size):
+                    path.take_turn(*turn)
+            elif what == WAIT_FOR_LAST:
+                path.wait_for_last(peer)
+            else:
+                path.wait_for(peer, what == SEND_DONE)
+        path.finish()
+        if len(posted.sends) > MOST_MESSAGES:
+            return None
+    return posted.paired()
+
+
+class _Posted:
+    """What ranks have posted: messages [from, to, bytes, step, done], receives [taken, awaited]."""
+
+    def __init__(self) -> None:
+        self.sends: list[list[float]] = []
+        self.sent: dict[tuple[int, int, bool], list[list[float]]] = defaultdict(list)
+        self.received: dict[tuple[int, int, bool], list[list[float]]] = defaultdict(list)
+
+    def paired(self) -> Sends | None:
+        """Return the messages with their receives; one that nobody takes keeps nobody waiting."""
+        ends: dict[int, list[float]] = {}
+        left: dict[int, list[list[float]]] = defaultdict(list)
+        for key, sends in self.sent.items():
+            receives = self.received.get(key, [])
+            ends |= {id(send): receive for send, receive in zip(sends, receives, strict=False)}
+            left[key[1]] += sends[len(receives) :]
+        for target, sends in left.items():
+            sends.sort(key=lambda send: send[3])
+            receives = self.received.get((-1, target, False), [])
+            ends |= {id(send): receive for send, receive in zip(sends, receives, strict=False)}
+        if not self.sends:
+            return None
+        rows = np.array([[*send, *ends.get(id(send), (0, -1))] for send in self.sends])
+        source, target, size, step, done, taken, awaited = rows.T
+        away = source != target
+        step, source, target, done, taken, awaited = (
+            column[away].astype(np.int64) for column in (step, source, target, done, taken, awaited)
+        )
+        return Sends(step, source, target, np.maximum(size[away], 1.0), done, taken, awaited)
+
+
+class _RankPath:
+    """Where a rank is while its events are gone through: its step, and what it waits for there.
+
+    Attributes
+    ----------
+    open : dict of (rank, whether sent) to deque
+        What is posted and was not waited for, oldest first.
+    last : list
+        What was posted in this step, in order.
+    waits : bool
+        Whether the rank has begun to wait in this step: what it posts next is in another one.
+    """
+
+    def __init__(self, rank: int, posted: _Posted) -> None:
+        self.rank, self.posted = rank, posted
+        self.step = 0
+        self.open: dict[tuple[int, bool], deque[list[float]]] = defaultdict(deque)
+        self.last: list[tuple[int, bool]] = []
+        self.waits = False
+
+    def send(self, target: int, size: float, collective: bool = False) -> None:
+        """Post a message."""
+        self._go_on()
+        message: list[float] = [self.rank, target, size, self.step, self.step]
+        self.posted.sends.append(message)
+        self.posted.sent[self.rank, target, collective].append(message)
+        self._open((target, True), message)
+
+    def receive(self, source: int, collective: bool = False) -> None:
+        """Post a receive; of rank -1 from any."""
+        self._go_on()
+        taken_awaited: list[float] = [self.step, -1]
+        self.posted.received[source, self.rank, collective].append(taken_awaited)
+        self._open((source, False), taken_awaited)
+
+    def wait_for(self, other: int, sent: bool) -> None:
+        """Wait for the oldest message to a rank, or from it."""
+        if waiting := self.open[other, sent]:
+            waiting.popleft()[-1] = self.step
+            self.waits = True
+
+    def wait_for_last(self, count: int) -> None:
+        """Wait for what was posted last."""
+        for key in self.last[len(self.last) - count :]:
+            self.open[key].pop()[-1] = self.step
+            self.waits = True
+
+    def take_turn(self, sends: list[tuple[int, float]], sources: list[int]) -> None:
+        """Do a step of a collective, and wait for it alone."""
+        for target, size in sends:
+            self.send(target, size, collective=True)
+        for source in sources:
+            self.receive(source, collective=True)
+        self.wait_for_last(len(sends) + len(sources))
+
+    def finish(self) -> None:
+        """Wait for all messages that are left."""
+        for (_, sent), waiting in self.open.items():
+            for ends in waiting if sent else ():
+                ends[-1] = self.step
+
+    def _go_on(self) -> None:
+        """Begin another step where the rank has waited in this one."""
+        if self.waits:
+            self.step, self.waits = self.step + 1, False
+            self.last.clear()
+
+    def _open(self, key: tuple[int, bool], ends: list[float]) -> None:
+        self.open[key].append(ends)
+        self.last.append(key)
+
+
+class _Collectives:
+    """What members of a recording's collectives do, step by step."""
+
+    def __init__(self, recording: Recording, library: Library | None) -> None:
+        self.recording, self.library = recording, library
+        self._kept: dict[tuple[int, ...], dict[int, Turns]] = {}
+
+    def turns(self, rank: int, group: int, phase: int, root: int, size: int) -> Turns:
+        """Return the turns of one rank."""
+        key = group, phase, root, size
+        if key not in self._kept:
+            assert self.recording.order is not None
+            members = self.recording.order.groups[group]
+            recorded = self.recording.phases[phase]
+            if recorded.sent.source.size and root < 0:
+                self._kept[key] = self._uneven(recorded, members)
+            else:
+                self._kept[key] = self._even(recorded.kind, members, root, size)
+        return self._kept[key].get(rank, [])
+
+    def _uneven(self, phase: RecordedPhase, members: Ints) -> dict[int, Turns]:
+        """Return one turn: a call's share of all that the phase sends between these ranks."""
+        here = np.isin(phase.sent.source, members) & np.isin(phase.sent.target, members)
+        sent = phase.sent.some(here).away()
+        size = sent.bytes / np.maximum(1, sent.messages)
+        return _as_turns([(sent.source, sent.target, size)], members)
+
+    def _even(self, kind: str, members: Ints, root: int, size: float) -> dict[int, Turns]:
+        """Return the turns of the algorithm that a library usually takes."""
+        count = len(members)
+        if kind == "alltoall":
+            return _as_turns(self._alltoall(members, size), members)
+        if kind in ("scan", "exscan"):
+            chain = [(members[k : k + 1], members[k + 1 : k + 2], np.array([size]))
+                     for k in range(count - 1)]  # fmt: skip
+            return _as_turns(chain, members)
+        name = kind.replace("_", "")
+        if kind == "point-to-point" or count < 2:
+            return {}
+        algorithm = usual_algorithm(name, size, count)
+        steps = [
+            (members[step.source], members[step.target], step.blocks * part.block)
+            for part in parts(name, algorithm, count, max(root, 0), size)
+            for step in (part.step(k) for k in range(part.steps))
+        ]
+        return _as_turns(steps, members)
+
+    def _alltoall(self, members: Ints, size: float) -> list[tuple[Ints, Ints, Floats]]:
+        """Return the steps of an all-to-all: pairwise, or all in one."""
+        count = len(members)
+        place, block = np.arange(count), np.full(count, float(size))
+        even = count & (count - 1) == 0
+        chosen = self.library and self.library.choose("alltoall", size, count)
+        partners = [place ^ k if even and chosen == "pairwise" else (place + k) % count
+                    for k in range(1, count)]  # fmt: skip
+        steps = [(members, members[partner], block) for partner in partners]
+        if chosen == "pairwise" or not steps:
+            return steps
+        return [tuple(np.concatenate(column) for column in zip(*steps, strict=True))]  # type: ignore[list-item]
+
+
+def _as_turns(steps: list[tuple[Ints, Ints, Any]], members: Ints) -> dict[int, Turns]:
+    """Return what each rank does in each step in which it takes part."""
+    turns: dict[int, Turns] = {rank: [] for rank in members.tolist()}
+    for source, target, size in steps:
+        sends: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        sources: dict[int, list[int]] = defaultdict(list)
+        size = np.broadcast_to(size, source.shape)
+        for a, b, n in zip(source.tolist(), target.tolist(), size.tolist(), strict=True):
+            if a != b:
+                sends[a].append((b, n))
+                sources[b].append(a)
+        for rank in {*sends, *sources}:
+            turns[rank].append((sends[rank], sources[rank]))
+    return turns
+
+
+class Waves(NamedTuple):
+    """When messages go, where each takes as long as any other.
+
+    Attributes
+    ----------
+    wave : int64 (m,)
+        Of each message.
+    at : int64 (w + 1, ranks)
+        The step that each rank is in when a wave begins.
+    """
+
+    wave: Ints
+    at: Ints
+
+    def stretch(self, sends: Sends, begin: int, end: int) -> Sends:
+        """Return the messages of some waves: what came before is there, what follows is not."""
+        inside = (self.wave >= begin) & (self.wave < end)
+        first, last = self.at[begin], self.at[end]
+        some = sends.some(inside)
+        a, b = some.source, some.target
+        reached = some.awaited <= last[b]
+        return some._replace(
+            step=some.step - first[a],
+            done=np.minimum(some.done, last[a]) - first[a],
+            taken=np.clip(some.taken, first[b], last[b]) - first[b],
+            awaited=np.where((some.awaited >= 0) & reached, some.awaited - first[b], -1),
+        )
+
+
+def waves_of(sends: Sends, ranks: int) -> Waves | None:
+    """Return when each message goes if all take equally long; None where ranks wait for ever.
+
+    A rank begins its next step in the wave after the last message came that it waits for. It does
+    not wait for its own messages to be taken.
+
+    Examples
+    --------
+    >>> ring = np.arange(3), (np.arange(3) + 1) % 3
+    >>> chain = Sends.of([(0, ring[0], ring[1], 8.0), (1, ring[0], ring[1], 8.0)])
+    >>> waves_of(chain, 3).wave.tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    steps = _steps_of_ranks(sends, ranks)
+    posts: list[dict[int, list[int]]] = [defaultdict(list) for _ in range(ranks)]
+    missing = [[0] * count for count in steps]
+    target, awaited = sends.target.tolist(), sends.awaited.tolist()
+    for k, (step, a) in enumerate(zip(sends.step.tolist(), sends.source.tolist(), strict=True)):
+        posts[a][step].append(k)
+        if awaited[k] >= 0:
+            missing[target[k]][awaited[k]] += 1
+    wave = np.zeros(len(sends.step), dtype=np.int64)
+    rows: list[list[int]] = []
+    at = [0] * ranks
+    begins = [rank for rank in range(ranks) if steps[rank]]
+    while begins:
+        for k in [k for rank in begins for k in posts[rank].get(at[rank], ())]:
+            wave[k] = len(rows)
+            if awaited[k] >= 0:
+                missing[target[k]][awaited[k]] -= 1
+        rows.append(list(at))
+        waiting = [rank for rank in range(ranks) if at[rank] < steps[rank]]
+        through = [rank for rank in waiting if not missing[rank][at[rank]]]
+        for rank in through:
+            at[rank] += 1
+        begins = [rank for rank in through if at[rank] < steps[rank]]
+    return Waves(wave, np.array([*rows, at])) if at == steps else None
+
+
+def _steps_of_ranks(sends: Sends, ranks: int) -> list[int]:
+    """Return how many steps each rank has."""
+    last = np.full(ranks, -1)
+    np.maximum.at(last, sends.source, np.maximum(sends.step, sends.done))
+    np.maximum.at(last, sends.target, np.maximum(sends.taken, sends.awaited))
+    return (last + 1).tolist()
