@@ -69,7 +69,7 @@ CASES = {
         ),
         Case(
             "pencil FFT", _DRAGONFLY, "fft",
-            ("shape=64x64x48", "grid=4x4", "transpose=alltoall", "pieces=1", "direction=forward"),
+            ("shape=64x64x48", "grid=4x4", "transpose=alltoall"),
             "fft:4x4", 49152, nodes=8, ppn=2, held=10,
         ),
         Case(

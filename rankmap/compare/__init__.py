@@ -271,10 +271,12 @@ def compare_strategies(
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict(model, list(once.values()), told)
     entries.sort(key=lambda entry: entry.found.time_s)
-    all_notes = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
+    # What a prediction rests on holds for all rows; what holds for some is about their own routes.
+    of_each = [set(entry.found.notes) for entry in entries]
+    notes += [note for note in entries[0].found.notes if note in set.intersection(*of_each)]
     common = entries[0].found.asked.items()
     document = {key: value for key, value in common if key not in ("order", "nodelist")}
-    return Comparison(tuple(entries), document, tuple(all_notes), wanted.baseline)
+    return Comparison(tuple(entries), document, tuple(dict.fromkeys(notes)), wanted.baseline)
 
 
 class _OrderedPlan(NamedTuple):

@@ -12,8 +12,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from placement.fabrics import fabric_of
 from placement.machine import Machine
+from placement.network.model import injection_bandwidth
 
 __all__ = ["ARIES_PAYLOAD", "EAGER", "MEMORY_GBS", "Constants", "constants"]
 
@@ -23,7 +26,8 @@ MESSAGE_US = 0.5
 #: Time between two messages of one network interface, us [assumed: 20 million messages a second].
 NIC_US = 0.05
 
-#: GB/s at which the ranks of a node exchange data, all together, where nothing states it [assumed].
+#: GB/s at which the ranks of a node exchange data, all together, where nothing states it [assumed];
+#: more where its interfaces move more: what they send and receive is read and written there too.
 MEMORY_GBS = 20.0
 
 #: Bytes up to which a message is done when it is handed over, where nothing states it [assumed: the
@@ -113,7 +117,8 @@ def constants(machine: Machine) -> Constants:
 
     Where no latency is stated it is the fabric's; one of 0 switches off every term that does
     not grow with the bytes: latency, hops, messages and the rounds of a histogram. Memory is
-    `MEMORY_GBS` where nothing states it and the machine has the bandwidth of any link.
+    `MEMORY_GBS`, or what a node's interfaces move where that is more, where nothing states it and
+    the machine has the bandwidth of any link.
 
     Examples
     --------
@@ -122,6 +127,8 @@ def constants(machine: Machine) -> Constants:
     1.3
     >>> constants(nidmap.load_machine("torus:4x4,latency=0")).timeless
     True
+    >>> [constants(nidmap.load_machine(name)).memory_gbs for name in ("shaheen2", "frontier")]
+    [20.0, 100.0]
     """
     stated = machine.topology.parameters
     inside, memory_source = _memory(machine)
@@ -156,6 +163,8 @@ def _memory(machine: Machine) -> tuple[float, str]:
         return stated["memory"], stated.get("memory_mark", "stated")
     listed = [] if machine.links is None else machine.links.bandwidth.tolist()
     if any(math.isfinite(gbs) for gbs in (*machine.topology.bandwidth.values(), *listed)):
-        return MEMORY_GBS, "assumed"
+        interfaces = injection_bandwidth(machine)
+        moved = float(interfaces.max(initial=0.0, where=np.isfinite(interfaces)))
+        return max(MEMORY_GBS, moved), "assumed"
     # Beside links that are taken for unlimited, copies would be all there is.
     return math.inf, "as on links of unknown bandwidth"

@@ -41,7 +41,7 @@ from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
-from rankmap.predict.constants import ARIES_PAYLOAD, MEMORY_GBS
+from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Course, Phase
@@ -54,9 +54,9 @@ GB = 1e9
 #: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
 
-#: GB/s of copies inside a node where nothing states them, at least and at most [assumed: an old
-#: node, and half of what the memory of today's nodes moves, 400 GB/s].
-COPIES = (10.0, 200.0)
+#: GB/s of copies inside a node where nothing states them: of an old node, and half of what the
+#: memory of today's nodes moves, 400 GB/s [assumed].
+OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
 
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
@@ -399,8 +399,7 @@ def _unknowns(
     gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
     if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
-        # What is assumed of a kind of node says more than what is assumed of any.
-        span = COPIES if gbs == MEMORY_GBS else (gbs / 2, 2 * gbs)
+        span = max(OLD_NODE, gbs / 2), max(NODE_OF_TODAY, 2 * gbs)
         words = "the ranks of a node copy {:g} GB/s together"
         yield "memory", question, [_Other({"memory": gbs}, words.format(gbs)) for gbs in span]
 

@@ -201,10 +201,11 @@ def _order(
         A number that is no event's, rank's, phase's or group's.
     """
     what, peer, group, phase, size = events.T
-    called = what == EVENTS.index("collective")
+    called, counted = what == EVENTS.index("collective"), what == EVENTS.index("wait-for-last")
     groups = tuple(members[low:high] for low, high in itertools.pairwise(ends.tolist()))
     limits = (
-        (what, len(EVENTS)), (peer + 1, recording.ranks + 1), (size, np.iinfo(np.int64).max),
+        (what, len(EVENTS)), (peer[~counted] + 1, recording.ranks + 1),
+        (peer[counted], len(numbers) + 1), (size, np.iinfo(np.int64).max),
         (group[called], len(groups)), (phase[called], len(recording.phases)),
         (numbers, len(events)), (members, recording.ranks), (start, len(numbers) + 1),
     )  # fmt: skip

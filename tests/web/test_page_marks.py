@@ -278,6 +278,7 @@ def test_a_saved_page_is_coloured_by_ranks_and_by_hops_as_it_stood(opened, busy,
         other = page.context.new_page()
         other.goto(path.as_uri())
         other.wait_for_selector("#map[data-settled=true]", state="attached")
+        other.wait_for_selector(f"#colour option[value={way}]", state="attached")
         offered = other.locator("#colour option").evaluate_all("all => all.map(one => one.value)")
         assert {"rank", "hops"} & set(offered) == {way}
         assert other.locator("#legend").inner_text() == page.text("#legend")

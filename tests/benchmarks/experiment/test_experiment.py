@@ -73,7 +73,7 @@ def test_what_is_predicted_is_what_the_programs_send(case):
     else:
         from workloads.sort.data import item_type
 
-        assert options["items"] * item_type("u8", options["payload"]).itemsize == case.size
+        assert options["items"] * item_type(options["payload"]).itemsize == case.size
 
 
 def test_one_phase_can_stand_for_the_communication():

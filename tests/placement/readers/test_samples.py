@@ -70,7 +70,7 @@ def check(dump, text):
     """Assert what holds of every dump: all lines are counted, columns are of one length."""
     total = text.count("\n") + (text != "" and not text.endswith("\n"))
     assert dump.counts.total == total
-    assert all(fault.text.isprintable() and 0 <= fault.line <= total for fault in dump.findings)
+    assert all(str(fault).isprintable() and 0 <= fault.line <= total for fault in dump.findings)
     if dump.nodes is not None:
         columns = [getattr(dump.nodes, name) for name in dump.nodes.__slots__]
         assert {len(c) for c in columns if c is not None} == {len(dump.nodes)}

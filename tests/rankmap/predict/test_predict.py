@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import UsageError
+from placement.errors import PlanError, UsageError
 from placement.machine import LISTED, Links
 from placement.options import with_figures
 from placement.specs import parse_spec
@@ -316,7 +316,7 @@ def test_bad_figures_are_refused():
             predict(machine, "0-3", Job("alltoall", **bad))
     with pytest.raises(UsageError, match="16 ranks, but there are 4 slots"):
         predict(machine, "0-3", Job("stencil:4x4", bytes=1.0))
-    with pytest.raises(UsageError, match="an order of 3 ranks"):
+    with pytest.raises(PlanError, match="3 ranks for 4 slots"):
         predict(machine, "0-3", Job("alltoall", bytes=1.0), order=np.arange(3))
 
 

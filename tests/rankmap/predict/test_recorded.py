@@ -124,9 +124,17 @@ def test_a_chain_takes_as_long_as_its_messages_one_after_the_other(tmp_path, mac
         assert asked.time(asked.place(rows)) > once.time(once.place(rows))
 
 
-def test_the_order_is_kept_with_the_recording(tmp_path):
-    path = tmp_path / "chain.npz"
-    save_recording(CHAIN, str(path))
+#: Two ranks that exchange at once (MPI_Sendrecv): each waits for as much as there are ranks.
+EXCHANGE = recorded(
+    *[[(RECEIVE, other), (SEND, other, 8), (LAST, 2)] for other in (1, 0)],
+    sent=[(0, 1, 8), (1, 0, 8)],
+)
+
+
+@pytest.mark.parametrize("recording", [CHAIN, EXCHANGE], ids=["chain", "exchange"])
+def test_the_order_is_kept_with_the_recording(tmp_path, recording):
+    path = tmp_path / "kept.npz"
+    save_recording(recording, str(path))
     kept = load_recording(str(path)).order
     for name in ("events", "numbers", "start"):
-        assert np.array_equal(getattr(kept, name), getattr(CHAIN.order, name))
+        assert np.array_equal(getattr(kept, name), getattr(recording.order, name))
