@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
@@ -271,9 +272,10 @@ def compare_strategies(
         once.setdefault((row.plan.strategy, row.order), row)
     entries = _predict(model, list(once.values()), told)
     entries.sort(key=lambda entry: entry.found.time_s)
-    # What a prediction rests on holds for all rows; what holds for some is about their own routes.
-    of_each = [set(entry.found.notes) for entry in entries]
-    notes += [note for note in entries[0].found.notes if note in set.intersection(*of_each)]
+    # How one row's bytes are routed says nothing of the others.
+    routed = Counter(note for entry in entries for note in set(entry.found.loads.notes))
+    every = [note for entry in entries for note in entry.found.notes]
+    notes += [note for note in every if routed.get(note, len(entries)) == len(entries)]
     common = entries[0].found.asked.items()
     document = {key: value for key, value in common if key not in ("order", "nodelist")}
     return Comparison(tuple(entries), document, tuple(dict.fromkeys(notes)), wanted.baseline)
