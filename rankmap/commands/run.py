@@ -134,13 +134,13 @@ def run(
     where the program lets MPI reorder them; their pattern is known from the
     call. With --world it is MPI_COMM_WORLD that has the order, from MPI_Init on.
     """
-    given = {"json": as_json, "dry-run": dry_run, "verify": verify, "inside": inside}
-    given |= {"world": world, "mpicc": bool(mpicc), "bind": options["bind"]}
+    values = {"json": as_json, "dry-run": dry_run, "verify": verify, "inside": inside}
+    values |= {"world": world, "mpicc": bool(mpicc), "bind": options["bind"]}
     for option, needed in _NEEDS:
-        if given[option] and not given[needed]:
+        if values[option] and not values[needed]:
             raise UsageError(f"--{option} goes with --{needed}")
     for option, other in _APART:
-        if given[option] and given[other]:
+        if values[option] and values[other]:
             raise UsageError(f"--{option} does not go with --{other}")
     launch_run = run_command(command, job, options)
     if inside:

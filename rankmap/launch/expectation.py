@@ -96,11 +96,11 @@ def _gain(order: Placement, job: Job, keeps_list: bool) -> tuple[Gain | None, st
     """Return what an order wins, and whether that is little; None where it is the default order."""
     default = default_order(order, keeps_list)
     assert order.machine is not None
-    asked = Predictor(order.machine, job.on(order.counts.tolist()))
-    fit_pattern(asked.pattern, order)
+    model = Predictor(order.machine, job.on(order.counts.tolist()))
+    fit_pattern(model.pattern, order)
     if np.array_equal(default.node_of_rank, order.node_of_rank):
         return None, ""
-    return Gains(asked, default).of(order), _little(asked, default)
+    return Gains(model, default).of(order), _little(model, default)
 
 
 def _little(asked: Predictor, default: Placement) -> str:

@@ -343,14 +343,14 @@ class JobLaunch:
         try:
             bare = Launch(self.probe(self.how.launch(order.sorted(), "")).argv)
             seconds = self.request.patience or 10.0
-            said = query_rank_nodes(bare, self.how.env, order.ranks, seconds)
+            hosts = query_rank_nodes(bare, self.how.env, order.ranks, seconds)
         except NidmapError as error:
             raise LaunchError(
                 f"this launcher orders the nodes itself, and asking it failed: {error.message}",
                 "give --launcher-order sorted or given, or raise --patience",
             ) from None
         position = {plain_host(name): k for k, name in enumerate(order.names.tolist())}
-        node = [position.get(plain_host(host), -1) for host in said]
+        node = [position.get(plain_host(host), -1) for host in hosts]
         nodes = list(dict.fromkeys(node))
         if -1 in nodes or len(nodes) != len(position):
             raise LaunchError("the launcher puts ranks on nodes that were not planned")

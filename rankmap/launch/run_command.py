@@ -339,7 +339,7 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
     """
     plan = found["rank_nodes"]
     try:
-        said = query_rank_nodes(
+        hosts = query_rank_nodes(
             Launch(tuple(found["probe"]), found["env"]), env, len(plan), seconds
         )
     except LaunchError as error:
@@ -347,13 +347,13 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
             return f"cannot verify: {error}"
         _say_safely(f"cannot verify: {error}")
         return ""
-    pairs = zip(said, plan, strict=True)
+    pairs = zip(hosts, plan, strict=True)
     wrong = [r for r, (one, two) in enumerate(pairs) if plain_host(one) != plain_host(two)]
     if wrong:
         r = wrong[0]
         return (
             f"{len(wrong)} of {len(plan)} ranks are not where the plan says, "
-            f"first rank {r}: on {said[r]}, planned {plan[r]}"
+            f"first rank {r}: on {hosts[r]}, planned {plan[r]}"
         )
     _say_safely(
         f"verified: all {len(plan)} ranks are where the plan says, on {len(set(plan))} nodes"

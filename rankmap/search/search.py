@@ -145,8 +145,8 @@ class Enumeration:
     def judge_all(self) -> None:
         """Judge the node choices and the orders of the ranks on them."""
         by_rows = {self._key(choice.rows): choice for choice in self.choices}
-        given = int(self.request.free.sum()) == self.request.count
-        first = self.ordered and given and isinstance(self.pattern, Graph)
+        nodes_given = int(self.request.free.sum()) == self.request.count
+        first = self.ordered and nodes_given and isinstance(self.pattern, Graph)
         if first:  # it wins most, and later there may be no time for it
             self._judge_searched_orders()
         for name, rows in self.space.choices:
