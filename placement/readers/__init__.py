@@ -27,7 +27,7 @@ __all__ = [
 #: anything last. Its module has ``_`` for ``-``.
 BUNDLED = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
-    *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
+    *("torus-coordinates", "system-map", "topology-conf"),
     *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
     *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources", "lldp"),
     *("job-list", "sinfo"),
@@ -55,8 +55,6 @@ class Format(NamedTuple):
         Makes records of a text and the name of its source, or raises ParseError.
     scheduler : str
         Whose output it is: ``slurm``, ``pbs``; '' no scheduler's.
-    vague : bool
-        True where a single line could be anything: no line of another dump is taken for its.
     """
 
     name: str
@@ -64,7 +62,6 @@ class Format(NamedTuple):
     sniff: Callable[[str], bool]
     read: Callable[[str, str], Dump]
     scheduler: str = ""
-    vague: bool = False
 
 
 #: All formats by name; other distributions add theirs under the entry point group.
@@ -74,16 +71,12 @@ FORMATS: Registry[Format] = Registry(
 
 
 def dump_format(
-    name: str,
-    kind: str,
-    sniff: Callable[[str], bool],
-    scheduler: str = "",
-    vague: bool = False,
+    name: str, kind: str, sniff: Callable[[str], bool], scheduler: str = ""
 ) -> Callable[[Callable[[str, str], Dump]], Callable[[str, str], Dump]]:
     """Register the decorated function as the reader of a format; the parameters are `Format`'s."""
 
     def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
-        record = Format(name, kind, sniff, reader, scheduler, vague)
+        record = Format(name, kind, sniff, reader, scheduler)
         FORMATS.register(name)(record)
         return reader
 
@@ -198,7 +191,9 @@ def recognise(text: str, source: str) -> str:
         if name:
             return name
     what = f"'{printable(words, 40)}' is in no format that nidmap reads"
-    raise ParseError(source, line, what, f"it reads {', '.join(FORMATS.names())}")
+    raise ParseError(
+        source, line, what, f"it reads {', '.join(FORMATS.names())}; tables with their header"
+    )
 
 
 def resembling(part: str, but: str = "") -> str:
@@ -221,7 +216,6 @@ def resembling(part: str, but: str = "") -> str:
     'meshcoords'
     """
     for name in FORMATS.in_order():
-        form = find(name)
-        if name != but and not (but and form.vague) and form.sniff(part):
+        if name != but and find(name).sniff(part):
             return name
     return ""

@@ -42,7 +42,7 @@ def sniff(head: str) -> bool:
     return False
 
 
-@dump_format("job-list", "states", sniff, vague=True)
+@dump_format("job-list", "states", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read a list of jobs.
 

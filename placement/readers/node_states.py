@@ -19,7 +19,7 @@ from placement.errors import ParseError
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords
 
-__all__ = ["FIGURES", "StatedNode", "is_known", "node_state", "slurm_state", "states_dump", "worst"]
+__all__ = ["FIGURES", "StatedNode", "node_state", "slurm_state", "states_dump", "worst"]
 
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {
@@ -205,17 +205,6 @@ def _worst_known(words: list[str]) -> str:
         return max(words, key=worst)
     state = max(known, key=worst, default="unknown")
     return state if worst(state) > worst("planned") else "unknown"
-
-
-def is_known(word: str) -> bool:
-    """Say whether a full word is one of Slurm's states.
-
-    Examples
-    --------
-    >>> is_known("drained"), is_known("compute")
-    (True, False)
-    """
-    return word in _RANK or word in NEUTRAL
 
 
 def worst(word: str) -> int:
