@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from placement.accounting.moments import parse_duration, parse_moment
 from placement.accounting.record import JobRecord
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
 from placement.nodelist import NodeList
 from placement.readers.plain import split_lines
 from placement.support.reading import LIMIT
@@ -179,9 +179,7 @@ def _job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
         end = None if lasted is None else start + lasted
     if end is not None and end < start:
         hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
-        raise ParseError(
-            source, line, f"job {printable(cells['id'], 40)} ends before it starts", hint
-        )
+        raise ParseError(source, line, f"job {cells['id']} ends before it starts", hint)
     return JobRecord(
         cells["id"],
         _read_nodes(cells["nodes"], source, line),
@@ -202,7 +200,7 @@ def _read_cell(
     try:
         return parse(text)
     except (ValueError, OverflowError):
-        what = f"{column} '{printable(text, 40)}' is not a time"
+        what = f"{column} '{text}' is not a time"
         hint = "2024-05-01T12:00:00, with +02:00 or without, or seconds since 1970"
         raise ParseError(source, line, what, hint) from None
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.hardware.lookup import refuse_other_node
 from placement.hardware.model import Core, Device, NodeHardware
 from placement.machine import Machine
@@ -113,9 +113,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     except RecursionError:
         raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
     except ValueError as wrong:
-        raise ParseError(
-            source, 0, f"'{printable(str(wrong), 40)}' is not an hwloc number"
-        ) from None
+        raise ParseError(source, 0, f"'{wrong}' is not an hwloc number") from None
     if not tree.cores:
         raise ParseError(source, 0, "a node without a core")
     cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, tree)) for pus in tree.cores)

@@ -19,7 +19,7 @@ from itertools import chain, product
 from math import prod
 from typing import NamedTuple
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.lists.piece import MAX_LENGTH, NAME, TextPiece
 from placement.support.regex import compile_pattern, with_lines
 
@@ -268,7 +268,7 @@ class _WordReader:
         items = packed.split(",")
         if not _RANGES.fullmatch(packed):
             bad = next((i for i in items if not _RANGES.fullmatch(i)), packed)
-            what = f"'{printable(bad, 30)}'" if bad else "an empty entry"
+            what = f"'{bad}'" if bad else "an empty entry"
             hint = "brackets hold numbers and ranges, as in nid[00045,00050-00053]"
             raise self.error(line, f"{what} in '{word}' is neither a number nor a range", hint)
         width = max(map(len, packed.replace("-", ",").split(",")))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.records import Dump
 from placement.support.reading import load
 from placement.support.registry import Registry
@@ -190,7 +190,7 @@ def recognise(text: str, source: str) -> str:
         name = resembling(part)
         if name:
             return name
-    what = f"'{printable(words, 40)}' is in no format that nidmap reads"
+    what = f"'{words}' is in no format that nidmap reads"
     raise ParseError(
         source, line, what, f"it reads {', '.join(FORMATS.names())}; tables with their header"
     )

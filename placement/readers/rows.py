@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
 from placement.readers import resembling
 from placement.readers.plain import MOST_NODES, two_formats
 from placement.records import LineCounts
@@ -228,7 +228,7 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
     passed = 0
     for word, want in zip(words, expected, strict=False):
         if not re.fullmatch(want.pattern, word, re.I | re.A):
-            raise NidmapError(f"'{printable(word, 40)}' is not a {want.what}", want.hint)
+            raise NidmapError(f"'{word}' is not a {want.what}", want.hint)
         at |= {name: passed + i for i, name in enumerate(want.numbers)}
         kept |= {want.name: word.lower()} if want.keep else {}
         passed += numbers_in(word)
@@ -397,7 +397,7 @@ class _Reading:
             if name is not None:
                 words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", self._line(line + 1)[0].lower())
                 what = "NID" if name in ("nid", "hex") else name
-                word = printable(words[place], 30) if place < len(words) else "of this line"
+                word = words[place] if place < len(words) else "of this line"
                 shown = f"{self.name}: {what} {word} is out of range"
                 raise ParseError(self.source, line + 1, shown, f"it can be 0 to {BIGGEST}")
 

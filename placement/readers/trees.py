@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.records import LineCounts
 from placement.support.lazy import lazy
 
@@ -217,9 +217,9 @@ def _events(text: str, source: str) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not YAML"
-        raise ParseError(source, mark.line + 1 if mark else 0, printable(problem)) from None
+        raise ParseError(source, mark.line + 1 if mark else 0, problem) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
         raise ParseError(source, line, "a character that YAML does not allow") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise ParseError(source, 0, printable(str(error))) from None
+        raise ParseError(source, 0, str(error)) from None
