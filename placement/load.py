@@ -7,17 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError
-from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
 from placement.machine import Machine
 from placement.options import Figures, lay_figures, split_figures
 from placement.readers import read_text
 from placement.records import Dump
 from placement.site import load_configuration, site_names
-from placement.specs import KINDS, is_spec, parse_spec
+from placement.specs import KINDS, SyntheticSite, is_spec, parse_spec
 from placement.support.lazy import lazy
 from placement.support.reading import load
-from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
     import difflib
@@ -28,9 +26,9 @@ if TYPE_CHECKING:
     from placement.geometry.slingshot import GroupRule
     from placement.hardware import hwloc
     from placement.hardware.hwloc import HardwareFile
+    from placement.site import Source
     from placement.sites import overlay
     from placement.sites.overlay import Overlay
-    from placement.topologies.source import Source
 else:
     difflib = lazy("difflib")
     live = lazy("placement.live")
@@ -41,6 +39,9 @@ else:
     links_down = lazy("placement.links_down")
 
 __all__ = ["Sources", "build", "load_machine", "open_sources"]
+
+#: How the words begin that ask what runs here (`placement.live`).
+LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 
 @dataclass
@@ -93,7 +94,7 @@ def load_machine(*specs: str) -> Machine:
         site; at most one site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, ``links-down:FILE`` which links are down
-        (`placement.links_down`), ``here:`` the machine that this is (`placement.here`).
+        (`placement.links_down`), ``here:`` the machine that this is (`placement.live`).
         Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML says what is inside a node.
@@ -168,7 +169,7 @@ def _open(sources: Sources, word: str) -> None:
     sources.figures |= figures
     if is_spec(spec):
         _set_site(sources, SyntheticSite(parse_spec(spec)))
-    elif is_live(spec):
+    elif spec.startswith(LIVE):
         _ask(sources, spec)
     elif spec == "prefer:last":
         sources.prefer = "last"

@@ -34,7 +34,7 @@ from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from placement.geometry import listed, slurm_tree
-    from placement.topologies.source import Source
+    from placement.site import Source
 else:
     listed = lazy("placement.geometry.listed")
     slurm_tree = lazy("placement.geometry.slurm_tree")

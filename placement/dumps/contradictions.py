@@ -22,7 +22,7 @@ from placement.records import Dump, Finding
 from placement.support.array_types import Ints
 
 if TYPE_CHECKING:
-    from placement.topologies.source import Source
+    from placement.site import Source
 
 __all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from placement import readers
     from placement.geometry import aries, cabled, gemini, numbering, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
-    from placement.topologies.source import Source
+    from placement.site import Source
 else:
     aries = lazy("placement.geometry.aries")
     cabled = lazy("placement.geometry.cabled")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from placement.commands.common import configured_specs
 from placement.dumps.assemble import assemble
 from placement.errors import LaunchError, SiteError, UsageError
-from placement.here import configured
 from placement.live import ask_scheduler, places_by_name, with_own_interfaces
 from placement.load import load_machine
 from placement.readers import read_text
@@ -46,10 +46,10 @@ def test_names_that_do_not(names):
 )
 def test_the_users_own_file(monkeypatch, tmp_path, text, words):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert configured() == ()
+    assert configured_specs() == ()
     (tmp_path / "nidmap").mkdir()
     (tmp_path / "nidmap" / "config.toml").write_text(text)
-    assert configured() == words
+    assert configured_specs() == words
 
 
 @pytest.mark.parametrize("text", ["machine = 3", "machin = 'lumi'", "machine ="])
@@ -58,7 +58,7 @@ def test_a_file_that_says_something_else(monkeypatch, tmp_path, text):
     (tmp_path / "nidmap").mkdir()
     (tmp_path / "nidmap" / "config.toml").write_text(text)
     with pytest.raises(SiteError, match=r"config\.toml"):
-        configured()
+        configured_specs()
 
 
 @pytest.fixture

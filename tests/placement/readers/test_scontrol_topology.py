@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import given
+from placement.readers.scontrol_topology import read, sniff
 
 from placement.errors import ParseError
 from placement.readers import read_text
-from placement.readers.scontrol_topology import read, sniff
 from placement.readers.topology_conf import read as read_conf
 from tests.placement.readers.fabric_shapes import scontrol_topology, topology_conf, trees
 
