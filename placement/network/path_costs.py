@@ -16,10 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import rings
 from placement.network.fattree import by_residue, regular_tree
-from placement.network.groups import Groups, groups_of
+from placement.network.groups import groups_of
 from placement.network.rails import rails_of
 from placement.network.torus_grid import Grid, grid_of
 from placement.network.touched import TouchedGroups, TouchedRouters
@@ -107,7 +107,7 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
     groups = groups_of(machine)
     if not groups.complete:
         return None
-    every = machine.once("network.every router", lambda: _every_router(groups))
+    every = _every_router(machine)
     [minimal] = every.prices(every.price_tables(price))
     rows = (
         every.routers.row[machine.router[:, 0]]
@@ -127,8 +127,10 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
     return cost
 
 
-def _every_router(groups: Groups) -> TouchedGroups:
+@once
+def _every_router(machine: Machine) -> TouchedGroups:
     """Return the tables of all routers, for minimal paths alone."""
+    groups = groups_of(machine)
     routers = TouchedRouters(groups, np.arange(groups.routers))
     return TouchedGroups(groups, routers, np.zeros(0, dtype=np.int64), detours=False)
 

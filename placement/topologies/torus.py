@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.machine import Links, Machine
 from placement.support.array_types import Floats, Ints, Strs
+from placement.support.lazy import lazy
 from placement.topologies import grid
 from placement.topologies.bundles import bundle, refuse_many
+
+if TYPE_CHECKING:
+    from placement import topologies
+    from placement.names import gemini
+else:
+    topologies = lazy("placement.topologies")
+    gemini = lazy("placement.names.gemini")
 
 __all__ = [
     "AXES",
@@ -51,9 +60,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 def router_names(machine: Machine) -> Strs:
     """Return Gemini cnames (``c0-0c0s0g0``) where the cabinets are known, else ``x0y0z0``."""
-    from placement.topologies import router_coords as coords_of
-
-    coords = coords_of(machine)
+    coords = topologies.router_coords(machine)
     parameters = machine.topology.parameters
     if machine.topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
         return _cnames(coords, int(parameters["columns"]), int(parameters["rows"]))
@@ -68,10 +75,8 @@ def wiring_text(machine: Machine) -> str:
 
 
 def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
-    from placement.names.gemini import GeminiNumbering
-
     node_coords = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = GeminiNumbering(columns, rows).parts_of_coords(node_coords)
+    parts = gemini.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
     written = parts.tolist()
     return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)
