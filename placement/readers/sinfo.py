@@ -268,7 +268,8 @@ def _figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | 
 def _header(line: str) -> tuple[str, ...]:
     """Return the columns that a header names ('' for those left out), () for no header."""
     words = [w.strip() for w in line.split("|")] if "|" in line else line.split()
-    named = {"NODELIST", "HOSTNAMES"} & set(words) and "JOBID" not in words
+    others = {"JOBID", "NNODES"} & set(words)  # squeue's, Flux's
+    named = {"NODELIST", "HOSTNAMES"} & set(words) and not others
     if not named or len(words) == 1 or any(w != w.upper() for w in words if w not in COLUMNS):
         return ()  # one word: names without states, a plain list
     return tuple(COLUMNS.get(w, "") for w in words)

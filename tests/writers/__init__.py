@@ -13,7 +13,7 @@ from placement.views import exports
 
 #: Every format that is made here, beside those that the product writes: each in a file of its name.
 _HERE = {path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*.py")}
-MADE = tuple(name for name in BUNDLED if name in _HERE)
+MADE = tuple(name for name in (*BUNDLED, "scontrol-topology") if name in _HERE)
 FORMATS = (*MADE, "topology-conf", "topology-yaml")
 
 
