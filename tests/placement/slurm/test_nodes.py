@@ -214,11 +214,9 @@ def test_a_state_that_nobody_knows_is_not_free(fake):
     assert free_nodes().free_names() == ()
 
 
-def test_rows_without_a_header(fake):
-    says(
-        fake,
-        "NODELIST STATE\nnid00001 idle\nnid00002 alloc\nnid00001 idle\nnid00003 idle-\nnid00004 drng*\n",
-    )
+def test_rows_of_two_columns(fake):
+    rows = "nid00001 idle\nnid00002 alloc\nnid00001 idle\nnid00003 idle-\nnid00004 drng*\n"
+    says(fake, "NODELIST STATE\n" + rows)
     assert list(free_nodes().free_names()) == ["nid00001"]
 
 
