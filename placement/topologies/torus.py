@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.fabrics import FABRICS
 from placement.machine import Links, Machine
 from placement.support.array_types import Floats, Ints, Strs
 from placement.support.lazy import lazy
@@ -29,7 +30,6 @@ else:
 
 __all__ = [
     "AXES",
-    "GEMINI",
     "link_bandwidth",
     "links",
     "router_coords",
@@ -39,9 +39,6 @@ __all__ = [
 
 #: Axis names, the first being the fastest in the numbering.
 AXES = ("x", "y", "z", "w")
-
-#: GB/s a direction on Cray's Gemini; `-cable` where a link leaves its blade (y) or cage (z).
-GEMINI = {"injection": 10.4, "x": 9.375, "y": 9.375, "y-cable": 4.6875, "z": 15.0, "z-cable": 9.375}
 
 #: Routers that one cage holds along z.
 CAGE = 8
@@ -140,9 +137,10 @@ def link_bandwidth(
     --------
     >>> import numpy as np
     >>> y, z = np.ones(2, np.int8), np.full(2, 2, np.int8)
-    >>> link_bandwidth(y, np.array([0, 1]), "xyz", GEMINI, gemini=True).tolist()
+    >>> gbs = FABRICS["gemini"].bandwidth
+    >>> link_bandwidth(y, np.array([0, 1]), "xyz", gbs, gemini=True).tolist()
     [9.375, 4.6875]
-    >>> link_bandwidth(z, np.array([6, 7]), "xyz", GEMINI, gemini=True).tolist()
+    >>> link_bandwidth(z, np.array([6, 7]), "xyz", gbs, gemini=True).tolist()
     [15.0, 9.375]
     """
     gbs = np.array([figures.get(kind, math.nan) for kind in kinds])[axis]
@@ -150,7 +148,8 @@ def link_bandwidth(
         return gbs
     for kind, cable in (("y", start % 2 == 1), ("z", start % CAGE == CAGE - 1)):
         if kind in kinds and kind in figures:
-            share = GEMINI[f"{kind}-cable"] / GEMINI[kind]
+            usual = FABRICS["gemini"].bandwidth
+            share = usual[f"{kind}-cable"] / usual[kind]
             slow = figures.get(f"{kind}-cable", figures[kind] * share)
             gbs[(axis == list(kinds).index(kind)) & cable] = slow
     return gbs
