@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.dumps.contradictions import absent_cabinets, contradictions
+from placement.dumps.contradictions import contradictions
 from placement.dumps.tables import (
     KEYS,
     UNKNOWN,
@@ -110,7 +110,7 @@ def assemble(
     if apart.findings:
         first = apart.findings[0].text
         table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
-    places = None if site is None else _places_of(site, dumps)
+    places = None if site is None else _places_of(site, apart.absent)
     network = locate_nodes(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
     printed = next(filter(None, (find(d.format).scheduler for d in dumps)), "")
@@ -140,12 +140,11 @@ def _remarks(dump: Dump) -> list[str]:
     return [str(fault.error()) for fault in findings[: 2 if more else 3]] + more
 
 
-def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:
+def _places_of(site: Source, absent: set[str]) -> Ints32 | None:
     """Return where a site has nodes, those of cabinets left out that a whole dump lacks."""
     nodes = site.records().nodes
     if nodes is None or nodes.position is None or nodes.cname is None:
         return None if nodes is None else nodes.position
-    absent = {cabinet for dump in dumps for cabinet in absent_cabinets(site, dump)}
     if not absent:
         return nodes.position
     gone = [name[: name.index("c", 1)] in absent for name in nodes.cname.tolist()]

@@ -16,7 +16,7 @@ from placement.dumps.contradictions import contradictions
 from placement.dumps.tables import Table
 from placement.errors import NidmapError, ParseError
 from placement.fabrics import fabric_of
-from placement.geometry.numbering import first_wrong, most_follow, numbering_of, wrong_nid
+from placement.geometry.cray import first_wrong, most_follow, numbering_of, wrong_nid
 from placement.load import build
 from placement.machine import Machine
 from placement.names.columns import format_cnames, parse_cnames

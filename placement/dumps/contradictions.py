@@ -24,7 +24,7 @@ from placement.support.array_types import Ints
 if TYPE_CHECKING:
     from placement.site import Source
 
-__all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]
+__all__ = ["WHOLE", "Contradictions", "contradictions"]
 
 _KIND = "contradiction"
 
@@ -46,10 +46,13 @@ class Contradictions(NamedTuple):
         Each blames the later dump of the two.
     formats : set of str
         Formats of which two dumps contradict one another.
+    absent : set of str
+        Cabinets of the site that a whole dump of its nodes lacks.
     """
 
     findings: list[Finding]
     formats: set[str]
+    absent: set[str]
 
     def error(self) -> ParseError:
         """Return the error that refuses the dumps: the first contradiction, the others counted."""
@@ -86,14 +89,15 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     1.txt:1: fault: c0-0c0s0n1 is service, but compute in 0.txt:1
     """
     listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.format != "site"]
-    apart = Contradictions([], set())
+    apart = Contradictions([], set(), set())
     for earlier, later in combinations(listing, 2):
         differences = list(_between(earlier, later))
         apart.findings.extend(differences)
         if differences and earlier.format == later.format:
             apart.formats.add(later.format)
     for dump in listing:
-        gone = absent_cabinets(site, dump)
+        gone = _absent_cabinets(site, dump)
+        apart.absent.update(gone)
         if site is not None and gone:
             some = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
             word = "cabinets" if len(gone) > 1 else "cabinet"
@@ -102,7 +106,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     return apart
 
 
-def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
+def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     """Return the cabinets of a site that a whole dump of its nodes does not have.
 
     A dump that lists far fewer nodes than the site is an extract, and only
