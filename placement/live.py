@@ -282,5 +282,5 @@ def places_by_name(states: Dump) -> list[Dump]:
             key = "Switches" if below[0] in children else "Nodes"
             lines.append(f"SwitchName={place} {key}={','.join(below)}\n")
         dump = read_text("".join(lines), "the nodes' names")
-        return [replace(dump, format="names")]
+        return [replace(dump, format="names", kind="places", scheduler="")]
     return []

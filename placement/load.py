@@ -13,9 +13,10 @@ from placement.options import Figures, lay_figures, split_figures
 from placement.readers import read_text
 from placement.records import Dump
 from placement.site import load_configuration, site_names
-from placement.specs import KINDS, SyntheticSite, is_spec, parse_spec
+from placement.specs import KINDS, is_spec, parse_spec
 from placement.support.lazy import lazy
 from placement.support.reading import load
+from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
     import difflib
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from placement.geometry.slingshot import GroupRule
     from placement.hardware import hwloc
     from placement.hardware.hwloc import HardwareFile
-    from placement.site import Source
     from placement.sites import overlay
     from placement.sites.overlay import Overlay
+    from placement.topologies.source import Source
 else:
     difflib = lazy("difflib")
     live = lazy("placement.live")

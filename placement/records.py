@@ -232,6 +232,9 @@ class Dump:
         What else the format states (block sizes, torus extents).
     findings : tuple of Finding
         What the reader itself can see to be wrong, or worth a remark.
+    kind, scheduler : str
+        What its format is to a machine, and whose output (`placement.readers.Format`): the
+        registry of formats fills them in.
     """
 
     format: str
@@ -244,6 +247,8 @@ class Dump:
     fabric: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    kind: str = ""
+    scheduler: str = ""
 
     def __post_init__(self) -> None:
         findings = tuple(replace(finding, source=self.source) for finding in self.findings)

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from placement.sites import loading, overlay
     from placement.sites.model import Site
     from placement.sites.overlay import Overlay
-    from placement.specs import SyntheticSite
-
-    #: What states a network besides dumps.
-    Source = Site | SyntheticSite
 else:
     difflib = lazy("difflib")
     loading = lazy("placement.sites.loading")

@@ -46,7 +46,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +56,6 @@ from placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
 from placement.names.columns import nid_names
 from placement.options import FIGURES, Options, lay_figures, split_figures
-from placement.records import Dump, LineCounts, NodeRecords
 from placement.support.array_types import Ints32
 from placement.support.lazy import lazy
 from placement.topologies import grid
@@ -65,7 +64,6 @@ from placement.topologies.wiring import DEFAULT, RULES
 
 if TYPE_CHECKING:
     from placement import geometry
-    from placement.hardware.model import NodeHardware
     from placement.topologies import dragonfly, dragonfly_plus, fattree
 else:
     dragonfly = lazy("placement.topologies.dragonfly")
@@ -74,7 +72,7 @@ else:
     geometry = lazy("placement.geometry")
 
 
-__all__ = ["MAX_NODES", "SyntheticSite", "is_spec", "parse_spec"]
+__all__ = ["MAX_NODES", "is_spec", "parse_spec"]
 
 #: More nodes than this are refused (the largest machines have about 160,000).
 MAX_NODES = 4_194_304
@@ -95,46 +93,6 @@ MINICRAYS = {
 #: Bytes that a mini-Cray's TCP sends of a message at once: two segments of 8,948 bytes, the least
 #: that Linux makes one packet of before it parts it (tcp_min_tso_segs), as on any slow link.
 MINICRAY_BURST = 17896
-
-
-@dataclass(frozen=True)
-class SyntheticSite:
-    """A synthetic machine in the part of a site, for dumps to add states or switches to.
-
-    Attributes
-    ----------
-    machine : Machine
-    scheduler, batch : str
-        '': none is known.
-    hardware : tuple of NodeHardware
-        Nor is this.
-    """
-
-    machine: Machine
-    scheduler: str = ""
-    batch: str = ""
-    hardware: tuple[NodeHardware, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The spec."""
-        return self.machine.name
-
-    def topology(self) -> Topology:
-        """Return the spec's network."""
-        return self.machine.topology
-
-    def records(self) -> Dump:
-        """Return the spec's nodes, each with its position."""
-        machine = self.machine
-        nodes = NodeRecords(
-            line=np.zeros(len(machine), dtype=np.int32),
-            nid=machine.nid,
-            name=machine.names,
-            position=machine.coords,
-            nics=machine.nics.astype(np.int32),
-        )
-        return Dump("site", self.name, LineCounts(rows=len(machine)), nodes)
 
 
 def is_spec(text: str) -> bool:

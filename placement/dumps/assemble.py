@@ -27,14 +27,13 @@ from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
 from placement.names.columns import nid_names
-from placement.readers import find
 from placement.records import Dump
 from placement.support.array_types import Array, Ints, Ints32, Strs
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from placement.geometry import listed, slurm_tree
-    from placement.site import Source
+    from placement.topologies.source import Source
 else:
     listed = lazy("placement.geometry.listed")
     slurm_tree = lazy("placement.geometry.slurm_tree")
@@ -113,10 +112,10 @@ def assemble(
     places = None if site is None else _places_of(site, apart.absent)
     network = locate_nodes(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
-    printed = next(filter(None, (find(d.format).scheduler for d in dumps)), "")
+    printed = next(filter(None, (d.scheduler for d in dumps)), "")
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
-    named += [d.source for d in dumps if d.format != "site"]
+    named += [d.source for d in dumps if d.kind != "site"]
     first = dumps[0].source if site is None else site.name
     machine = _machine(table, network, name or first.rpartition("/")[2] or first)
     return replace(
@@ -153,9 +152,9 @@ def _places_of(site: Source, absent: set[str]) -> Ints32 | None:
 
 def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Table:
     """Join the nodes, a site's own where no dump says where its nodes are."""
-    if site is None or any(d.format == "site" for d in dumps):
+    if site is None or any(d.kind == "site" for d in dumps):
         table = join(dumps, as_given=as_given)
-        if {find(d.format).kind for d in dumps} == {"links"}:
+        if {d.kind for d in dumps} == {"links"}:
             table.notes.append(
                 "a link list does not mark service nodes: all are taken as compute nodes"
             )
@@ -171,7 +170,7 @@ def _places(dump: Dump) -> bool:
     """Return True where a dump says where its nodes are, without a site's help."""
     if dump.nodes is None:
         return False
-    if find(dump.format).kind == "cables" or dump.nodes.coords is not None:
+    if dump.kind == "cables" or dump.nodes.coords is not None:
         return True
     cname = dump.nodes.cname
     return cname is not None and bool(np.char.startswith(cname, "c").any())
@@ -243,7 +242,7 @@ def fill(table: Table, site: Dump) -> None:
 
 def _rank(dump: Dump) -> int:
     """Return where a dump stands among those joined: what lists nodes before what adds to them."""
-    return _RANKS.get(find(dump.format).kind, 1) + dump.lists_jobs
+    return _RANKS.get(dump.kind, 1) + dump.lists_jobs
 
 
 def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
@@ -251,7 +250,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
     key, at = match_rows(table, new)
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
-        if find(dump.format).kind in ("states", "topology") or "position" in table.columns:
+        if dump.kind in ("states", "topology") or "position" in table.columns:
             rows = np.flatnonzero(at < 0).tolist()
             some = ", ".join(new.called(row) for row in rows[:3])
             more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
@@ -262,7 +261,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             table, at = _add_rows(table, new, at)
     joined = at >= 0
     _overwrite(table, {name: c[joined] for name, c in new.columns.items()}, at[joined])
-    if find(dump.format).kind == "states" and not dump.lists_jobs:
+    if dump.kind == "states" and not dump.lists_jobs:
         _mark_unlisted(table, at[joined])
     return table
 
@@ -364,6 +363,6 @@ def _names(table: Table, nid: Ints) -> Strs:
 def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
-        if find(dump.format).kind == "topology" and (dump.switches or dump.fabric == "flat"):
+        if dump.kind == "topology" and (dump.switches or dump.fabric == "flat"):
             return slurm_tree.switches_of(dump, names)
     return None

@@ -17,12 +17,11 @@ import numpy as np
 from placement.dumps.tables import Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place
 from placement.names.columns import parse_cnames
-from placement.readers import find
 from placement.records import Dump, Finding
 from placement.support.array_types import Ints
 
 if TYPE_CHECKING:
-    from placement.site import Source
+    from placement.topologies.source import Source
 
 __all__ = ["WHOLE", "Contradictions", "contradictions"]
 
@@ -88,7 +87,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     >>> print(apart.findings[0])
     1.txt:1: fault: c0-0c0s0n1 is service, but compute in 0.txt:1
     """
-    listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.format != "site"]
+    listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.kind != "site"]
     apart = Contradictions([], set(), set())
     for earlier, later in combinations(listing, 2):
         differences = list(_between(earlier, later))
@@ -114,7 +113,7 @@ def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     """
     mine = None if site is None else site.records().nodes
     theirs = dump.nodes
-    if mine is None or mine.cname is None or theirs is None or dump.format == "site":
+    if mine is None or mine.cname is None or theirs is None or dump.kind == "site":
         return []
     if theirs.cname is None or theirs.role is None or len(theirs) < WHOLE * len(mine):
         return []
@@ -136,7 +135,7 @@ def _between(earlier: Dump, later: Dump) -> Iterator[Finding]:
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)
-    kinds = {find(earlier.format).kind, find(later.format).kind}
+    kinds = {earlier.kind, later.kind}
     alike = kinds in ({"inventory"}, {"states"})  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():

@@ -24,10 +24,9 @@ from placement.support.lazy import lazy
 from placement.topologies import grid
 
 if TYPE_CHECKING:
-    from placement import readers
     from placement.geometry import aries, cabled, cray, gemini, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
-    from placement.site import Source
+    from placement.topologies.source import Source
 else:
     aries = lazy("placement.geometry.aries")
     cabled = lazy("placement.geometry.cabled")
@@ -35,7 +34,6 @@ else:
     gemini = lazy("placement.geometry.gemini")
     slingshot = lazy("placement.geometry.slingshot")
     slurm_tree = lazy("placement.geometry.slurm_tree")
-    readers = lazy("placement.readers")  # a site alone needs no reader
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 
@@ -74,7 +72,7 @@ def locate_nodes(
     stated = None if site is None else site.topology()
     if stated is not None and table.known("position").all():
         return _network_as_given(table, dumps, stated)
-    lists = [dump for dump in dumps if dump.links is not None and _lists_cables(dump)]
+    lists = [dump for dump in dumps if dump.links is not None and dump.kind == "cables"]
     if lists:
         return cabled.locate_hosts(table, lists, stated)
     if not table.has("cname"):
@@ -86,10 +84,6 @@ def locate_nodes(
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
     return cray.locate_cray(table, parts, dumps, site, places)
-
-
-def _lists_cables(dump: Dump) -> bool:
-    return readers.find(dump.format).kind == "cables"
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:

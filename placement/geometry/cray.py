@@ -14,8 +14,7 @@ import numpy as np
 
 from placement.dumps.tables import Table
 from placement.errors import ParseError
-from placement.geometry.network import Geometry
-from placement.machine import Topology
+from placement.geometry.network import Geometry, Rule, numbering_of
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.records import Dump
@@ -24,15 +23,12 @@ from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from placement.geometry import aries, gemini
-    from placement.site import Source
+    from placement.topologies.source import Source
 else:
     aries = lazy("placement.geometry.aries")
     gemini = lazy("placement.geometry.gemini")
 
-__all__ = ["Rule", "first_wrong", "locate_cray", "most_follow", "numbering_of", "wrong_nid"]
-
-#: How cnames are numbered.
-Rule = Xc | GeminiNumbering
+__all__ = ["first_wrong", "locate_cray", "most_follow", "wrong_nid"]
 
 
 def locate_cray(
@@ -104,16 +100,6 @@ def most_follow(parts: Ints32, nid: Ints) -> Rule | None:
 def _majority(kind: type[Xc] | type[GeminiNumbering], parts: Ints32, nid: Ints) -> Rule | None:
     voted = kind.vote(parts, nid)
     return voted[0] if voted is not None and 2 * voted[1].sum() > len(nid) else None
-
-
-def numbering_of(topology: Topology) -> Rule | None:
-    """Return the numbering that a network states, None where it states none."""
-    parameters = topology.parameters
-    if topology.fabric == "aries" and "positions" in parameters:
-        return Xc(int(parameters["positions"]))
-    if topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
-        return GeminiNumbering(int(parameters["columns"]), int(parameters["rows"]))
-    return None
 
 
 def first_wrong(table: Table, parts: Ints32, rule: Rule) -> Ints:

@@ -43,7 +43,6 @@ _DEAR = 0.5
 TOGETHER = 1 << 18
 
 
-@once
 def channels(machine: Machine, routing: str = "") -> Channels:
     """Return the channels of a torus: x+ of all routers, x-, y+ and so on.
 
@@ -66,6 +65,11 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
+    return _channels(machine)
+
+
+@once
+def _channels(machine: Machine) -> Channels:
     grid = grid_of(machine)
     axis, way, at = np.nonzero(grid.there)
     target = np.empty_like(at)

@@ -11,6 +11,8 @@ a line of another format is an error that names both.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from typing import NamedTuple
 
 from placement.errors import ParseError
@@ -76,20 +78,14 @@ def dump_format(
     """Register the decorated function as the reader of a format; the parameters are `Format`'s."""
 
     def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
-        record = Format(name, kind, sniff, reader, scheduler)
-        FORMATS.register(name)(record)
-        return reader
+        @wraps(reader)
+        def read(text: str, source: str) -> Dump:
+            return replace(reader(text, source), kind=kind, scheduler=scheduler)
+
+        FORMATS.register(name)(Format(name, kind, sniff, read, scheduler))
+        return read
 
     return decorate
-
-
-def _read_no_file(text: str, source: str) -> Dump:
-    raise ParseError(source, 0, "is made by nidmap itself, no file has it")
-
-
-# What is made here of a site and of nodes' names goes the way of dumps that were read.
-for _name, _kind in {"site": "site", "names": "places"}.items():
-    dump_format(_name, _kind, lambda _: False)(_read_no_file)
 
 
 def find(name: str) -> Format:
