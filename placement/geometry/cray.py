@@ -75,7 +75,9 @@ def locate_cray(
 def _fitting(table: Table, parts: Ints32, fabric: str) -> Rule | None:
     """Return the numbering that gives every node its NID; None on a torus that follows none."""
     nid = table["nid"]
-    kinds = {"aries": (Xc,), "gemini": (GeminiNumbering,)}.get(fabric, (Xc, GeminiNumbering))
+    kinds: tuple[type[Xc] | type[GeminiNumbering], ...] = (Xc, GeminiNumbering)
+    if fabric:
+        kinds = (Xc,) if fabric == "aries" else (GeminiNumbering,)
     for kind in kinds:
         if (rule := kind.fit(parts, nid)) is not None:
             return rule

@@ -80,7 +80,8 @@ def dump_format(
     def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
         @wraps(reader)
         def read(text: str, source: str) -> Dump:
-            return replace(reader(text, source), kind=kind, scheduler=scheduler)
+            dump = reader(text, source)
+            return replace(dump, source=source, format=name, kind=kind, scheduler=scheduler)
 
         FORMATS.register(name)(Format(name, kind, sniff, read, scheduler))
         return read

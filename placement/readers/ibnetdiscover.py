@@ -105,7 +105,7 @@ def read(text: str, source: str) -> Dump:
             raise strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover")
     counts = count_lines(lines, headers)
     refuse_empty(counts, source, "switch")
-    return fabric.dump("ibnetdiscover", source, counts)
+    return fabric.dump(counts)
 
 
 def _take(fabric: Fabric, line: str, number: int, owner: int) -> bool:

@@ -63,7 +63,7 @@ def read(text: str, source: str) -> Dump:
         if not _take(fabric, line, number):
             what = "a port of ibnetdiscover"
             raise strange_line("ibnetdiscover-ports", source, number, line, what)
-    return fabric.dump("ibnetdiscover-ports", source, counts)
+    return fabric.dump(counts)
 
 
 def _take(fabric: Fabric, line: str, number: int) -> bool:

@@ -97,7 +97,7 @@ def read(text: str, source: str) -> Dump:
     for device in seen:
         at = max(at, text.find(f'"{device}"', at))
         fabric.take(device, text.count("\n", 0, at) + 1)
-    return fabric.dump("lldp", source, count_json_lines(text))
+    return fabric.dump(count_json_lines(text))
 
 
 class _SeenFabric(Cables):

@@ -99,7 +99,7 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(lines, table.headers)
     counts = LineCounts(counts.rows + counts.comments, 0, counts.headers, counts.blank)
     refuse_empty(counts, source, "node; does Slurm hide it (PrivateData), or is a partition wrong?")
-    dump = states_dump("sinfo", source, counts, table.nodes(), empty="no partition has a node")
+    dump = states_dump(source, counts, table.nodes(), empty="no partition has a node")
     if dump.nodes is None:
         return dump
     return replace(dump, parameters=table.parameters(), findings=tuple(table.remarks()))

@@ -82,7 +82,7 @@ def read(text: str, source: str) -> Dump:
     counts = count_json_lines(text)
     jobs = kind == "jobs"
     empty = "no job has nodes" if jobs else "lists no nodes"
-    return states_dump("slurm-json", source, counts, nodes, jobs=jobs, empty=empty)
+    return states_dump(source, counts, nodes, jobs=jobs, empty=empty)
 
 
 def _node_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:

@@ -353,8 +353,6 @@ def block_size_faults(
 
 
 def switch_dump(
-    name: str,
-    source: str,
     counts: LineCounts,
     kind: str,
     switches: tuple[SwitchRecord, ...],
@@ -372,12 +370,10 @@ def switch_dump(
             router=np.repeat(np.array([s.name for s in leaves]), sizes),
         )
     return Dump(
-        name,
-        source,
         counts,
         nodes=nodes,
         switches=switches,
         fabric=kind,
         parameters=parameters,
-        findings=tuple(sorted(faults, key=lambda f: f.line)),
+        findings=faults,
     )

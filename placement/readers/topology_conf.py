@@ -127,7 +127,7 @@ def read(text: str, source: str) -> Dump:
     line = stated[0].line if stated else 0
     faults += w.block_size_faults(sizes, line, switches) if sizes else ()
     parameters = {"block_sizes": sizes} if sizes else {}
-    return w.switch_dump("topology-conf", source, counts, kind, switches, faults, parameters)
+    return w.switch_dump(counts, kind, switches, faults, parameters)
 
 
 def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:

@@ -107,7 +107,7 @@ def read(text: str, source: str) -> Dump:
         faults.append(Finding(other.line, "other-topology", text, hint, fault=False))
     parameters = {"topology": chosen.name, **(chosen.parameters or {})}
     kind, switches, nodes = chosen.kind, chosen.switches, chosen.nodes
-    return switch_dump("topology-yaml", source, counts, kind, switches, faults, parameters, nodes)
+    return switch_dump(counts, kind, switches, faults, parameters, nodes)
 
 
 Entry = dict[str, Any]

@@ -72,7 +72,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cname.tolist(), dump.nodes.coords.tolist(), dump.fabric
     (['c2-3c0s2n0'], [[13, 0, 2]], 'aries')
     """
-    return cray_dump(r.Rows.read(text, source, "xtdb2proc", _Records()), "xtdb2proc")
+    return cray_dump(r.Rows.read(text, source, "xtdb2proc", _Records()))
 
 
 class _Records:

@@ -105,7 +105,7 @@ def read(text: str, source: str) -> Dump:
     nid = rows.number("nid")
     printed = np.where(rows.having("hex"), rows.number("hex"), nid)
     faults += hex_faults(rows.line, nid, printed.astype(np.int64))
-    return cray_dump(rows, "xtprocadmin", faults=faults)
+    return cray_dump(rows, faults=faults)
 
 
 class _StatusLines:

@@ -54,7 +54,7 @@ class SyntheticSite:
             position=machine.coords,
             nics=machine.nics.astype(np.int32),
         )
-        return Dump("site", self.name, LineCounts(rows=len(machine)), nodes, kind="site")
+        return Dump(LineCounts(rows=len(machine)), nodes, source=self.name, kind="site")
 
 
 if TYPE_CHECKING:
