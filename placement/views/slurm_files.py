@@ -190,7 +190,6 @@ def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
     else:
         yield "        regions:"
         yield from _regions(names, coords)
-    yield from _placements(topology.parameters.get("placements", ()))
 
 
 def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
@@ -203,17 +202,6 @@ def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
         yield f"          - anchor: {_triple(coords[start])}"
         yield f"            dims: {_triple((end - start, 1, 1))}"
         yield f"            nodes: {_quote_value(fold_names(names[start:end]))}"
-
-
-def _placements(placements: Any) -> Iterator[str]:
-    """Yield the shapes that a job may take."""
-    if placements:
-        yield "        placements:"
-    for placement in placements:
-        lead = "          - "
-        for key in ("dims", "anchor_seed", "anchor_spacing"):
-            yield f"{lead}{key}: {_triple(placement[key])}"
-            lead = "            "
 
 
 def _triple(values: Any) -> str:
