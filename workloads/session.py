@@ -24,6 +24,8 @@ from typing import Any, cast
 
 from placement import __version__
 from placement.commands.common import say
+from placement.commands.tables import align_columns
+from placement.support.quantities import time_text
 from workloads.launched import ENDING, handle_signals
 from workloads.options import Common
 from workloads.phases import Trial, reduce_over_ranks
@@ -31,7 +33,7 @@ from workloads.progress import Progress
 from workloads.results import Journal
 from workloads.world import Comm, forget_segments, oversubscription, processor, same, together
 
-__all__ = ["Case", "Repetitions", "Session", "header_of", "quiet_barrier"]
+__all__ = ["Case", "Repetitions", "Session", "header_of", "phase_table", "quiet_barrier"]
 
 #: Why a run ended before its time, by the number that the ranks agree on.
 _ENDED = ("complete", "time limit", "interrupted")
@@ -85,6 +87,15 @@ class Repetitions:
             }
             for name, entries in self.phases.items()
         }
+
+
+def phase_table(result: Repetitions, title: str = "phase") -> str:
+    """Return a row a phase: best, median and worst repetition, and the mean over ranks."""
+    rows = [
+        [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
+        for name, entry in result.summary().items()
+    ]
+    return align_columns([[title, "best", "median", "worst", "mean rank"], *rows])
 
 
 @dataclass(frozen=True, slots=True)

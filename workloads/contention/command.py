@@ -61,9 +61,8 @@ def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Le
 @setting(
     "--kind kinds",
     Words(KINDS),
-    ",".join(KINDS[:3]),
-    "alltoall-int (a count a process), alltoallv-int, alltoallv-double (the paper's), "
-    "alltoall-double, alltoall-int-blocks, or all.",
+    "all",
+    "alltoall-int (a count a process), alltoallv-int, alltoallv-double, or all.",
 )
 @click.option(
     "--nodes",

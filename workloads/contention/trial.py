@@ -170,9 +170,8 @@ class Contention:
         out, into = self._array("unsorted"), self._array("sorted")
         one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
         vector = one.Create_contiguous(out.shape[1]).Commit()  # one item each: counts stay small
-        if self.sizes.kind.startswith("alltoall-"):
-            block = self.sizes.block
-            call = partial(self.comm.Alltoall, [out, block, vector], [into, block, vector])
+        if self.sizes.kind == COUNTS:
+            call = partial(self.comm.Alltoall, [out, 1, vector], [into, 1, vector])
         else:
             there, back = (
                 [array, counts, np.cumsum(counts) - counts, vector]

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from placement.commands.tables import align_columns
-from placement.support.quantities import time_text
 from workloads.options import ByteCount, Common, Number, bench_callback, setting
-from workloads.session import Repetitions, Session
+from workloads.session import Repetitions, Session, phase_table
 
 __all__ = ["sort"]
 
@@ -86,10 +85,6 @@ def _show(session: Session, seen: list[dict[str, Any]]) -> None:
 
 def _tables(result: Repetitions, more: dict[str, Any]) -> str:
     """Return the two tables of one case: seconds by phase, and messages."""
-    phases = [
-        [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
-        for name, entry in result.summary().items()
-    ]
     names = {
         "mean": "items a message",
         "deviation": "standard deviation",
@@ -104,7 +99,7 @@ def _tables(result: Repetitions, more: dict[str, Any]) -> str:
     ]
     return (
         f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
-        + align_columns([["phase", "best", "median", "worst", "mean rank"], *phases])
+        + phase_table(result)
         + "\n"
         + align_columns([["exchange", "random", "counted"], *messages])
     )

@@ -15,7 +15,7 @@ from workloads.session import Session
 
 __all__ = ["stencil"]
 
-_METHODS = ("put", "put-all", "sendrecv", "neighbor")
+_METHODS = ("put", "neighbor")
 
 
 @click.command("stencil")
@@ -33,7 +33,7 @@ _METHODS = ("put", "put-all", "sendrecv", "neighbor")
     "--method methods",
     Words(_METHODS),
     "put",
-    "put (blocking, one-sided), put-all, sendrecv, neighbor; several by commas, or all.",
+    "put (blocking, one-sided), neighbor (a collective), or all.",
     metavar="WAYS",
 )
 @click.option(
@@ -74,7 +74,7 @@ def stencil(
     given = {**options, "method": list(methods), "levels": levels, "copies": copies}
     with Session(common, "stencil", {**given, "bytes": sizes}) as session:
         if levels:
-            kinds.levels(session, sizes or _powers(0, 20), methods[0], specs, options)
+            kinds.levels(session, sizes or _powers(0, 20), specs, options)
         elif copies:
             kinds.copies(session, sizes or _powers(10, 24), options)
         else:
