@@ -9,11 +9,14 @@ import click
 
 from placement.commands.tables import align_columns
 from placement.errors import UsageError
+from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Param, Sizes, bench_callback, setting
 from workloads.places import RankPlace, doubling, place
 from workloads.session import Session
-from workloads.world import Comm, together
+from workloads.world import MPI, Comm, together
+
+trials = lazy("workloads.alltoall.trial")
 
 __all__ = ["alltoall", "bandwidths"]
 
@@ -55,8 +58,6 @@ def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...])
     nidmap bench alltoall -n 4 --bytes 1,1KiB-64KiB --json
     srun -N 64 --ntasks-per-node 32 nidmap bench alltoall --bytes 1MiB --ppn all -o a2a.csv
     """
-    from workloads.alltoall.trial import calls, trial
-
     with Session(common, "alltoall", {"sizes": list(sizes), "ppn": ppn}) as session:
         here = place(session.comm)
         for wanted in _rounds(session.comm, here.most, ppn):
@@ -67,14 +68,14 @@ def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...])
                 if session.over():
                     break
                 session.measure(
-                    trial(part, bytes=size) if joins else None,
+                    trials.trial(part, bytes=size) if joins else None,
                     comm=part,
                     bytes=size,
                     ppn=wanted,
                     ranks=ranks,
                     nodes=here.nodes,
                     off_node=off_node,
-                    inner=calls(size),
+                    inner=trials.calls(size),
                 )
             part.Free()
     _show(session)
@@ -93,8 +94,6 @@ def _rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
 
 def _pairs(comm: Comm, here: RankPlace, wanted: int) -> tuple[int, int]:
     """Return the ranks that take part, and the most ordered pairs between a node and the others."""
-    from mpi4py import MPI
-
     mine = min(here.ranks, wanted)
     ranks = comm.allreduce(int(here.local < wanted))
     return ranks, comm.allreduce(mine * (ranks - mine), MPI.MAX)

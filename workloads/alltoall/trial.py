@@ -9,7 +9,7 @@ from placement.errors import NidmapError, UsageError
 from placement.support.quantities import exact_size
 from workloads.memory import fits
 from workloads.phases import seconds_of
-from workloads.world import Comm, together
+from workloads.world import MPI, Comm, together
 
 __all__ = ["AllToAll", "calls", "pattern", "trial"]
 
@@ -81,8 +81,6 @@ class AllToAll:
 
     def run(self) -> dict[str, float]:
         """Call it `inner` times and return the seconds of one call."""
-        from mpi4py import MPI
-
         # The count is the buffer's share, which mpi4py divides itself.
         exchange = partial(self.comm.Alltoall, [self._send, MPI.BYTE], [self._recv, MPI.BYTE])
         spent = seconds_of(exchange, self.inner)

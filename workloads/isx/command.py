@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.tables import align_columns
+from placement.support.lazy import lazy
 from placement.support.quantities import rate_text
 from workloads.options import Common, Number, Words, bench_callback, setting
 from workloads.session import Case, Repetitions, Session, phase_table
 
 if TYPE_CHECKING:
     from workloads.isx.problem import NodeBytes, Problem
+
+problems, trials = lazy("workloads.isx.problem"), lazy("workloads.isx.trial")
 
 __all__ = ["isx"]
 
@@ -50,12 +53,10 @@ def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
     nidmap bench isx -n 4 --mode weak_iso --exchange all
     srun -n 12288 nidmap bench isx --keys 2^27 --exchange round-robin,random -o isx.csv
     """
-    from workloads.isx.trial import Variant, trial
-
     with Session(common, "isx", {**options, "exchange": list(schemes)}) as session:
-        made = trial(session.comm, seed=common.seed, **options)
+        made = trials.trial(session.comm, seed=common.seed, **options)
         cases = [
-            Case(Variant(made, scheme), {**options, "exchange": scheme}, session.comm)
+            Case(trials.Variant(made, scheme), {**options, "exchange": scheme}, session.comm)
             for scheme in schemes
         ]
         session.interleave(cases)
@@ -72,10 +73,12 @@ def _rates(result: Repetitions, sent: float) -> dict[str, float]:
 
 
 def _show(session: Session, problem: Problem, sent: NodeBytes) -> None:
-    from workloads.isx.problem import GENERATOR
-
     document = session.document()
-    document |= {"generator": GENERATOR, "problem": asdict(problem), "node_bytes": asdict(sent)}
+    document |= {
+        "generator": problems.GENERATOR,
+        "problem": asdict(problem),
+        "node_bytes": asdict(sent),
+    }
     how = f"shift by {problem.shift}" if problem.shift is not None else "division"
     text = [
         f"{problem.mode}: {problem.keys} keys below {problem.max_key}, {problem.ranks} buckets of "

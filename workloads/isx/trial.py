@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from placement.support.array_types import Array, Ints
+from placement.support.lazy import lazy
 from workloads.isx.problem import NodeBytes, Problem, model_traffic, problem
 from workloads.memory import fits
 from workloads.phases import Phases
@@ -20,7 +21,9 @@ from workloads.places import place
 from workloads.sort.check import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import Comm, same, together
+from workloads.world import MPI, Comm, same, together
+
+kernels = lazy("workloads.isx.kernels")
 
 __all__ = ["SCHEMES", "STAGES", "Isx", "Variant", "fill_buckets", "order", "trial"]
 
@@ -186,12 +189,10 @@ def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
         numbers = (plain >> by if shifted else plain // by).astype(np.int64)
         np.take(plain, np.argsort(numbers, kind="stable"), out=dealt)
         return np.bincount(numbers, minlength=problem.ranks)
-    from workloads.isx.kernels import count_keys, deal_keys
-
     counts = np.zeros((4, problem.ranks), np.int64)
-    count_keys(plain, by, shifted, counts)
+    kernels.count_keys(plain, by, shifted, counts)
     sizes: Ints = counts.sum(axis=0)
-    deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
+    kernels.deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
     return sizes
 
 
@@ -246,8 +247,6 @@ class KeyWindow:
     """
 
     def __init__(self, comm: Comm, room: int, dtype: np.dtype[Any]) -> None:
-        from mpi4py import MPI
-
         self.comm = comm
         self._data = MPI.Win.Allocate(max(room, 1) * dtype.itemsize, dtype.itemsize, comm=comm)
         self._flag = MPI.Win.Allocate(8, 8, comm=comm)
@@ -273,8 +272,6 @@ class KeyWindow:
         places : int64 (P,)
             Where in each rank's window the keys of this rank belong.
         """
-        from mpi4py import MPI
-
         rank, count = self.comm.Get_rank(), np.ones(1, np.int64)
         starts = np.cumsum(send) - send
         here = int(places[rank])
@@ -291,8 +288,6 @@ class KeyWindow:
 
     def _wait(self) -> None:
         """Wait until all who have keys for us have said so; reading by MPI makes it progress."""
-        from mpi4py import MPI
-
         rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.full(1, -1)
         while seen[0] < self._expected:
             self._flag.Fetch_and_op(nothing, seen, rank, op=MPI.NO_OP)

@@ -8,8 +8,11 @@ from typing import Any
 import click
 
 from placement.commands.tables import align_columns
+from placement.support.lazy import lazy
 from workloads.options import ByteCount, Common, Number, bench_callback, setting
 from workloads.session import Repetitions, Session, phase_table
+
+trials = lazy("workloads.sort.trial")
 
 __all__ = ["sort"]
 
@@ -58,14 +61,12 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     mpiexec -n 4 python -m workloads.sort --payload 16 --data groups
     srun -n 1024 nidmap bench sort --algorithm mergesort -o merge.csv
     """
-    from workloads.sort.trial import trial
-
     seen: list[dict[str, Any]] = []
     with Session(common, "sort", {"items": list(items), **options}) as session:
         for count in items:
             if session.over():
                 break
-            made = trial(session.comm, items=count, seed=common.seed, **options)
+            made = trials.trial(session.comm, items=count, seed=common.seed, **options)
             if session.measure(made, items=count, **options):
                 before, after = made.messages()
                 rounds = {"rounds": made.seen.rounds, "sparse": made.seen.sparse}

@@ -7,15 +7,11 @@ threads of one process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.support.array_types import Array, Ints
-from workloads.world import Comm
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from workloads.world import MPI, Comm
 
 __all__ = ["PIECE", "Ranks"]
 
@@ -44,8 +40,6 @@ class Ranks:
     """
 
     def __init__(self, comm: Comm) -> None:
-        from mpi4py import MPI
-
         self.comm, self._mpi = comm, MPI
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
@@ -165,8 +159,6 @@ class Ranks:
 
 def _bytes_type(size: int) -> MPI.Datatype:
     """Return a committed MPI datatype of so many bytes: counts are then items, not bytes."""
-    from mpi4py import MPI
-
     return MPI.BYTE.Create_contiguous(size).Commit()
 
 

@@ -8,23 +8,16 @@ MPI; what lies elsewhere in chunks of a size that is tuned, all on their way at 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.support.array_types import Floats
-from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
 from workloads.fft.local import chunks
 from workloads.memory import fits
 from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
-from workloads.world import Comm
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-else:
-    MPI = lazy("mpi4py.MPI")
+from workloads.world import MPI, Comm
 
 __all__ = ["Blocks"]
 

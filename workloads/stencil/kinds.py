@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,9 @@ from workloads.phases import seconds_of
 from workloads.session import Session
 from workloads.stencil.blocks import Blocks
 from workloads.stencil.trial import trial
-from workloads.world import Comm, decide_on_root, processor, together
+from workloads.world import MPI, Comm, decide_on_root, processor, together
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-else:
-    MPI = lazy("mpi4py.MPI")
+lookup, distances = lazy("placement.lookup"), lazy("rankmap.score.distance")
 
 __all__ = ["copies", "halos", "levels", "meeting_levels", "partners", "per_repetition"]
 
@@ -147,12 +144,9 @@ def _network_levels(hosts: Sequence[str], machine: Machine | None) -> list[str]:
     """Return the level of the network at which each rank's node meets rank 0's."""
     if machine is None:
         return ["network"] * len(hosts)
-    from placement.lookup import rows_of
-    from rankmap.score.distance import machine_distance
-
     names, at = np.unique(hosts, return_inverse=True)
-    rows = rows_of(machine, names.tolist(), "the job's nodes")[at]
-    distance = machine_distance(machine)
+    rows = lookup.rows_of(machine, names.tolist(), "the job's nodes")[at]
+    distance = distances.machine_distance(machine)
     first = np.full(len(rows), rows[0])
     if distance.coords is not None:
         return [f"{hops} hop{'s' * (hops != 1)}" for hops in distance.hops(first, rows).tolist()]

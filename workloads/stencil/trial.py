@@ -14,25 +14,19 @@ Six messages are brought to six neighbours in one of these ways.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
-from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
 from workloads.memory import fits
 from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.words import check_word
-from workloads.world import Comm, same, together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-else:
-    MPI = lazy("mpi4py.MPI")
+from workloads.world import MPI, Comm, same, together
 
 __all__ = ["METHODS", "Halo", "pattern", "trial"]
 
