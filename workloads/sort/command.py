@@ -58,7 +58,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
 
     \b
     nidmap bench sort -n 4 --items 1e5,1e6,1e7
-    mpiexec -n 4 python -m workloads.sort --payload 16 --data groups
+    nidmap bench sort -n 4 --payload 16 --data groups
     srun -n 1024 nidmap bench sort --algorithm mergesort -o merge.csv
     """
     seen: list[dict[str, Any]] = []
