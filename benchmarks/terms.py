@@ -59,8 +59,9 @@ def _without_following(asked: Predictor) -> None:
 
 
 def _without_latency(asked: Predictor) -> None:
-    none = dict.fromkeys(("mpi_us", "hop_ns", "message_us", "nic_us", "gap_us"), 0.0)
-    asked.constants = replace(asked.constants, **none)
+    asked.constants = replace(
+        asked.constants, mpi_us=0.0, hop_ns=0.0, message_us=0.0, nic_us=0.0, gap_us=0.0
+    )
 
 
 def _without_steps(asked: Predictor) -> None:
