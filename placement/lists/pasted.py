@@ -22,7 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from placement.errors import ParseError
-from placement.lists.piece import TextPiece
+from placement.lists.expanding import TextPiece
 from placement.support.reading import read_bytes
 from placement.support.regex import compile_pattern, with_lines
 

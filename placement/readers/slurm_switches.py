@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.lists import expanding
-from placement.lists.piece import TextPiece
+from placement.lists.expanding import TextPiece
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 

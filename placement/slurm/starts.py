@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from placement.emit.formats import HeaderJob, slurm_options
+from placement.emit import HeaderJob, slurm_options
 from placement.errors import LaunchError, NidmapError
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
