@@ -142,10 +142,10 @@ def open_sources(*specs: str) -> Sources:
 
 def build(sources: Sources) -> Machine:
     """Put together what `open_sources` has read."""
-    if sources.overlays and sources.site is None and not sources.dumps:
-        raise sources.overlays[0].alone()
-    if sources.links_down and sources.site is None and not sources.dumps:
-        raise ParseError(sources.links_down[0], 0, "links-down needs a machine", "-m MACHINE")
+    added = [*(laid.source for laid in sources.overlays), *sources.links_down]
+    if added and sources.site is None and not sources.dumps:
+        hint = f"-m MACHINE -m {added[0]}"
+        raise ParseError(added[0], 0, "is laid over a machine, and no machine of its own", hint)
     site, dumps = sources.site, sources.dumps
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine

@@ -50,6 +50,11 @@ class HardwareFile(NamedTuple):
 
     hardware: NodeHardware
 
+    @property
+    def source(self) -> str:
+        """The file."""
+        return self.hardware.source
+
     def over(self, machine: Machine) -> Machine:
         """Return the machine with this type of node added to those that are known.
 
@@ -65,11 +70,6 @@ class HardwareFile(NamedTuple):
             sources=(*machine.sources, self.hardware.source),
             _cache={},
         )
-
-    def alone(self) -> ParseError:
-        """Return the error of a node that no machine goes with."""
-        hint = f"-m MACHINE -m {self.hardware.source} says what is inside its nodes"
-        return ParseError(self.hardware.source, 0, "one node, and no machine", hint)
 
 
 def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
