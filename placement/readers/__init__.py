@@ -10,6 +10,7 @@ a line of another format is an error that names both.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -25,14 +26,23 @@ __all__ = [
     "resembling",
 ]  # fmt: skip
 
-#: Every format of ours, in the order in which they are tried: the commonest first, what could be
-#: anything last. Its module has ``_`` for ``-``.
-BUNDLED = (
+#: The formats that are tried first, the commonest first of all.
+_FIRST = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
     *("torus-coordinates", "system-map", "topology-conf"),
     *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
     *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources", "lldp"),
     *("job-list", "sinfo"),
+)
+#: Modules here that readers share.
+_SHARED = {"cables", "cray", "node_states", "plain", "rows", "rtr", "slurm_switches", "trees"}
+_FOUND = {file[:-3] for file in os.listdir(__path__[0]) if file.endswith(".py") and file[0] != "_"}
+
+#: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for
+#: ``-``.
+BUNDLED = (
+    *_FIRST,
+    *sorted({name.replace("_", "-") for name in _FOUND - _SHARED} - {*_FIRST}),
 )
 
 #: How much of a text its format is recognised by.
