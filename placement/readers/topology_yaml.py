@@ -41,7 +41,7 @@ _FALSE = ("false", "no", "off", "0", "n", "f", "")
 _MAX_EXTENT = 65_535  # Slurm keeps each dimension in sixteen bits
 
 
-class Found(NamedTuple):
+class SlurmTopology(NamedTuple):
     """One topology of the file, read and judged."""
 
     name: str
@@ -153,7 +153,7 @@ class _YamlFile(Tree):
         return int(word)
 
 
-def _topology(entry: Any, file: _YamlFile) -> Found:
+def _topology(entry: Any, file: _YamlFile) -> SlurmTopology:
     keys = file.dictionary(entry, "a topology", ("topology", "cluster_default", *KINDS))
     name = file.name(keys, "topology", "topology")
     default = file.bool(keys.get("cluster_default"), "cluster_default")
@@ -165,10 +165,10 @@ def _topology(entry: Any, file: _YamlFile) -> Found:
         text = f"topology {name} has {what}where one kind belongs"
         raise file.error(entry, text)
     kind = kinds[0]
-    return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
+    return KINDS[kind](SlurmTopology(name, line_of(entry), default, kind), keys[kind], file)
 
 
-def _flat(topology: Found, value: Any, file: _YamlFile) -> Found:
+def _flat(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
     if isinstance(value, dict):
         file.dictionary(value, "flat", ("alpha_step_rank",))
     else:
@@ -176,7 +176,7 @@ def _flat(topology: Found, value: Any, file: _YamlFile) -> Found:
     return topology
 
 
-def _switches(topology: Found, value: Any, file: _YamlFile) -> Found:
+def _switches(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
     """Read the switches, blocks or rings of a topology."""
     word, below, more, beside = _LISTS[topology.kind]
     keys = file.dictionary(value, topology.kind, (below, *beside))
@@ -210,7 +210,7 @@ _LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _torus(topology: Found, value: Any, file: _YamlFile) -> Found:
+def _torus(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
     """Read the torus of a torus3d topology, x fastest; a machine has one."""
     keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
@@ -236,7 +236,7 @@ def _torus(topology: Found, value: Any, file: _YamlFile) -> Found:
     return topology._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
-KINDS: dict[str, Callable[[Found, Any, _YamlFile], Found]] = {
+KINDS: dict[str, Callable[[SlurmTopology, Any, _YamlFile], SlurmTopology]] = {
     "tree": _switches,
     "block": _switches,
     "flat": _flat,
