@@ -29,7 +29,7 @@ from placement.readers.slurm_switches import (
     switch_dump,
 )
 from placement.readers.topology_conf import sizes_of
-from placement.readers.trees import Tree, line_of, parse_yaml
+from placement.readers.trees import line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord
 from placement.support.array_types import Ints32, Strs
 
@@ -113,8 +113,42 @@ def read(text: str, source: str) -> Dump:
 Entry = dict[str, Any]
 
 
-class _YamlFile(Tree):
-    """Reads the values that a topology.yaml has besides texts, lists and dictionaries."""
+class _YamlFile(NamedTuple):
+    """Takes the values of a file for what they should be, and refuses others at their line."""
+
+    source: str
+
+    def dictionary(self, value: Any, what: str, allowed: Sequence[str]) -> Entry:
+        """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error(value, f"{what} is not a dictionary")
+        for key, item in value.items():
+            if key not in allowed:
+                there = f"there are {', '.join(allowed)}"
+                raise self.error(item, f"unknown key {key!r} in {what}", there)
+        return value
+
+    def items(self, value: Any, what: str) -> list[Any]:
+        """Return a list, empty where there is none."""
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.error(value, f"{what} is not a list")
+        return value
+
+    def text(self, value: Any, what: str) -> str:
+        """Return one value, '' where there is none."""
+        if value is None or value in ("", "~", "null"):
+            return ""
+        if not isinstance(value, str):
+            raise self.error(value, f"{what} is not one value", "a folded list is text")
+        return value
+
+    def error(self, at: Any, text: str, hint: str = "") -> ParseError:
+        """Return the error that blames a value."""
+        return ParseError(self.source, line_of(at), text, hint)
 
     def entries(self, value: Any, what: str, allowed: Sequence[str]) -> list[Entry]:
         """Return the dictionaries of a list, or the only one."""

@@ -10,8 +10,8 @@ so that no few lines can stand for gigabytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from placement.errors import ParseError
 from placement.records import LineCounts
@@ -102,50 +102,6 @@ def line_of(value: object) -> int:
     (2, 0)
     """
     return getattr(value, "line", 0)
-
-
-class Tree(NamedTuple):
-    """Takes the values of a file for what its format says they are, and refuses others.
-
-    Attributes
-    ----------
-    source : str
-        File name, for errors.
-    """
-
-    source: str
-
-    def dictionary(self, value: Any, what: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
-        """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self.error(value, f"{what} is not a dictionary")
-        for key, item in value.items():
-            if allowed and key not in allowed:
-                there = f"there are {', '.join(allowed)}"
-                raise self.error(item, f"unknown key {key!r} in {what}", there)
-        return value
-
-    def items(self, value: Any, what: str, hint: str = "") -> list[Any]:
-        """Return a list, empty where there is none."""
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise self.error(value, f"{what} is not a list", hint)
-        return value
-
-    def text(self, value: Any, what: str) -> str:
-        """Return one value, '' where there is none."""
-        if value is None or (isinstance(value, _Text) and value in ("", "~", "null")):
-            return ""
-        if not isinstance(value, str):
-            raise self.error(value, f"{what} is not one value", "a folded list is text")
-        return value
-
-    def error(self, at: Any, text: str, hint: str = "") -> ParseError:
-        """Return the error that blames a value."""
-        return ParseError(self.source, line_of(at), text, hint)
 
 
 def parse_yaml(text: str, source: str) -> Any:
