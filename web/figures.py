@@ -40,8 +40,6 @@ _MOST_EDGES = 1_000_000
 #: The order of ranks that changes nothing.
 _AS_IS = ("", "row-major")
 
-_FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hosts"}
-
 
 def takes_long(wanted: msgspec.Struct) -> bool:
     """Tell whether a question may take seconds, so that quick ones must not stand behind it."""
@@ -272,7 +270,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
 
     The document that ``nidmap order --json`` prints is under ``order``.
     """
-    from rankmap.emit import emit
+    from rankmap.emit import emit, find
     from rankmap.emit.document import document
     from rankmap.pattern import parse_pattern
     from rankmap.place_ranks import parse_counts
@@ -294,7 +292,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
         "order": document(chosen),
         "node_rows": rows[chosen.node_of_rank].tolist(),
         "format": wanted.format,
-        "filename": _FILES.get(wanted.format, f"ranks.{wanted.format}"),
+        "filename": find(wanted.format).file_name,
         "text": emit(chosen, wanted.format, wanted.launcher_order),
         "neighbours": _neighbours(chosen, pattern.on(placement)),
         "notes": [chosen.origin.remark] if chosen.origin.remark else [],

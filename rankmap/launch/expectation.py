@@ -103,16 +103,16 @@ def _gain(order: Placement, job: Job, keeps_list: bool) -> tuple[Gain | None, st
     return Gains(model, default).of(order), _little(model, default)
 
 
-def _little(asked: Predictor, default: Placement) -> str:
+def _little(predictor: Predictor, default: Placement) -> str:
     """Return that hardly any of a recorded run is communication; '' where more is, or may be.
 
     Nothing of a machine whose links are slowed (a mini-Cray's): its clock is not the model's.
     """
-    known = asked.pattern.known if isinstance(asked.pattern, Graph) else {}
-    seconds = known.get(SECONDS, 0.0) * asked.size
-    if not seconds or asked.constants.burst is not None:
+    known = predictor.pattern.known if isinstance(predictor.pattern, Graph) else {}
+    seconds = known.get(SECONDS, 0.0) * predictor.size
+    if not seconds or predictor.constants.burst is not None:
         return ""
-    share = time_range(asked, default).high / seconds
+    share = time_range(predictor, default).high / seconds
     if share >= LITTLE:
         return ""
     return (
