@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.errors import PlanError, UsageError, printable
 from rankmap.launch import Launch
+from rankmap.launch.launch_folder import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,8 +149,6 @@ def prepared_arms(
     NidmapError
         Nothing to compare, an order that is none, a launcher that takes none.
     """
-    from rankmap.launch.launch_folder import discard_launch
-
     wanted = _runs_wanted(base, orders)
     made: list[_Made] = []
     try:
