@@ -10,14 +10,19 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.errors import PlanError, UsageError, printable
+from placement.support.lazy import lazy
 from rankmap.launch import Launch
+from rankmap.launch.launch_folder import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rankmap.launch import job as launch_job
     from rankmap.launch.job import JobLaunch, Prepared
     from rankmap.launch.request import RunRequest
     from rankmap.placement import Placement
+else:  # `ab --help` and `--pool` need no machine
+    launch_job = lazy("rankmap.launch.job")
 
 __all__ = [
     "DEFAULT",
@@ -145,14 +150,11 @@ def prepared_arms(
     NidmapError
         Nothing to compare, an order that is none, a launcher that takes none.
     """
-    from rankmap.launch.job import read_job
-    from rankmap.launch.launch_folder import discard_launch
-
     wanted = _runs_wanted(base, orders)
     made: list[_Made] = []
     try:
         for name, request in wanted.items():
-            job = read_job(request, os.environ)
+            job = launch_job.read_job(request, os.environ)
             made.append(_Made(name, job, job.prepared()))
         yield _compared_arms(base.command, made)
     finally:

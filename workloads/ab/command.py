@@ -17,9 +17,16 @@ from placement import __version__
 from placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
 from rankmap.commands.run import launch_options
+from rankmap.launch.process import job_environment
+from workloads.ab.analysis import analyse, pool_runs
+from workloads.ab.arms import prepared_arms, turns_of
+from workloads.ab.statistics import looks
+from workloads.ab.timer import timer_of
+from workloads.ab.words import show_result
 from workloads.launched import Launches, current_launch
 from workloads.options import Duration, setting
 from workloads.progress import Progress
+from workloads.results import Journal, check_name, read_run, save
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     from rankmap.launch.request import RunRequest
     from workloads.ab.arms import ProgramArm, Turn
     from workloads.ab.timer import Timer
-    from workloads.results import Journal
 
 __all__ = ["ab"]
 
@@ -95,11 +101,6 @@ def ab(request: RunRequest, **options: Any) -> int:
     nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
     nidmap ab --pool monday.csv --pool tuesday.csv -o both.svg
     """
-    from workloads.ab.arms import prepared_arms, turns_of
-    from workloads.ab.statistics import looks
-    from workloads.ab.timer import timer_of
-    from workloads.results import check_name
-
     check_name(options["output"])
     if options["pool"]:
         return _pool(options["pool"], options)
@@ -131,10 +132,6 @@ def ab(request: RunRequest, **options: Any) -> int:
 
 def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
     """Put the samples of several jobs together; say what they say."""
-    from workloads.ab.analysis import pool_runs
-    from workloads.ab.words import show_result
-    from workloads.results import read_run, save
-
     header, rows = pool_runs([read_run(path) for path in paths])
     if options["output"]:
         save(options["output"], header, rows)
@@ -162,10 +159,6 @@ def _measure(
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Launch, print what came out, and return the exit code."""
-    from rankmap.launch.process import job_environment
-    from workloads.ab.words import show_result
-    from workloads.results import Journal
-
     folder = _output_folder(options["output_dir"])
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
@@ -376,8 +369,6 @@ class Measurement:
 
     def _is_decided(self, turn: Turn) -> bool:
         """Tell whether, at one of the looks before the end, every arm differs from the default."""
-        from workloads.ab.analysis import analyse
-
         header = self.journal.header
         counted = turn.block + 1 - header["warmup"]
         if turn.warmup or counted not in header["looks"][:-1]:

@@ -21,10 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network import Demand, Loads, loads
 from placement.support.array_types import Floats, Mask, Strs
+from placement.support.quantities import time_text
 from rankmap.predict import Prediction
 from workloads.minicray import client
 from workloads.minicray.net import stated
@@ -213,9 +215,6 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
 
 def words(found: Prediction, name: str, times: float) -> str:
     """Return the comparison for a person: the busiest links, and how far counts are off."""
-    from placement.commands.tables import align_columns
-    from placement.support.quantities import time_text
-
     side = side_by_side(found, name, times)
     order = np.argsort(-np.maximum(side.wire, side.counted), kind="stable")[:_SHOWN]
     rows: list[tuple[str, ...]] = [("link", "predicted", "with headers", "counted", "ratio")]

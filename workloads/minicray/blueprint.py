@@ -9,6 +9,7 @@ from typing import Any
 
 from placement.commands.common import say
 from placement.errors import UsageError
+from placement.load import load_machine
 from workloads.minicray import client
 from workloads.minicray import net as lay
 from workloads.minicray.client import Standing
@@ -91,8 +92,6 @@ def build_minicray(
     NidmapError
         The machine cannot be built, or this host does not allow it.
     """
-    from placement.load import load_machine
-
     if "-" in specs:
         raise UsageError(
             "a mini-Cray's commands read the machine again, and standard input is read once",

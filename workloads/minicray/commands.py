@@ -13,7 +13,10 @@ import click
 from placement.commands.common import machine_option, named_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
+from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.client import Standing
+from workloads.minicray.launch import launch_command, launch_environment, node_count
+from workloads.minicray.noise import between, make_noise, net_of, over_links, utilisation
 from workloads.options import setting
 
 __all__ = ["minicray"]
@@ -37,8 +40,6 @@ def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _build(specs: tuple[str, ...], name: str, **how: Any) -> Standing:
-    from workloads.minicray.blueprint import build_minicray
-
     return build_minicray(specs, name, **how)
 
 
@@ -104,8 +105,6 @@ def run(
     own = f"run-{os.getpid()}" if machine else name
     standing = _build(machine, own, **how) if machine else None
     try:
-        from workloads.minicray.launch import launch_command, launch_environment, node_count
-
         about = client.ask(own, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
         several = node_count(about, nodes, ranks, nodelist) > 1
@@ -197,8 +196,6 @@ def noise(
     nidmap minicray noise --links 'g0c0b0->g1c0b0 blue' --for 60
     nidmap minicray noise --between nid00000,nid00008 --between nid00001,nid00009
     """
-    from workloads.minicray.noise import between, make_noise, net_of, over_links, utilisation
-
     if bool(chosen) == bool(pairs):
         raise UsageError("either --links or --between says what is to be filled")
     net = net_of(client.ask(name, {"do": "status"}))

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.network.routes import walk
 from placement.support.array_types import Floats, Ints
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
@@ -339,8 +340,6 @@ def _packets(size: Floats, burst: float) -> Ints:
 
 def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
-    from placement.network.routes import walk
-
     pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
     one, other = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
     message, channel = walk(placement.known_machine, one, other, routing)

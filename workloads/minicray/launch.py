@@ -11,9 +11,11 @@ from itertools import product
 from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
+from placement.nodelist import NodeList
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
 from rankmap.launch.queries import MpiLibrary, mpi_library
 from rankmap.preload.program_mpi import program_abi
+from workloads.launched import MPIEXEC
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 
 __all__ = ["launch_command", "launch_environment", "node_count"]
@@ -99,8 +101,6 @@ def launch_command(
 
 
 def _read_nodes(nodelist: str | None, known: Sequence[str]) -> list[str]:
-    from placement.nodelist import NodeList
-
     names = [] if nodelist is None else list(NodeList.parse(nodelist, "-w"))
     for name in names:
         if name not in known:
@@ -114,8 +114,6 @@ def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[st
     That is on the nodes, by Slurm. An MPICH may be an old one, which needs help to end on UCX
     (``finalize.c``); which one a program is linked with its mpiexec does not tell.
     """
-    from workloads.launched import MPIEXEC
-
     _, library = _find_mpi(command)
     if library is None:
         return {}

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from placement.errors import UsageError, printable
 from placement.links_down import WORD as LINKS_DOWN
 from placement.machine import Machine
+from placement.network import channels, next_channel
 from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
 from workloads.memory import available
@@ -158,8 +159,6 @@ def design(machine: Machine, scale: float | None = None) -> Net:
     >>> net.routers, net.rates.tolist()[:2], net.node_rate
     (4, [5000000.0, 5000000.0], 5000000.0)
     """
-    from placement.network import channels, next_channel
-
     if scale is not None and not 0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be above 0")
     rows = compute_rows(machine)
