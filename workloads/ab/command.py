@@ -16,7 +16,7 @@ import click
 from placement import __version__
 from placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
-from rankmap.commands.run import launch_options, run_command
+from rankmap.commands.run import launch_options
 from rankmap.launch.process import job_environment
 from workloads.ab.analysis import analyse, pool_runs
 from workloads.ab.arms import prepared_arms, turns_of
@@ -31,7 +31,7 @@ from workloads.results import Journal, check_name, read_run, save
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rankmap.commands.model import JobArguments
+    from rankmap.launch.request import RunRequest
     from workloads.ab.arms import ProgramArm, Turn
     from workloads.ab.timer import Timer
 
@@ -81,7 +81,7 @@ GRACE = 10.0
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
+def ab(request: RunRequest, **options: Any) -> int:
     """Measure whether an order of ranks makes your own program faster.
 
     The command is launched again and again inside the job, as it is and with
@@ -104,6 +104,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     check_name(options["output"])
     if options["pool"]:
         return _pool(options["pool"], options)
+    command = request.command
     if not command:
         raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
     told = current_launch()
@@ -112,20 +113,19 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     timer = timer_of(
         options["regex"], options["unit"], options["time_file"], command
     )  # fmt: skip
-    base = run_command(command, job, {**options, "patience": 0.0})
     blocks, warmup = options["blocks"], options["warmup"]
-    with prepared_arms(base, options["orders"], options["dry_run"]) as found:
+    with prepared_arms(request, options["orders"]) as found:
         arms, measured = found
         turns = turns_of(len(arms), blocks, warmup, SEED)
         header = {
             **measured,
             **_header(timer, options),
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
-            "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
-            "bytes": job.bytes,
+            "machine": " ".join(request.job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
+            "bytes": request.job.bytes,
             "command": list(command),
         }
-        if options["dry_run"]:
+        if request.dry_run:
             return _show_commands(arms, turns, header, options)
         return _measure(arms, turns, header, timer, options)
 
