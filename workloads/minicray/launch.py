@@ -88,15 +88,15 @@ def launch_command(
     mpiexec, library = _find_mpi(command)
     if library is None:
         raise LaunchError("no mpiexec of this program's MPI found", "pip install 'nidmap[mpi]'")
-    names, each = listed or about["names"][:count], -(-total // count)
+    names, per_node = listed or about["names"][:count], -(-total // count)
     if library.name == OPENMPI:
-        hosts = ["--host", ",".join(f"{name}:{each}" for name in names)]
+        hosts = ["--host", ",".join(f"{name}:{per_node}" for name in names)]
         old = library.major in (1, 2, 3, 4)
         agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
         words = [*agent, f"{HOME}/ssh", *hosts]
     else:
         agent = ["-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh"]
-        words = [*agent, "-hosts", ",".join(names), "-ppn", str(each)]
+        words = [*agent, "-hosts", ",".join(names), "-ppn", str(per_node)]
     return [mpiexec, *words, "-n", str(total), *command]
 
 
@@ -117,13 +117,13 @@ def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[st
     _, library = _find_mpi(command)
     if library is None:
         return {}
-    found = {MPI: library.name}
+    variables = {MPI: library.name}
     if library.name == MPICH and about.get("finalize"):
         before = [word for word in (os.environ.get("LD_PRELOAD", ""), str(FINALIZE)) if word]
-        found["LD_PRELOAD"] = ":".join(before)
+        variables["LD_PRELOAD"] = ":".join(before)
     if about["slurm"] and MPIEXEC not in os.environ and shutil.which("mpiexec") is not None:
-        found[MPIEXEC] = f"srun --mpi={_slurm_mpi(library)} -K"
-    return found
+        variables[MPIEXEC] = f"srun --mpi={_slurm_mpi(library)} -K"
+    return variables
 
 
 def _slurm_mpi(library: MpiLibrary | None) -> str:
@@ -141,10 +141,10 @@ def _find_mpi(command: Sequence[str]) -> tuple[str, MpiLibrary | None]:
     wanted = known.get(program_abi(["", *command], os.environ))
     path = f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}"
     for name, folder in product(_MPIEXECS, path.split(os.pathsep)):
-        if found := shutil.which(name, path=folder):
+        if starter := shutil.which(name, path=folder):
             library = None
             with suppress(LaunchError):
-                library = mpi_library(found, os.environ)
+                library = mpi_library(starter, os.environ)
             if wanted is None or (library is not None and library.name in wanted):
-                return found, library
+                return starter, library
     return "", None
