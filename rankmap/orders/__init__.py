@@ -8,13 +8,14 @@ distributions add theirs under the entry point group ``nidmap.orders``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
 
 from placement.errors import PlanError, UsageError, printable
 from placement.support.array_types import Shape
-from placement.support.registry import Registry
+from placement.support.registry import Registry, modules_in
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.placement import Origin, Placement
 
@@ -22,20 +23,13 @@ __all__ = ["arrange", "find", "grid_of", "names", "ordering"]
 
 Ordering = Callable[[Pattern, Placement], Placement]
 
+#: Orders that say the slot of each rank by a formula, all in one module.
+_NUMBERED = ("row-major", "column-major", "round-robin", "folded", "morton", "hilbert")
+
 #: Where each bundled ordering lives: imported only when it is asked for.
 BUNDLED = {
-    "aligned": "aligned",
-    "auto": "auto",
-    "boxes": "boxes",
-    "cells": "cells",
-    "column-major": "numbering",
-    "folded": "numbering",
-    "graph": "graph",
-    "hierarchical": "hierarchical",
-    "hilbert": "numbering",
-    "morton": "numbering",
-    "round-robin": "numbering",
-    "row-major": "numbering",
+    **modules_in(os.path.dirname(__file__), "numbering"),
+    **dict.fromkeys(_NUMBERED, "numbering"),
 }
 
 _orderings: Registry[Ordering] = Registry("strategy", "nidmap.orders", __name__, BUNDLED)
