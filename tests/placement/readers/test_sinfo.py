@@ -290,9 +290,7 @@ def test_no_node_in_any_partition():
         ("NODELIST STATE S:C:T\nn1 idle 2:16\n", "t:2: sct: '2:16' is not a number"),
         ("slurm_load_partitions: Unable to contact slurm controller\n", "t:1: "),
         (
-            "NODELIST STATE
-n[1-999999999] idle
-",
+            "NODELIST STATE\nn[1-999999999] idle\n",
             "t:2: NODELIST: 'n[1-999999999]' makes 999999999",
         ),
         ("n1 idle\n" * 2_100_000, "t: more than 2,097,152 lines"),
