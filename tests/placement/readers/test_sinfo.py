@@ -304,8 +304,8 @@ def test_what_cannot_be_read(text, message):
 
 def test_more_nodes_than_any_machine_has_are_refused(monkeypatch):
     monkeypatch.setattr("placement.readers.sinfo.MOST_NODES", 2000)
-    with pytest.raises(ParseError, match="t:2: more than 2,000 nodes"):
-        read("n[1-1100] idle\nm[1-1100] idle\n", "t")
+    with pytest.raises(ParseError, match="t:3: more than 2,000 nodes"):
+        read("NODELIST STATE\nn[1-1100] idle\nm[1-1100] idle\n", "t")
 
 
 @pytest.mark.parametrize(
