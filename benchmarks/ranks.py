@@ -17,7 +17,7 @@ RANKS = 4
 
 #: The least that each program can be asked for.
 PROGRAMS = {
-    "alltoall": "--bytes 8 --kind alltoall",
+    "alltoall": "--bytes 8",
     "stencil": "--bytes 8 --iterations 1",
     "sort": "--items 10",
     "isx": "--keys 64",

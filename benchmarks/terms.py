@@ -38,7 +38,6 @@ from rankmap.pattern.graph import ORDERED, STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.constants import Constants
 from rankmap.predict.gain import Gain, Gains
 
 
@@ -60,11 +59,9 @@ def _without_following(asked: Predictor) -> None:
 
 
 def _without_latency(asked: Predictor) -> None:
-    known = asked.constants
-    asked.constants = Constants(0.0, 0.0, 0.0, 0.0, **{
-        name: getattr(known, name)
-        for name in ("memory_gbs", "memory_source", "process_gbs", "payload", "burst", "eager")
-    })  # fmt: skip
+    asked.constants = replace(
+        asked.constants, mpi_us=0.0, hop_ns=0.0, message_us=0.0, nic_us=0.0, gap_us=0.0
+    )
 
 
 def _without_steps(asked: Predictor) -> None:
@@ -80,12 +77,17 @@ def _without_steps(asked: Predictor) -> None:
         asked.algorithm = "at-once"
 
 
+def _without_rest(asked: Predictor) -> None:
+    asked.constants = replace(asked.constants, slowed=None)
+
+
 #: What is left out, by name.
 TERMS: dict[str, Callable[[Predictor], None]] = {
     "all terms": lambda asked: None,
     "no ranks followed": _without_following,
     "no latency, no messages": _without_latency,
     "no steps: all at once": _without_steps,
+    "communication alone": _without_rest,
 }
 
 

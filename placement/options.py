@@ -10,6 +10,7 @@ Every machine takes figures behind its name, a site, a file or a synthetic one:
 ``latency``          us of a short message; 0 switches off all that does not grow with the bytes
 ``bias``             how many times as full as detours routers let minimal ways become
 ``background-load``  GB/s that each node of another job sends
+``slowed``           how many times slower than stated its links are built: a mini-Cray's clock
 
 They take the place of what the site states or what is assumed.
 """
@@ -41,6 +42,7 @@ __all__ = ["FIGURES", "MPIS", "Options", "lay_figures", "split_figures", "with_f
 #: What may be stated of any machine behind its name.
 FIGURES = (
     "routing", "mpi", "process", "memory", "payload", "latency", "bias", "background-load",
+    "slowed",
 )  # fmt: skip
 
 #: Figures as parameters of a topology.
@@ -281,6 +283,7 @@ def _read_figures(options: Options) -> Figures:
         ("payload", "share of the wire above 0, at most 1", above, 1.0),
         ("bias", "ratio of 1 or more", 1.0, MOST),
         ("background-load", "bandwidth in GB/s of 0 or more", 0.0, MOST),
+        ("slowed", "ratio above 0", above, MOST),
     ):
         if key in options.given:
             figure = options.figure(options.given[key], key, what, least, most)

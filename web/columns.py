@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from placement import planners
 from placement.errors import NidmapError
 from placement.machine import Machine
+from placement.network import routings
+from placement.scheduler.baseline import baseline_of
+from placement.scheduler.kinds import kinds_of
 from placement.support.array_types import Array, Ints
 from placement.topologies import links, router_coords, router_names, wiring_text
 from placement.views.summary import summarise
+from rankmap import emit, orders
 
 __all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]
 
@@ -128,12 +133,6 @@ def _links(machine: Machine) -> dict[str, Any]:
 
 def _choices(machine: Machine) -> dict[str, Any]:
     """Return what a plan and an order can be asked for on this machine."""
-    from placement import planners
-    from placement.network import routings
-    from placement.scheduler.baseline import baseline_of
-    from placement.scheduler.kinds import kinds_of
-    from rankmap import emit, orders
-
     headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
     kinds = kinds_of(machine)
     cnames = ["cnames"] if (machine.cname != "").any() else []

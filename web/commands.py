@@ -13,12 +13,21 @@ import click
 
 from placement.commands.common import machine_from, machine_option, say, write_output
 from placement.errors import UsageError, printable
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from socket import socket
 
+    from placement.lists import pasted
     from placement.machine import Machine
-    from web.service import Service
+    from web import export as exporting
+    from web import guard, requests, server, service, snapshot
+else:
+    pasted, exporting = lazy("placement.lists.pasted"), lazy("web.export")
+    guard, requests, server = lazy("web.guard"), lazy("web.requests"), lazy("web.server")
+    service, snapshot = lazy("web.service"), lazy("web.snapshot")
+
+quart, uvicorn = lazy("quart"), lazy("uvicorn")
 
 __all__ = ["web"]
 
@@ -92,29 +101,25 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     kept, sources = options["token_file"], options["sources"]
     machine = _machine(specs)
     origins = _sources(machine, sources)
-    from web.guard import Guard, own_names, token_in
-    from web.server import bind_socket, bound_socket, run
-    from web.service import Service, Settings
-
-    listening = bound_socket(path) if path else closing(bind_socket(host, port))
+    listening = server.bound_socket(path) if path else closing(server.bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
-        token = token_in(kept) if named else secrets.token_urlsafe(24)
-        guard = Guard(
+        token = guard.token_in(kept) if named else secrets.token_urlsafe(24)
+        gate = guard.Guard(
             token="" if kept == "none" else token,
-            names=own_names(host, options["allow_host"]),
+            names=guard.own_names(host, options["allow_host"]),
             portals=frozenset(name.lower() for name in options["allow_host"]),
             addresses=host in _EVERYWHERE,
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )
-        settings = Settings(
+        settings = service.Settings(
             prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
             **{name: options[name] for name in ("users", "every", "seconds")},
         )
-        service = Service(machine, origins, guard, settings)
-        _announce(service, sock, path, host)
-        run(service, sock)
+        served = service.Service(machine, origins, gate, settings)
+        _announce(served, sock, path, host)
+        server.run(served, sock)
 
 
 @web.command()
@@ -156,15 +161,12 @@ def export(
     if form not in ("svg", "png", "html"):
         raise UsageError(f"-o {printable(output)}: the name must end in .svg, .png or .html")
     machine = _machine(specs)
-    from placement.lists.pasted import read_list
-    from web.export import export as exported
-    from web.requests import Export
-    from web.snapshot import ask, of_dump
-
-    text = "" if nodes is None else read_list(nodes, "--nodes")[0]
-    origins = _sources(machine, sources) if sources else ()
-    snapshot = ask(machine, origins, users) if origins else of_dump(machine, _newest_dump(specs))
-    raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
+    text = "" if nodes is None else pasted.read_list(nodes, "--nodes")[0]
+    if origins := _sources(machine, sources) if sources else ():
+        now = snapshot.ask(machine, origins, users)
+    else:
+        now = snapshot.of_dump(machine, _newest_dump(specs))
+    raw, sentence = exporting.export(machine, now, requests.Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
 
@@ -174,9 +176,7 @@ _EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104 - only compared
 
 
 def _machine(specs: tuple[str, ...]) -> Machine:
-    import quart  # noqa: F401 - asked for early, to say what is missing
-    import uvicorn  # noqa: F401
-
+    _ = quart.Quart, uvicorn.Config  # what is missing is said before the machine is read
     return machine_from(specs)
 
 
@@ -187,31 +187,29 @@ def _newest_dump(specs: tuple[str, ...]) -> float | None:
 
 
 def _sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
-    from web.snapshot import ask, usual
-
     if not named:
-        return usual(machine)
+        return snapshot.usual(machine)
     if "dump" in named:
         if len(named) > 1:
             raise UsageError("--from dump cannot be combined with another --from")
         return ()
     files = tuple(source for source in named if source != "slurm")
-    ask(machine, files)  # a file that cannot be read is said at once
+    snapshot.ask(machine, files)  # a file that cannot be read is said at once
     return named
 
 
-def _announce(service: Service, sock: socket, path: str | None, host: str) -> None:
+def _announce(served: service.Service, sock: socket, path: str | None, host: str) -> None:
     """Print the URL, and say what becomes visible to whom."""
-    token = service.guard.token
-    tail = quote(service.settings.prefix) + (f"?token={token}" if token else "")
-    where = ", ".join(service.live.sources) or "the machine's own dump"
-    say(f"{printable(service.machine.name)}: {len(service.machine)} nodes; states from {where}")
+    token = served.guard.token
+    tail = quote(served.settings.prefix) + (f"?token={token}" if token else "")
+    where = ", ".join(served.live.sources) or "the machine's own dump"
+    say(f"{printable(served.machine.name)}: {len(served.machine)} nodes; states from {where}")
     if path:
         say(f"listening on {path}, for you only; from elsewhere: ssh -L 8770:{path} HOST, then")
         click.echo(f"http://localhost:8770{tail}")
         return
     address, port = sock.getsockname()[:2]
-    what = "nodes, their states, jobs" + (" and their users" if service.settings.users else "")
+    what = "nodes, their states, jobs" + (" and their users" if served.settings.users else "")
     if not address.startswith("127.") and address != "::1":
         who = "whoever has the URL" if token else "EVERYONE"
         say(

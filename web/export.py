@@ -11,8 +11,10 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.support.array_types import Ints
-from web import layout, requests
+from web import figures, layout, requests
 from web.columns import document
+from web.page import export_page
+from web.picture import draw_svg, paint_png
 from web.requests import Describe, Export
 from web.snapshot import DOWN
 
@@ -75,11 +77,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     described = data["describe"]
     sentence = described["sentence"] if described else _overview(machine, now)
     if wanted.format == "html":
-        from web.page import export_page
-
         return export_page(machine.name, data).encode(), sentence
-    from web.picture import draw_svg, paint_png
-
     shown = {"view": wanted.view or views[0], "theme": wanted.theme, "sentence": sentence}
     svg = draw_svg(data | shown)
     return svg.encode() if wanted.format == "svg" else paint_png(svg, wanted.width), sentence
@@ -107,13 +105,11 @@ def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
 
 def _describe(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) -> dict[str, Any]:
     """Return what the first mark's job costs, and how many of its nodes are down."""
-    from web.figures import describe
-
     job = Describe(
         nodes_of(machine, mark.rows).fold(), wanted.ppn, wanted.pattern, wanted.bytes,
         order=wanted.order, slots=wanted.slots, links=300,
     )  # fmt: skip
-    description = describe(machine, now.offer(machine), job)
+    description = figures.describe(machine, now.offer(machine), job)
     if down := int((now.kinds(machine)[mark.rows] == DOWN).sum()):
         description["sentence"] += f"; {down} of them {'is' if down == 1 else 'are'} down"
     return description
@@ -140,8 +136,6 @@ def _colours_of(
     machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
 ) -> dict[str, Any]:
     """Return how a page colours its nodes, with the figures that it cannot ask a server for."""
-    from web import figures
-
     offer = now.offer(machine)
     if wanted.colour == "rank":
         nodes = nodes_of(machine, marks[0].rows).fold()

@@ -12,19 +12,35 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from placement.commands.plan_report import plan_document
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
+from placement.network import channels, routings
+from placement.network import hops as count
+from placement.network.rails import rails_of
+from placement.plan import counted, spans, usual_strategy
+from placement.plan import plan as choose
+from placement.planners import PREDICTING
+from placement.scheduler.baseline import baseline_of
+from placement.scheduler.kinds import ANY, offered
 from placement.support.quantities import time_text
+from rankmap import orders
+from rankmap.compare import compare_strategies
+from rankmap.emit import emit
+from rankmap.emit.document import document
+from rankmap.pattern import parse_pattern
+from rankmap.place_ranks import parse_counts
 from rankmap.placement import Origin, Placement
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
-from web import requests
+from rankmap.search.by_strategy import order_by_strategy
+from web import link_loads, requests
 from web.columns import FILE_PATTERNS, folded_rows
 from web.workers import report
 
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints, Mask
-    from rankmap.predict import Job, Predictor
     from rankmap.search.budget import Moment
     from web.snapshot import Offer
 
@@ -45,8 +61,6 @@ _FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hos
 
 def takes_long(wanted: msgspec.Struct) -> bool:
     """Tell whether a question may take seconds, so that quick ones must not stand behind it."""
-    from placement.planners import PREDICTING
-
     match wanted:
         case requests.Plan():
             return _strategy(wanted) in PREDICTING
@@ -61,9 +75,6 @@ def takes_long(wanted: msgspec.Struct) -> bool:
 
 def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[str, Any]:
     """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
-    from placement.plan import spans
-    from web import link_loads
-
     named = rows_of(machine, wanted.nodes, repeats=True).tolist()
     rows = np.array(list(dict.fromkeys(named)), dtype=np.int64)
     answer: dict[str, Any] = {
@@ -104,8 +115,6 @@ def _wanted_order(
 
 def _new_order(placement: Placement, job: Job, strategy: str) -> Placement:
     """Return a new order, as ``nidmap order`` makes it."""
-    from rankmap.search.by_strategy import order_by_strategy
-
     return order_by_strategy(placement, job, _order_name(strategy))
 
 
@@ -113,11 +122,6 @@ def _default(
     model: Predictor, free: Mask, placement: Placement, time: float
 ) -> dict[str, Any] | None:
     """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
-    from placement.plan import plan as choose
-    from placement.plan import spans
-    from placement.scheduler.baseline import baseline_of
-    from placement.scheduler.kinds import ANY, offered
-
     rows, baseline = placement.rows, baseline_of(model.machine)
     usable = offered(model.machine, free, rows)
     try:
@@ -171,8 +175,6 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
 
 def _count_sentence(machine: Machine, answer: dict[str, Any]) -> str:
     """Return the nodes and what they touch: the outermost level and the innermost."""
-    from placement.plan import counted
-
     touches = answer["touches"]
     ends = dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
     words = ", ".join(counted(touches[level], level) for level in ends)
@@ -190,9 +192,6 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
     ``own_order``: the slot of every rank (None where rank r is on slot r), and
     the time without it.
     """
-    from rankmap.compare import compare_strategies
-    from web import link_loads
-
     comparison = compare_strategies(
         _predictor(machine, wanted, wanted.count),
         wanted.count,
@@ -219,10 +218,6 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
 
 def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any]:
     """Choose nodes: the document that ``nidmap plan --json`` prints."""
-    from placement.commands.plan_report import plan_document
-    from placement.plan import plan as choose
-    from placement.planners import PREDICTING
-
     strategy, job = _strategy(wanted), None
     if strategy in PREDICTING:
         job = _job(wanted, wanted.count)
@@ -262,8 +257,6 @@ def _report_search(now: Moment) -> bool:
 
 
 def _strategy(wanted: requests.Plan) -> str:
-    from placement.plan import usual_strategy
-
     return wanted.strategy or usual_strategy(wanted)
 
 
@@ -272,12 +265,6 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
 
     The document that ``nidmap order --json`` prints is under ``order``.
     """
-    from rankmap.emit import emit
-    from rankmap.emit.document import document
-    from rankmap.pattern import parse_pattern
-    from rankmap.place_ranks import parse_counts
-    from rankmap.predict import Job
-
     del offer
     rows = rows_of(machine, wanted.nodes)
     _refuse_ranks(len(rows), wanted.ppn)
@@ -321,10 +308,6 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
 
     With a routing they are the mean of the ways that it takes.
     """
-    from placement.network import channels, routings
-    from placement.network import hops as count
-    from placement.network.rails import rails_of
-
     del offer
     row = int(rows_of(machine, wanted.from_)[0])
     if (machine.router[row] < 0).all():
@@ -351,15 +334,11 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
 def _predictor(
     machine: Machine, wanted: requests.Describe | requests.Compare, nodes: int
 ) -> Predictor:
-    from rankmap.predict import Predictor
-
     return Predictor(machine, _job(wanted, nodes))
 
 
 def _job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
     """Return the job that is asked about, where a page may ask about so many ranks."""
-    from rankmap.predict import Job
-
     _refuse_ranks(nodes, wanted.ppn)
     return Job(_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
@@ -385,8 +364,6 @@ def _pattern(spec: str) -> str:
 
 def _order_name(strategy: str) -> str:
     """Return an order's name; options of other makers might name files, so none are taken."""
-    from rankmap import orders
-
     name = strategy or "row-major"
     if name not in orders.names():
         raise UsageError(f"no order {printable(name)!r}", f"there are {', '.join(orders.names())}")

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placement.commands.nodes import nodes_document
+from placement.emit import emit
+from placement.emit.formats import Emission, HeaderJob
 from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
+from placement.slurm.jobs import jobs_in
+from placement.topologies import router_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,8 +118,6 @@ def _unwrap_words(text: str) -> Iterator[str]:
         if bare != text:
             yield bare
     if text.lstrip().startswith("{"):
-        from placement.slurm.jobs import jobs_in
-
         with contextlib.suppress(NidmapError):
             yield ",".join(job.nodes.fold() for job in jobs_in(text) or ())
 
@@ -293,8 +296,6 @@ def _refuse_many(count: int) -> None:
 def _node(
     machine: Machine, now: Snapshot, holders: dict[int, list[str]], row: int
 ) -> dict[str, Any]:
-    from placement.topologies import router_names
-
     words = {"name": machine.names, "cname": machine.cname, "role": machine.role,
              "state": now.state, "features": machine.features}  # fmt: skip
     numbers = ("nid", "sockets", "cores", "memory_mb", "nics", "gpus")
@@ -318,10 +319,6 @@ def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
     ParseError, UsageError
         A node that is not there; a format that there is not, or that does not fit the site.
     """
-    from placement.commands.nodes import nodes_document
-    from placement.emit import emit
-    from placement.emit.formats import Emission, HeaderJob
-
     rows = rows_of(machine, wanted.nodes)
     names = nodes_of(machine, rows)
     emission = Emission(

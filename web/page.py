@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from placement.errors import NidmapError
@@ -104,8 +105,6 @@ def _digest(text: str) -> str:
 
 
 def _render(**values: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     environment = Environment(
         loader=FileSystemLoader(_HOME / "templates"), autoescape=True, undefined=StrictUndefined
     )

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from placement.support.lazy import lazy
 from web.page import bundle, modules
+
+if TYPE_CHECKING:
+    import quickjs
+    import resvg_py
+else:
+    quickjs, resvg_py = lazy("quickjs"), lazy("resvg_py")
 
 __all__ = ["draw_svg", "paint_png"]
 
@@ -25,8 +32,6 @@ def draw_svg(data: Mapping[str, Any]) -> str:
         Those of an exported page (`web.export.page_data`), with ``view`` (of
         `web.layout.layout`), ``theme`` and the ``sentence`` above.
     """
-    import quickjs
-
     context = quickjs.Context()
     context.eval(_script())
     return str(context.get("draw")(msgspec.json.encode(data).decode()))
@@ -39,6 +44,4 @@ def _script() -> str:
 
 def paint_png(svg: str, width: int) -> bytes:
     """Return a picture as PNG, `width` pixels wide; its words need a font on this machine."""
-    import resvg_py
-
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width))

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.accounting.record import JobRecord
+from placement.accounting.seats import Seats, free_at_starts
+from placement.nodelist import NodeList
+from rankmap.past_jobs.applications import UNKNOWN
+from rankmap.past_jobs.judging import Judge
 from web.workers import report
 
 if TYPE_CHECKING:
-    from placement.accounting.seats import Seats
     from placement.machine import Machine
     from placement.support.array_types import Mask
     from rankmap.past_jobs.judging import Verdict
@@ -28,10 +32,6 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
 
     Where there is no time for all jobs, the smallest have no figures (None).
     """
-    from placement.accounting.seats import free_at_starts
-    from rankmap.past_jobs.applications import UNKNOWN
-    from rankmap.past_jobs.judging import Judge
-
     inside = {name: now.offer(machine, name).free for name in now.partitions}
     judge, seats = Judge(machine), _seat(now)
     largest = np.argsort(-seats.counts, kind="stable")
@@ -51,10 +51,6 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
 
 def _seat(now: Snapshot) -> Seats:
     """Return the running jobs on their rows: all have had their nodes ever since."""
-    from placement.accounting.record import JobRecord
-    from placement.accounting.seats import Seats
-    from placement.nodelist import NodeList
-
     jobs = tuple(JobRecord(job.id, NodeList(), job.name) for job in now.jobs)
     rows = [job.rows for job in now.jobs]
     first = np.cumsum([0, *map(len, rows)], dtype=np.int64)

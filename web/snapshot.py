@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placement.dumps.assemble import assemble
 from placement.errors import NidmapError, ParseError, UsageError, printable
-from placement.lookup import find_rows
+from placement.lookup import find_rows, rows_of
 from placement.machine import FREE_STATES, Machine
+from placement.readers import read_text, recognise
 from placement.scheduler.availability import counts_of, is_down, promised_rows
+from placement.slurm.jobs import jobs_in, running_jobs
+from placement.slurm.nodes import free_nodes, promised_nodes
 from placement.support.reading import read_at_most, read_bytes
 from web.columns import code_column, folded_rows
 
@@ -350,9 +354,6 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
 
 
 def _slurm(machine: Machine, users: bool) -> Snapshot:
-    from placement.slurm.jobs import running_jobs
-    from placement.slurm.nodes import free_nodes, promised_nodes
-
     nodes, jobs = free_nodes(), running_jobs()
     snapshot = _with_states(machine, of_dump(machine), nodes)
     if snapshot.unknown == len(nodes):
@@ -374,8 +375,6 @@ def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
 
 def _file(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
     """Return what a file says on top of what is known."""
-    from placement.slurm.jobs import jobs_in
-
     text, taken = _text(path)
     snapshot = replace(snapshot, source="file", taken=taken)
     if text.lstrip().startswith("{"):
@@ -408,10 +407,6 @@ def _text(path: str) -> tuple[str, float]:
 
 def _states(machine: Machine, snapshot: Snapshot, text: str, path: str) -> Snapshot:
     """Return the states of a dump, or of a list of free nodes."""
-    from placement.dumps.assemble import assemble
-    from placement.lookup import rows_of
-    from placement.readers import read_text, recognise
-
     try:
         recognise(text, path)
     except ParseError:

@@ -8,7 +8,10 @@ import click
 
 from placement.commands.common import LazyGroup
 from placement.errors import UsageError
+from placement.support.lazy import lazy
 from workloads.launched import current_launch
+
+world = lazy("workloads.world")
 
 __all__ = ["PROGRAMS", "bench"]
 
@@ -45,15 +48,13 @@ class BenchGroup(LazyGroup):
 
 
 def _say_once(error: Exception) -> int:
-    from workloads.world import run_guarded
-
     def fail() -> None:
         if not isinstance(error, click.UsageError):
             raise error
         command = error.ctx.command_path if error.ctx else "nidmap bench"
         raise UsageError(f"{error.format_message()} (see {command} --help)")
 
-    return run_guarded(fail)
+    return int(world.run_guarded(fail))
 
 
 @click.group(cls=BenchGroup)

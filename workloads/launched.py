@@ -12,10 +12,20 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from placement.errors import LaunchError, printable
+from placement.support.lazy import lazy
 from workloads.progress import TERMINAL
+
+if TYPE_CHECKING:
+    import subprocess
+    import threading
+
+    from placement.support import child
+else:
+    subprocess, threading = lazy("subprocess"), lazy("threading")
+    child = lazy("placement.support.child")
 
 __all__ = [
     "ENDING",
@@ -182,19 +192,17 @@ def handle_signals(numbers: Sequence[int], handler: Any) -> Iterator[None]:
 
 
 class Launches:
-    """Launches run one after another as children, which signals do not cut short.
+    """Launches run one after another as children, which signals end in order.
 
-    SIGINT and SIGTERM are passed on to the launch that runs, once each, so that
-    its ranks can keep what they have finished; a child is in a session
-    of its own, as a terminal would send it a second one.
+    A child is in a session of its own, as a terminal would send it each signal a
+    second time. At SIGINT or SIGTERM it gets SIGTERM, whichever came (srun takes a
+    single SIGINT for a question), and is killed with all that it has started
+    after some seconds, or at a second signal.
 
     Parameters
     ----------
-    grace : float or None
-        Where a launch has nothing to keep: it gets SIGTERM, whichever signal
-        came (srun takes a single SIGINT for a question), and is killed with
-        all that it has started after so many seconds, or at a second signal.
-        None: it ends in its own time.
+    grace : float
+        Those seconds.
 
     Attributes
     ----------
@@ -204,7 +212,7 @@ class Launches:
 
     __slots__ = ("_child", "_grace", "_handlers", "stopped")
 
-    def __init__(self, grace: float | None = None) -> None:
+    def __init__(self, grace: float) -> None:
         self.stopped = False
         self._grace = grace
         self._child: Any = None
@@ -221,33 +229,26 @@ class Launches:
         again, self.stopped = self.stopped, True
         if self._child is None:
             return
-        if self._grace is None:
-            self._child.send_signal(number)
-        elif again:
+        if again:
             _kill_session(self._child.pid)
         else:
-            self._end(self._grace)
+            self._end()
 
-    def _end(self, grace: float) -> None:
+    def _end(self) -> None:
         """Ask the launch to end, and see to it."""
-        from threading import Timer
-
         self._child.terminate()
-        killer = Timer(grace, _kill_session, [self._child.pid])
+        killer = threading.Timer(self._grace, _kill_session, [self._child.pid])
         killer.daemon = True
         killer.start()
         self._handlers.callback(killer.cancel)
 
-    def run(
-        self, words: Sequence[str], env: Mapping[str, str], *, heard: bool = False, **streams: Any
-    ) -> tuple[int, bytes]:
-        """Return a launch's exit code, and its standard output where that is heard, not shown.
+    def run(self, words: Sequence[str], env: Mapping[str, str], **streams: Any) -> int:
+        """Return a launch's exit code.
 
         Parameters
         ----------
         words : sequence of str
         env : mapping of str to str
-        heard : bool
         **streams
             ``stdout`` and ``stderr`` of the launch, as `subprocess.Popen` takes them.
 
@@ -256,22 +257,16 @@ class Launches:
         LaunchError
             Where it cannot be started.
         """
-        import subprocess
-
-        from placement.support.child import start_child
-
-        if heard:
-            streams["stdout"] = subprocess.PIPE
-        self._child = start_child(
+        self._child = child.start_child(
             words, env=env, stdin=subprocess.DEVNULL, start_new_session=True, **streams
         )
-        if self.stopped and self._grace is not None:  # by a signal while it was being started
-            self._end(self._grace)
-        said, _ = self._child.communicate()
-        if self.stopped and self._grace is not None:  # what it has left behind
+        if self.stopped:  # by a signal while it was being started
+            self._end()
+        code = int(self._child.wait())
+        if self.stopped:  # what it has left behind
             _kill_session(self._child.pid)
-        code, self._child = self._child.returncode, None
-        return code, said or b""
+        self._child = None
+        return code
 
 
 def _kill_session(leader: int) -> None:

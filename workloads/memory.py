@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placement.errors import NidmapError
 from placement.support.quantities import size_text
-from workloads.world import Comm, together
+from workloads.world import MPI, Comm, together
 
 __all__ = ["available", "fits"]
 
@@ -55,8 +55,6 @@ def fits(comm: Comm, need: int, what: str, share: float = 0.9) -> float:
     NidmapError
         On every rank alike.
     """
-    from mpi4py import MPI
-
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     mine, total = array("d", [need]), array("d", [0.0])
     node.Allreduce(mine, total, op=MPI.SUM)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from workloads.world import Comm
+from workloads.world import MPI, Comm
 
 __all__ = ["NodeMemory"]
 
@@ -30,8 +30,6 @@ class NodeMemory:
     """
 
     def __init__(self, comm: Comm, size: int) -> None:
-        from mpi4py import MPI
-
         self._node = node = cast("Comm", comm.Split_type(MPI.COMM_TYPE_SHARED))
         self._window = MPI.Win.Allocate_shared(max(size, 8), 1, comm=node)
         self._window.Lock_all(MPI.MODE_NOCHECK)

@@ -21,11 +21,15 @@ import click
 
 from placement.commands.common import machine_from, to_json, write_output
 from placement.commands.sending import ByteCount, Param
+from placement.support.lazy import lazy
 from workloads.launched import become_mpiexec, current_launch
 from workloads.world import Comm, run_guarded, world
 
 if TYPE_CHECKING:
     from placement.machine import Machine
+    from workloads import results
+else:
+    results = lazy("workloads.results")
 
 __all__ = [
     "ByteCount",
@@ -213,7 +217,7 @@ def _options(repeat: int) -> list[Callable[..., Any]]:
     count = click.IntRange(min=1)
     ranks = "Ranks to start with mpiexec; inside a launch, the size it must have."
     limit = "Stop in time and keep what is finished: 90, 10m, 2h, 1:30:00."
-    keep = "Keep the raw samples: .csv, .parquet, .jsonl or .json."
+    keep = "Keep the raw samples: .csv; .svg or .png: a picture of them, with the .csv beside it."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),
         setting("--repeat", count, repeat, "Timed repetitions."),
@@ -227,7 +231,6 @@ def bench_callback(
     function: Callable[..., int | None] | None = None,
     *,
     repeat: int = 10,
-    outside: Callable[..., int | None] | None = None,
 ) -> Callable[..., Any]:
     """Make a function the callback of a program's click command.
 
@@ -238,9 +241,6 @@ def bench_callback(
         `Common`; returns the exit code, None for 0.
     repeat : int
         Default of the option.
-    outside : callable or None
-        Called first where this is not a rank of a launch, with the same
-        arguments; the exit code, or None to go on.
 
     Examples
     --------
@@ -253,25 +253,19 @@ def bench_callback(
     ['as_json', 'name', 'output', 'ranks', 'repeat', 'time_limit']
     """
     if function is None:
-        return functools.partial(bench_callback, repeat=repeat, outside=outside)
+        return functools.partial(bench_callback, repeat=repeat)
     main = function
 
     @functools.wraps(main)
     def callback(**options: Any) -> None:
         shared = options.keys() & set(Common.__slots__)
         common = Common(**{name: options.pop(name) for name in shared})
-        if current_launch() is None:
-            code = outside(common, **options) if outside else None
-            if code is not None:
-                return leave(code)
-            if (common.ranks or 1) > 1:
-                become_mpiexec(common.ranks or 1)
+        if current_launch() is None and (common.ranks or 1) > 1:
+            become_mpiexec(common.ranks or 1)
         return leave(run_guarded(lambda: run_rank(common, options)))
 
     def run_rank(common: Common, options: dict[str, Any]) -> int | None:
-        from workloads.results import check_name
-
-        check_name(common.output)
+        results.check_name(common.output)
         try:
             return main(common, **options)
         except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from workloads.world import Comm
+from workloads.world import MPI, Comm
 
 __all__ = ["Phases", "Trial", "reduce_over_ranks", "seconds_of"]
 
@@ -93,8 +93,6 @@ def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dic
     dict of str to {"min", "mean", "max"}
         The same on every rank.
     """
-    from mpi4py import MPI
-
     mine = array("d", seconds.values())
     low, total, high = (array("d", mine) for _ in range(3))
     for values, op in ((low, MPI.MIN), (total, MPI.SUM), (high, MPI.MAX)):

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.errors import printable
+from placement.support.lazy import lazy
+
+plots = lazy("rankmap.compare.plots")
 
 __all__ = ["draw_samples"]
 
@@ -33,8 +36,6 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
     -------
     bytes
     """
-    from rankmap.compare.plots import picture
-
     phases = _seconds(rows)
     most = max((len(cases) for cases in phases.values()), default=1)
     size = _WIDTH, max(len(phases), 1) * (_FRAME + _ROW * most)
@@ -52,7 +53,8 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
             axes.set_xlim(left=0)
         return figure
 
-    return picture(form, build, {"text.parse_math": False})
+    drawn: bytes = plots.picture(form, build, {"text.parse_math": False})
+    return drawn
 
 
 def _seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:

@@ -1,12 +1,9 @@
 """Raw samples on disk: a header that says where they come from, and one row a sample.
 
-Four shapes by suffix: ``.csv`` (the header as JSON in a comment on the first
-line), ``.parquet`` (the header in the file's metadata; needs pyarrow),
-``.jsonl`` (one object a line, the header first) and ``.json`` (one object, the
-header with ``samples`` in it). ``.svg`` and ``.png`` are a picture of the samples, which then
-stand beside it as CSV. While a program runs, each
-finished sample goes into ``FILE.part`` (in the last shape), so that a kill or
-a time limit of the batch system loses none of them.
+They are written as CSV, the header as JSON in a comment on the first line. ``.svg`` and
+``.png`` are a picture of the samples, which then stand beside it as CSV. While a
+program runs, each finished sample goes into ``FILE.part``, as a line of JSON behind
+one with the header, so that a kill or a time limit of the batch system loses none of them.
 """
 
 from __future__ import annotations
@@ -23,16 +20,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from placement.commands.common import write_output
 from placement.errors import OutputError, ParseError, UsageError, printable
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from workloads import picture
+else:
+    pd, picture = lazy("pandas"), lazy("workloads.picture")
 
 __all__ = ["SCHEMA", "Journal", "Run", "check_name", "csv_text", "load", "read_run", "save"]
 
 #: Name and version of the shape, first thing in every file.
 SCHEMA = "nidmap.samples/1"
 
-_SUFFIXES = (".csv", ".parquet", ".jsonl", ".json", ".svg", ".png")
+_PICTURES = (".svg", ".png")
 _MARK = f"# {SCHEMA} "
 
 
@@ -66,12 +68,12 @@ def check_name(path: str | None) -> None:
     ------
     UsageError
     """
-    if path is not None and path != "-" and not path.endswith(_SUFFIXES):
-        raise UsageError(f"-o {printable(path)}: samples are written as {', '.join(_SUFFIXES)}")
-    if path is not None and path.endswith(".parquet"):
-        _pyarrow()
-    if path is not None and path.endswith(_SUFFIXES[-2:]):
-        import_module("matplotlib")
+    if path is None or path == "-" or path.endswith(".csv"):
+        return
+    if not path.endswith(_PICTURES):
+        written = ", ".join((".csv", *_PICTURES))
+        raise UsageError(f"-o {printable(path)}: samples are written as {written}")
+    import_module("matplotlib")
 
 
 def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -80,8 +82,8 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     Parameters
     ----------
     path : str
-        ``.csv``, ``.parquet``, ``.jsonl`` or ``.json``; ``.svg`` or ``.png`` for a picture,
-        and the samples beside it as CSV; ``-`` for standard output, as CSV.
+        ``.csv``; ``.svg`` or ``.png`` for a picture, and the samples beside it as CSV; ``-``
+        for standard output, as CSV.
     header : mapping
         What the samples are of; anything JSON can hold.
     rows : iterable of mapping
@@ -91,7 +93,7 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     Raises
     ------
     OutputError
-        Where it cannot be written, or Parquet is asked for without pyarrow.
+        Where it cannot be written.
 
     Examples
     --------
@@ -103,24 +105,12 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     ('sort', [0.25])
     """
     kept = list(rows)
-    full = {"schema": SCHEMA, **header}
-    if path.endswith(".parquet"):
-        arrow, out = _pyarrow(), io.BytesIO()
-        table = arrow.table({name: [row.get(name) for row in kept] for name in _columns(kept)})
-        arrow.parquet.write_table(table.replace_schema_metadata({SCHEMA: _line(full)}), out)
-        write_output(out.getvalue(), path)
-    elif path.endswith(".jsonl"):
-        write_output("".join(_line(entry) for entry in (full, *kept)), path)
-    elif path.endswith(".json"):
-        write_output(_line({**full, "samples": kept}), path)
-    elif path.endswith(_SUFFIXES[-2:]):
-        from workloads.picture import draw_samples
-
-        stem, _, form = path.rpartition(".")
-        save(f"{stem}.csv", header, kept)
-        write_output(draw_samples(header, kept, form), path)
-    else:
-        write_output(f"{_MARK}{_line(full)}{csv_text(kept)}", path)
+    stem, dot, form = path.rpartition(".")
+    drawn = f"{dot}{form}" in _PICTURES
+    text = f"{_MARK}{_line({'schema': SCHEMA, **header})}{csv_text(kept)}"
+    write_output(text, f"{stem}.csv" if drawn else path)
+    if drawn:
+        write_output(picture.draw_samples(header, kept, form), path)
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -132,14 +122,11 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     'a,b\\n1,\\n,2\\n'
     """
     out = io.StringIO()
-    writer = csv.DictWriter(out, _columns(rows), lineterminator="\n")
+    columns = dict.fromkeys(name for row in rows for name in row)
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _line(entry: Mapping[str, Any]) -> str:
@@ -147,11 +134,6 @@ def _line(entry: Mapping[str, Any]) -> str:
         return value.tolist() if hasattr(value, "tolist") else str(value)
 
     return json.dumps(entry, default=plain, separators=(",", ":")) + "\n"
-
-
-def _pyarrow() -> Any:
-    import_module("pyarrow.parquet")
-    return import_module("pyarrow")
 
 
 def read_run(path: str, source: str = "") -> Run:
@@ -178,13 +160,10 @@ def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
         Where it is not a file of samples.
     """
     try:
-        with open(path, "rb") as stream:
-            raw = stream.read()
+        with open(path, encoding="utf-8", errors="replace", newline="") as stream:
+            text = stream.read()
     except OSError as error:
         raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None
-    if raw[:4] == b"PAR1":
-        return _from_parquet(raw, path)
-    text = raw.decode("utf-8", "replace")
     if text.startswith(_MARK):
         return _from_csv(text, path)
     if text.startswith("{") and "\n" in text:
@@ -206,8 +185,6 @@ def _object(text: str, path: str, line: int, schema: bool = False) -> dict[str, 
 
 
 def _from_csv(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
-    import pandas as pd
-
     first, _, rest = text.partition("\n")
     header = _object(first.removeprefix(_MARK), path, 1, schema=True)
     try:
@@ -217,29 +194,12 @@ def _from_csv(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
 
 
 def _from_lines(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
-    import pandas as pd
-
     lines = text.split("\n")[:-1]  # what follows the last newline is nothing, or cut off
     header = _object(lines[0], path, 1, schema=True)
-    if "samples" in header:
-        samples = header.pop("samples")
-        if not (isinstance(samples, list) and all(isinstance(row, dict) for row in samples)):
-            raise ParseError(path, 1, "its samples are not a list of objects")
-        return header, pd.DataFrame(samples)
     rows = [_object(line, path, number) for number, line in enumerate(lines[1:], 2)]
     for row in rows:
         header.update(row if "schema" in row else {})  # what became known on the way
     return header, pd.DataFrame([row for row in rows if "schema" not in row])
-
-
-def _from_parquet(raw: bytes, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
-    arrow = _pyarrow()
-    try:
-        table = arrow.parquet.read_table(io.BytesIO(raw))
-        text = (table.schema.metadata or {}).get(SCHEMA.encode(), b"").decode("utf-8", "replace")
-        return _object(text, path, 1, schema=True), table.to_pandas()
-    except (arrow.ArrowInvalid, OSError) as error:
-        raise ParseError(path, 0, printable(str(error), 120)) from None
 
 
 class Journal:

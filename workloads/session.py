@@ -24,14 +24,20 @@ from typing import Any, cast
 
 from placement import __version__
 from placement.commands.common import say
+from placement.commands.tables import align_columns
+from placement.support.lazy import lazy
+from placement.support.quantities import time_text
 from workloads.launched import ENDING, handle_signals
 from workloads.options import Common
 from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
-from workloads.world import Comm, forget_segments, oversubscription, processor, same, together
+from workloads.world import MPI, Comm, forget_segments, oversubscription, processor, same, together
 
-__all__ = ["Case", "Repetitions", "Session", "header_of", "quiet_barrier"]
+mpi4py = lazy("mpi4py")
+statistics = lazy("statistics")  # takes milliseconds
+
+__all__ = ["Case", "Repetitions", "Session", "header_of", "phase_table", "quiet_barrier"]
 
 #: Why a run ended before its time, by the number that the ranks agree on.
 _ENDED = ("complete", "time limit", "interrupted")
@@ -70,9 +76,7 @@ class Repetitions:
 
     def median(self, phase: str = "total") -> float:
         """Return the median over the repetitions of the slowest rank's seconds."""
-        from statistics import median  # takes milliseconds
-
-        return median(self.slowest(phase))
+        return float(statistics.median(self.slowest(phase)))
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return by phase: best, median and worst repetition, and the mean over ranks."""
@@ -85,6 +89,15 @@ class Repetitions:
             }
             for name, entries in self.phases.items()
         }
+
+
+def phase_table(result: Repetitions, title: str = "phase") -> str:
+    """Return a row a phase: best, median and worst repetition, and the mean over ranks."""
+    rows = [
+        [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
+        for name, entry in result.summary().items()
+    ]
+    return align_columns([[title, "best", "median", "worst", "mean rank"], *rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +225,6 @@ class Session:
         """
         if self.ended != "complete":
             return True
-        from mpi4py import MPI
-
         limit = self.common.time_limit
         late = self.root and limit is not None and self.seconds() + next_one > limit
         why, agreed = array("b", [2 if self._signal else int(late)]), array("b", [0])
@@ -366,9 +377,6 @@ def header_of(
 
 
 def _versions() -> dict[str, str]:
-    import mpi4py
-    from mpi4py import MPI
-
     loaded = {name: sys.modules.get(name) for name in ("numpy", "scipy", "ducc0")}
     return {
         "nidmap": __version__,

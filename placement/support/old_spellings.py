@@ -14,6 +14,7 @@ _DUMPS = (
 
 _NOW = "web serve shows the current state, or with --from saved output of sinfo and squeue"
 _JOB = "nidmap run --verify asks the ranks where they are, nidmap web serve shows a job's nodes"
+_CALLS = "MPI_Alltoall is measured; bench contention and bench isx measure Alltoallv"
 
 #: Commands that had the figures of a machine as options, and what each is behind ``-m`` now.
 _PREDICTING = ("plan", "order", "score", "predict", "compare", "run", "ab")
@@ -40,6 +41,10 @@ GONE: dict[str, str] = {
     "bench isx --max-key": "keys are below 2^28",
     "bench isx --width": "weak_iso has buckets of 8192 keys",
     "bench isx --bucketing": "by shift where the width is a power of two, else by division",
+    "bench isx --sided": "alltoallv is two-sided; naive, round-robin and random are puts",
+    "bench isx --jobs": "run it once a job, each with its own -o FILE.csv",
+    "bench alltoall --kind": _CALLS,
+    "bench alltoall --spread": _CALLS,
     "bench stencil --partners": "two ranks of each level are timed",
     "bench stencil --chunk": "the size of a transfer is tuned",
     "bench fft --basis": "every axis is periodic; scipy.fft has sines and cosines",

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
-from rankmap.pattern.graph import SECONDS, Graph
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
-from rankmap.predict.gain import Gains, time_range
+from rankmap.predict.gain import Gains
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.cost import without_time
 
@@ -24,9 +23,6 @@ __all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
 
 #: What is said before, or instead of, an expectation that nobody has worked out.
 UNKNOWN = "its gain is not known"
-
-#: Share of a recorded run below which its communication is said to hardly count.
-LITTLE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expecta
             why = "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        gain, little = _gain(order, job, keeps_list)
+        gain = _gain(order, job, keeps_list)
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
     if gain is None:
@@ -72,7 +68,9 @@ def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expecta
     more = ""
     if gain.unknowns:
         more = f" (likely {gain.likely:.2f} x; largest uncertainty: {gain.most_unsure})"
-    words = f"expected {gain.range_text} as fast as the default order{more}{little}"
+    if gain.of_run:
+        more += f"; {gain.of_run}"
+    words = f"expected {gain.range_text} as fast as the default order{more}"
     return Expectation(words, gain.document())
 
 
@@ -92,30 +90,12 @@ def default_order(order: Placement, keeps_list: bool) -> Placement:
     return order.take(positions).renumbered(inverse(positions))
 
 
-def _gain(order: Placement, job: Job, keeps_list: bool) -> tuple[Gain | None, str]:
-    """Return what an order wins, and whether that is little; None where it is the default order."""
+def _gain(order: Placement, job: Job, keeps_list: bool) -> Gain | None:
+    """Return what an order wins; None where it is the default order."""
     default = default_order(order, keeps_list)
     assert order.machine is not None
     model = Predictor(order.machine, job.on(order.counts.tolist()))
     fit_pattern(model.pattern, order)
     if np.array_equal(default.node_of_rank, order.node_of_rank):
-        return None, ""
-    return Gains(model, default).of(order), _little(model, default)
-
-
-def _little(asked: Predictor, default: Placement) -> str:
-    """Return that hardly any of a recorded run is communication; '' where more is, or may be.
-
-    Nothing of a machine whose links are slowed (a mini-Cray's): its clock is not the model's.
-    """
-    known = asked.pattern.known if isinstance(asked.pattern, Graph) else {}
-    seconds = known.get(SECONDS, 0.0) * asked.size
-    if not seconds or asked.constants.burst is not None:
-        return ""
-    share = time_range(asked, default).high / seconds
-    if share >= LITTLE:
-        return ""
-    return (
-        f"; communication is at most {share:.1%} of the recorded run: no placement gains more than"
-        f" {1 / (1 - share):.3g} x"
-    )
+        return None
+    return Gains(model, default).of(order)

@@ -60,8 +60,8 @@ PASSES = "passes"
 #: Where it keeps a recording that says in which order its ranks did things.
 ORDERED = "ordered"
 
-#: Where it keeps how many seconds a recording took, start to end.
-SECONDS = "seconds"
+#: Where it keeps the recording that it was made of.
+RECORDING = "recording"
 
 #: Differences of rank numbers that the edges of a stencil have at most (4 periodic dimensions).
 MOST_OFFSETS = 320
@@ -156,7 +156,7 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        kept = (DIRECTED, ORDERED, PASSES, STEPS, SECONDS)
+        kept = (DIRECTED, ORDERED, PASSES, RECORDING, STEPS)
         known = {name: self.known[name] for name in kept if name in self.known}
         indptr = np.append(self.indptr, more)
         return replace(self, indptr=indptr, stated=True, notes=notes, known=known)

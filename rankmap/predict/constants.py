@@ -85,6 +85,9 @@ class Constants:
     eager : float or None
         Bytes up to which a message is done for its sender when it is handed over; None where
         nothing states it.
+    slowed : float or None
+        How many times slower than stated the links are that programs run on; None where nobody
+        knows, of a mini-Cray that does not say.
     """
 
     mpi_us: float
@@ -100,6 +103,7 @@ class Constants:
     measured: frozenset[str] = frozenset()
     burst: float | None = None
     eager: float | None = None
+    slowed: float | None = 1.0
 
     @property
     def eager_bytes(self) -> float:
@@ -137,6 +141,7 @@ def constants(machine: Machine) -> Constants:
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "payload": stated.get("payload", 1.0),
         "burst": stated.get("burst"), "eager": stated.get("eager"),
+        "slowed": stated.get("slowed", None if "burst" in stated else 1.0),
     }  # fmt: skip
     latency = stated.get("latency")
     if latency == 0:

@@ -5,9 +5,9 @@ known: whether routers send packets around full links, which algorithm the MPI l
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
 dimension, how far ranks run ahead from step to step, whether they wait until what they send is
-received. Each of these is an *unknown* with a likely value
-and another one, unless the caller or the site states it. A gain is the ratio of two times
-under the same values:
+received, what a recorded program does beside communication. Each of these is an *unknown* with a
+likely value and another one, unless the caller or the site states it. A gain is the ratio of two
+times under the same values:
 
 * `likely` takes the likely value of every unknown;
 * each unknown alone set to its other value moves the gain by some factor;
@@ -35,8 +35,10 @@ import numpy as np
 from placement.fabrics import known_fabric
 from placement.network import Loads, largest_bias, routings, usual_bias
 from placement.support.array_types import Floats, Ints
+from placement.support.quantities import time_text
 from rankmap.collectives import USUAL
 from rankmap.pattern.collective import Collective
+from rankmap.pattern.graph import RECORDING, Graph
 from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import ALGORITHMS
@@ -46,6 +48,7 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 from rankmap.progress import step
+from rankmap.recording import Recording
 
 __all__ = ["Gain", "Gains", "Unknown", "time_range"]
 
@@ -57,6 +60,9 @@ SLOW_RANK = 2.0
 #: GB/s of copies inside a node where nothing states them: of an old node, and half of what the
 #: memory of today's nodes moves, 400 GB/s [assumed].
 OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
+
+#: Share of a recorded run that communication has at most, below which it is said.
+HALF_OF_RUN = 0.5
 
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
@@ -90,7 +96,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging``, ``overlap`` or ``eager``.
+        ``memory``, ``staging``, ``overlap``, ``eager`` or ``rest``.
     question : str
         What one would have to know.
     low, high : float
@@ -115,12 +121,16 @@ class Gain(NamedTuple):
         Of an independent error each, and never beyond what all unknowns do together.
     unknowns : tuple of Unknown
         What makes most difference first; those that make none are left out.
+    communicates : float
+        Share of the baseline's run that is communication, at most: all of it, 1, but for a
+        recording whose seconds are known.
     """
 
     low: float
     likely: float
     high: float
     unknowns: tuple[Unknown, ...] = ()
+    communicates: float = 1.0
 
     @property
     def range_text(self) -> str:
@@ -163,6 +173,23 @@ class Gain(NamedTuple):
         return "" if worst is None else f"{1 / worst.low:.2f} times slower if {worst.lowest}"
 
     @property
+    def of_run(self) -> str:
+        """Say what share of a recorded run communication is; '' where it may be more than half.
+
+        Examples
+        --------
+        >>> Gain(1.0, 1.01, 1.02, communicates=0.021).of_run
+        'communication is at most 2.1% of the recorded run: no placement gains more than 1.02 x'
+        """
+        if self.communicates > HALF_OF_RUN:
+            return ""
+        most = 1 / (1 - self.communicates)
+        return (
+            f"communication is at most {self.communicates:.1%} of the recorded run:"
+            f" no placement gains more than {most:.3g} x"
+        )
+
+    @property
     def most_unsure(self) -> str:
         """What makes most difference, as a question; '' where nothing does."""
         return self.unknowns[0].question if self.unknowns else ""
@@ -176,6 +203,7 @@ class Gain(NamedTuple):
             "likely": likely,
             "high": high,
             "unknowns": [unknown._asdict() for unknown in self.unknowns],
+            "communicates": self.communicates,
         }
 
 
@@ -197,6 +225,8 @@ class _Values(NamedTuple):
         they may; -1: they lose by it.
     eager : float
         Bytes up to which a message is done for its sender when it is handed over.
+    rest : float
+        Seconds of a recorded run beside its communication.
     """
 
     bias: float | None
@@ -208,6 +238,7 @@ class _Values(NamedTuple):
     staged: bool = False
     overlap: tuple[float, ...] = (0.0, 0.0)
     eager: float = 0.0
+    rest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,12 +335,20 @@ def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
 
     def under(values: _Values) -> float:
         step()
-        plan, *base = (timed.seconds(values, place) for place, timed in enumerate(times))
+        plan, *base = (
+            timed.seconds(values, place) + values.rest for place, timed in enumerate(times)
+        )
         if not base:
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    first = _likely(model)
+    first, communicates = _likely(model), 1.0
+    if len(times) > 1 and (recording := _recording(model)) is not None:
+        recorded_s = recording.seconds * model.size / (model.constants.slowed or 1.0)
+        base_s = times[1].seconds(first, 1)
+        if recorded_s > base_s:
+            first = first._replace(rest=recorded_s - base_s)
+            communicates = min(1.0, _range_of_unknowns(model, times[1:]).high / recorded_s)
     likely = under(first)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
@@ -332,7 +371,8 @@ def _range_of_unknowns(model: Model, times: list[_Times]) -> Gain:
     high = likely * math.exp(math.hypot(*(math.log(unknown.high / likely) for unknown in unknowns)))
     together = [under(lowest), under(highest), *(unknown.low for unknown in unknowns), likely]
     together += [unknown.high for unknown in unknowns]
-    return Gain(max(low, min(together)), likely, min(high, max(together)), tuple(unknowns))
+    low, high = max(low, min(together)), min(high, max(together))
+    return Gain(low, likely, high, tuple(unknowns), communicates)
 
 
 def _likely(model: Model) -> _Values:
@@ -346,6 +386,14 @@ def _likely(model: Model) -> _Values:
         memory=figures.memory_gbs,
         eager=figures.eager_bytes,
     )
+
+
+def _recording(model: Model) -> Recording | None:
+    """Return the recording whose run's seconds are comparable with the model's; None for none."""
+    known = model.pattern.known if isinstance(model.pattern, Graph) else {}
+    recording: Recording | None = known.get(RECORDING)
+    whole = recording is not None and not recording.window
+    return recording if whole and model.constants.slowed is not None else None
 
 
 def _biases(model: Model) -> list[_Other]:
@@ -401,6 +449,7 @@ def _unknowns(
                 _Other({"eager": EAGER}, "sends do not wait for their receivers"),
             ],
         )
+    yield from _rest(model, first)
     gbs, stated = model.constants.memory_gbs, model.constants.memory_source != "assumed"
     if gbs is not None and not stated and any(timed.inside for timed in times):
         question = f"intra-node bandwidth, {gbs:g} GB/s assumed"
@@ -436,6 +485,21 @@ def _libraries(model: Model, first: _Values) -> Iterator[tuple[str, str, list[_O
             return
     others = [_Other({"algorithm": name}, f"the library goes by {name}") for name in names]
     yield "algorithm", question, others
+
+
+def _rest(model: Model, first: _Values) -> Iterator[tuple[str, str, list[_Other]]]:
+    """Yield what a recorded run does beside communication, where that takes any time.
+
+    It may be gone on another machine than the one that it was recorded on.
+    """
+    recording = _recording(model)
+    if not first.rest or recording is None:
+        return
+    least = first.rest / 2 if recording.ran_on(model.machine) else 0.0
+    less = _Other({"rest": least}, "the run does less beside communication")
+    more = _Other({"rest": first.rest * 2}, "the run does more beside communication")
+    question = f"what the run does beside communication, {time_text(first.rest)} as recorded"
+    yield "rest", question, [less, more]
 
 
 class _Times:

@@ -28,7 +28,7 @@ from placement.support.array_types import Floats, Ints
 from placement.support.arrays import spread
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern
-from rankmap.pattern.graph import DIRECTED, ORDERED, PASSES, SECONDS, STEPS, Graph
+from rankmap.pattern.graph import DIRECTED, ORDERED, PASSES, RECORDING, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.pattern.sweep import Sweep, waves
 from rankmap.placement import Placement
@@ -320,14 +320,13 @@ def _share_of_edge(pattern: Graph) -> float:
 
 
 def remember_steps(pattern: Graph, recording: Recording) -> None:
-    """Keep what of a recording follows each other, and its time, with the graph made of it.
+    """Keep a recording, and what of it follows each other, with the graph made of it.
 
     Where all of it goes together, that is how often it does.
     """
     from rankmap.recording.sequence import steps_in
 
-    if not recording.window:
-        pattern.known[SECONDS] = recording.seconds
+    pattern.known[RECORDING] = recording
     if recording.order is not None:
         pattern.known[ORDERED] = RecordedRun(recording)
     steps = steps_in(recording)

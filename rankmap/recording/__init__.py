@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
 from rankmap.collectives import usual
@@ -191,6 +192,10 @@ class Recording:
         What is missing: ranks that left no counts, memory that ran out.
     order : RecordedOrder or None
         What follows what; None where nobody knows (several threads, a window, an older recording).
+    hosts : tuple of str
+        The nodes that it ran on; () in an older recording.
+    machine : str
+        The machine, where the environment named one (``$NIDMAP_MACHINE``).
     """
 
     ranks: int
@@ -200,6 +205,15 @@ class Recording:
     window: str = ""
     notes: tuple[str, ...] = ()
     order: RecordedOrder | None = None
+    hosts: tuple[str, ...] = ()
+    machine: str = ""
+
+    def ran_on(self, machine: Machine) -> bool:
+        """Return whether it was recorded on a machine, as its nodes and its name say."""
+        words = self.machine.split()
+        named = not words or any(f"{word},".startswith(f"{machine.name},") for word in words)
+        known = np.isin([host.partition(".")[0] for host in self.hosts], machine.names)
+        return named and bool(self.hosts) and bool(known.all())
 
     def total(self) -> Traffic:
         """Return all messages by ordered pair of ranks.

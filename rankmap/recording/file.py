@@ -186,8 +186,11 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
         words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
         phases.append(RecordedPhase(*words, sent, tuple(called[i] for i in indices)))
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
-    notes = tuple(str(note) for note in header["notes"])
-    return Recording(ranks, float(seconds), tuple(phases), program, window, notes)
+    notes, hosts = (tuple(map(str, header.get(name, ()))) for name in ("notes", "hosts"))
+    machine = str(header.get("machine", ""))
+    return Recording(
+        ranks, float(seconds), tuple(phases), program, window, notes, None, hosts, machine
+    )
 
 
 def _order(

@@ -138,8 +138,12 @@ def merge_counts(raw: str, output: str, program: str, window: str) -> None:
     paths = _counts_at(raw)
     if not paths:
         raise ParseError(raw, 0, "no rank left any counts")
-    read = read_raw(paths, program, parse_window(window))
-    save_recording(dataclasses.replace(read, window=window), output)
+    hosts = tuple(path.removeprefix(f"{os.path.abspath(raw)}.") for path in paths)
+    read = dataclasses.replace(
+        read_raw(paths, program, parse_window(window)),
+        window=window, hosts=hosts, machine=os.environ.get("NIDMAP_MACHINE", ""),
+    )  # fmt: skip
+    save_recording(read, output)
     for path in paths:
         with contextlib.suppress(OSError):
             os.unlink(path)

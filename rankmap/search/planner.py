@@ -359,6 +359,7 @@ def why(
     same_nodes = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; largest uncertainty: {gain.most_unsure}" if gain.unknowns else ""
     unsure += f"; {gain.loses_if}" if gain.loses_if else ""
+    unsure += f"; {gain.of_run}" if gain.of_run else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
     return f"{head}: {reason(best, default)}"

@@ -18,14 +18,10 @@ VALUES = st.one_of(
 HEADERS = st.dictionaries(NAMES, st.one_of(st.text(max_size=20), VALUES, st.none()), max_size=4)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".json", ".parquet"])
 @examples(50)
 @given(header=HEADERS, rows=st.lists(st.fixed_dictionaries({"max": VALUES, "n": VALUES})))
-def test_samples_come_back_as_they_were(tmp_path_factory, suffix, header, rows):
-    if suffix == ".parquet":
-        pytest.importorskip("pyarrow")
-        rows = [{name: float(value) for name, value in row.items()} for row in rows]
-    path = str(tmp_path_factory.mktemp("r") / f"run{suffix}")
+def test_samples_come_back_as_they_were(tmp_path_factory, header, rows):
+    path = str(tmp_path_factory.mktemp("r") / "run.csv")
     save(path, header, rows)
     read = read_run(path)
     assert {name: read.header[name] for name in header} == header
@@ -87,11 +83,8 @@ def test_a_journal_follows_no_link_and_says_what_it_cannot_write(tmp_path):
         '{"schema": "nidmap.samples/1"}\nnonsense\n',
         '{"schema": "nidmap.samples/1"}\n[1]\n',
         '{"a": 1}\n{}\n',
-        '{"schema": "nidmap.samples/1", "samples": 3}\n',
-        '{"schema": "nidmap.samples/1", "samples": [3]}\n',
         "[" * 5000 + "\n",
         "{" * 5000 + "\n",
-        "PAR1 but no more",
     ],
 )
 def test_what_is_no_file_of_samples_is_said_in_one_line(tmp_path, text):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from placement.machine import Machine
+from web.layout import cabinets, slices, switches
 from web.layout.boxes import CELL, PITCH, AxisText, Boxes, MachineView, Pad
 
 __all__ = [
@@ -51,8 +52,6 @@ def layout(machine: Machine) -> tuple[MachineView, ...]:
     >>> only.levels[0].level, len(only.levels[0])
     ('leaf', 3)
     """
-    from web.layout import cabinets, slices, switches
-
     views = [cabinets.view(machine)] if cabinets.applies(machine) else []
     if machine.topology.kind == "torus":
         views.extend(slices.views(machine))

@@ -67,7 +67,7 @@ GRACE = 10.0
               help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
 @advanced("--output-dir", metavar="DIR", help="For the program's output; default: a new one.")
 @click.option("-o", "--output", metavar="FILE",
-              help="The samples: .csv, .parquet, .json; .svg or .png: a picture of them.",
+              help="The samples: .csv; .svg or .png: a picture, with the .csv beside it.",
               )  # fmt: skip
 @advanced("--pool", multiple=True, metavar="FILE",
               help="Measure nothing: pool the samples of jobs that are done; may repeat.",
@@ -335,7 +335,7 @@ class Measurement:
         with open(paths[0], "xb") as out, open(paths[1], "xb") as err:
             began = time.perf_counter()
             env = {**self.env, **launch.env}
-            code, _ = self.launches.run(launch.argv, env, stdout=out, stderr=err)
+            code = self.launches.run(launch.argv, env, stdout=out, stderr=err)
             seconds = time.perf_counter() - began
         return code, seconds
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import click
 
 from placement.commands.tables import align_columns
 from placement.errors import UsageError
+from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Param, Sizes, bench_callback, setting
 from workloads.places import RankPlace, doubling, place
 from workloads.session import Session
-from workloads.world import Comm, together
+from workloads.world import MPI, Comm, together
+
+trials = lazy("workloads.alltoall.trial")
 
 __all__ = ["alltoall", "bandwidths"]
 
@@ -42,18 +44,9 @@ class Counts(Param):
     "8-4MiB",
     "Payload of each ordered pair: 8,64,1KiB or 8-4MiB (powers of two).",
 )
-@setting("--kind", ["alltoall", "alltoallv", "both"], "both", "Which call of MPI.")
 @setting("--ppn", Counts(), "max", "Ranks a node that take part: max, all (1, 2, 4 …) or 1,2,32.")
-@setting(
-    "--spread",
-    click.FloatRange(0, 1),
-    0.0,
-    "For alltoallv: sizes differ by up to this part, by the seed.",
-)
 @bench_callback
-def alltoall(
-    common: Common, sizes: tuple[int, ...], kind: str, ppn: str | tuple[int, ...], spread: float
-) -> int:
+def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...]) -> int:
     """Measure all-to-all bandwidth by message size, per process and per node.
 
     Per process: bytes that it sends to other ranks, by the time of the
@@ -62,35 +55,27 @@ def alltoall(
 
     \b
     nidmap bench alltoall -n 4
+    nidmap bench alltoall -n 4 --bytes 1,1KiB-64KiB --json
     srun -N 64 --ntasks-per-node 32 nidmap bench alltoall --bytes 1MiB --ppn all -o a2a.csv
     """
-    from workloads.alltoall.trial import calls, trial
-
-    kinds = ("alltoall", "alltoallv") if kind == "both" else (kind,)
-    options = {"sizes": list(sizes), "kind": kind, "ppn": ppn, "spread": spread}
-    with Session(common, "alltoall", options) as session:
+    with Session(common, "alltoall", {"sizes": list(sizes), "ppn": ppn}) as session:
         here = place(session.comm)
         for wanted in _rounds(session.comm, here.most, ppn):
             joins = here.local < wanted
             part = session.part(joins)
             ranks, off_node = _pairs(session.comm, here, wanted)
-            for name, size in product(kinds, sizes):
+            for size in sizes:
                 if session.over():
                     break
-                uneven = spread if name == "alltoallv" else 0.0
-                made = None
-                if joins:
-                    made = trial(part, bytes=size, kind=name, spread=uneven, seed=common.seed)
                 session.measure(
-                    made,
+                    trials.trial(part, bytes=size) if joins else None,
                     comm=part,
-                    kind=name,
                     bytes=size,
                     ppn=wanted,
                     ranks=ranks,
                     nodes=here.nodes,
                     off_node=off_node,
-                    inner=calls(size),
+                    inner=trials.calls(size),
                 )
             part.Free()
     _show(session)
@@ -109,8 +94,6 @@ def _rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
 
 def _pairs(comm: Comm, here: RankPlace, wanted: int) -> tuple[int, int]:
     """Return the ranks that take part, and the most ordered pairs between a node and the others."""
-    from mpi4py import MPI
-
     mine = min(here.ranks, wanted)
     ranks = comm.allreduce(int(here.local < wanted))
     return ranks, comm.allreduce(mine * (ranks - mine), MPI.MAX)
@@ -150,7 +133,7 @@ def _show(session: Session) -> None:
     for case, result in zip(document["cases"], session.finished, strict=True):
         case["bandwidth"] = rate = bandwidths(case, result.median())
         times = [time_text(result.best()), time_text(result.median())]
-        what = [exact_size(case["bytes"]), case["kind"], case["ppn"], case["ranks"]]
+        what = [exact_size(case["bytes"]), case["ppn"], case["ranks"]]
         rows.append([*what, *times, *map(rate_text, rate.values())])
-    head = ["bytes", "call", "ppn", "ranks", "best", "median", "process", "node", "off node"]
+    head = ["bytes", "ppn", "ranks", "best", "median", "process", "node", "off node"]
     session.common.show(document, align_columns([head, *rows]))

@@ -16,6 +16,7 @@ import click
 from placement.commands.common import machine_option, say
 from placement.commands.tables import align_columns
 from placement.errors import NidmapError, UsageError
+from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
 from workloads.contention.problem import KINDS, PRINTED_N, WARN, CaseSizes, Length, length, sizes
 from workloads.memory import available
@@ -34,6 +35,9 @@ from workloads.world import Comm, decide_on_root, processor, together
 
 if TYPE_CHECKING:
     from placement.machine import Machine
+
+lookup, switches = lazy("placement.lookup"), lazy("placement.scheduler.switches")
+trials = lazy("workloads.contention.trial")
 
 __all__ = ["PAPER", "contention", "leaves", "node_sets"]
 
@@ -61,9 +65,8 @@ def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Le
 @setting(
     "--kind kinds",
     Words(KINDS),
-    ",".join(KINDS[:3]),
-    "alltoall-int (a count a process), alltoallv-int, alltoallv-double (the paper's), "
-    "alltoall-double, alltoall-int-blocks, or all.",
+    "all",
+    "alltoall-int (a count a process), alltoallv-int, alltoallv-double, or all.",
 )
 @click.option(
     "--nodes",
@@ -157,11 +160,8 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     >>> leaves(parse_spec("fattree:leaf=2,leaves=2,spines=1"), ["nid00003", "nid00000"])
     [1, 0]
     """
-    from placement.lookup import rows_of
-    from placement.scheduler.switches import slurm_switches
-
-    rows = rows_of(machine, names, "the job's nodes")
-    found: list[int] = slurm_switches(machine).leaf_of[rows].tolist()
+    rows = lookup.rows_of(machine, names, "the job's nodes")
+    found: list[int] = switches.slurm_switches(machine).leaf_of[rows].tolist()
     for name, leaf in zip(names, found, strict=True):
         if leaf < 0:
             raise UsageError(f"node {name} hangs on no leaf switch of {machine.name}")
@@ -271,8 +271,6 @@ class _Bench:
         self, sets: Sequence[NodeSet], parts: Sequence[Comm], each: Length, kind: str
     ) -> None:
         """Measure one kind and length on sets of one size, in turn, with the same two arrays."""
-        from workloads.contention.trial import Buffers, trial
-
         comm, nodes = self.session.comm, len(sets[0].nodes)
         size = sizes(self.n, each.at(nodes), self.ppn * nodes, nodes, kind)
         room = min(comm.allgather(available()))
@@ -291,13 +289,17 @@ class _Bench:
         buffers = None
         with together(comm):
             if any(map(self._joins, sets)):
-                buffers = Buffers(size.local_bytes)
+                buffers = trials.Buffers(size.local_bytes)
         labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(each)}
         labels |= {"nodes": nodes, "ranks": size.ranks}
         cases = []
         for one, part in zip(sets, parts, strict=True):
             joins = self._joins(one)
-            made = trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
+            made = (
+                trials.trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers)
+                if joins
+                else None
+            )
             cases.append(Case(made, {**labels, "leaves": one.name}, part))
         for case, result in zip(mine, self.session.interleave(cases), strict=True):
             case.result = result or None

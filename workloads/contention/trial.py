@@ -22,7 +22,7 @@ from workloads.contention.problem import COUNTS, PRINTED_N, sizes
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.places import place
-from workloads.world import Comm, same, together
+from workloads.world import MPI, Comm, same, together
 
 __all__ = ["Buffers", "Contention", "send_counts", "sorted_ints", "trial", "unsorted_ints"]
 
@@ -164,15 +164,12 @@ class Contention:
 
     def run(self) -> dict[str, float]:
         """Exchange once and return this rank's seconds; the input is made before."""
-        from mpi4py import MPI
-
         self._fill()
         out, into = self._array("unsorted"), self._array("sorted")
         one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
         vector = one.Create_contiguous(out.shape[1]).Commit()  # one item each: counts stay small
-        if self.sizes.kind.startswith("alltoall-"):
-            block = self.sizes.block
-            call = partial(self.comm.Alltoall, [out, block, vector], [into, block, vector])
+        if self.sizes.kind == COUNTS:
+            call = partial(self.comm.Alltoall, [out, 1, vector], [into, 1, vector])
         else:
             there, back = (
                 [array, counts, np.cumsum(counts) - counts, vector]

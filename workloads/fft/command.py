@@ -10,6 +10,7 @@ import click
 
 from placement.commands.common import machine_option, say
 from placement.commands.tables import align_columns
+from placement.support.lazy import lazy
 from placement.support.quantities import time_text
 from workloads.options import Common, Words, bench_callback, named_machine, setting
 from workloads.places import doubling
@@ -17,7 +18,13 @@ from workloads.session import Session
 from workloads.world import decide_on_root, together
 
 if TYPE_CHECKING:
+    from workloads.fft import local
+    from workloads.fft import scaling as scalings
+    from workloads.fft import trial as trials
     from workloads.fft.scaling import Scaling
+else:
+    local, trials = lazy("workloads.fft.local"), lazy("workloads.fft.trial")
+    scalings = lazy("workloads.fft.scaling")
 
 __all__ = ["fft"]
 
@@ -87,23 +94,19 @@ def fft(
 
 def _ends(specs: tuple[str, ...], session: Session, scaling: bool) -> dict[str, int]:
     """Return the ranks at which the levels of the machine end; none without a machine."""
-    from workloads.fft.scaling import levels
-
     machine = named_machine(specs) if scaling else None
-    return levels(machine, int(session.journal.header.get("ppn", 1))) if machine else {}
+    return scalings.levels(machine, int(session.journal.header.get("ppn", 1))) if machine else {}
 
 
 def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> None:
     """Measure one way on the first so many ranks."""
-    from workloads.fft.trial import extents, trial
-
     comm = session.comm
     joins = comm.Get_rank() < ranks
     part = session.part(joins) if ranks < comm.Get_size() else comm
-    made = trial(part, transpose=way, seed=session.common.seed, **options) if joins else None
+    made = trials.trial(part, transpose=way, seed=session.common.seed, **options) if joins else None
     with together(comm):
         labels = {
-            "n": "x".join(map(str, extents(options["shape"]))),
+            "n": "x".join(map(str, trials.extents(options["shape"]))),
             "cut": options["grid"] if options["grid"] in ("slab", "pencil") else "grid",
             "grid": "x".join(map(str, made.transform.grid)) if made else "",
             "kind": options["kind"],
@@ -119,23 +122,21 @@ def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> No
 
 def _say_library() -> None:
     """Say which local FFTs were taken, where there are faster ones."""
-    from workloads.fft.local import library
-
-    used = library()
+    used = local.library()
     if used != "ducc0":
         say(f"nidmap: local FFTs by {used}; ducc0 is faster: pip install 'nidmap[fft]'")
 
 
 def _fit_way(session: Session, way: str, ends: dict[str, int]) -> Scaling | None:
     """Return the fit of one way's times; None where there are too few."""
-    from workloads.fft.scaling import fit_gamma
-
     found = [result for result in session.finished if result.labels["transpose"] == way]
     ranks = [result.labels["ranks"] for result in found]
     if len(set(ranks)) < 2:
         return None
     name = _level_between(ranks, ends)
-    return fit_gamma(ranks, [r.median() for r in found], break_at=ends.get(name), level=name)
+    return scalings.fit_gamma(
+        ranks, [r.median() for r in found], break_at=ends.get(name), level=name
+    )
 
 
 def _level_between(ranks: list[int], ends: dict[str, int]) -> str:

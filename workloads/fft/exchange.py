@@ -20,17 +20,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.plan import Swap
 from workloads.phases import Phases
-from workloads.world import Comm
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from workloads.world import MPI, Comm
 
 __all__ = ["METHODS", "BufferPool", "Transpositions"]
 
@@ -110,8 +107,6 @@ class Transpositions(ABC):
     @property
     def _kind(self) -> MPI.Datatype:
         """MPI's type of one element."""
-        from mpi4py import MPI
-
         return MPI._typedict[self.pool.dtype.char]
 
     @abstractmethod

@@ -17,6 +17,9 @@ import numpy as np
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.array_types import Floats
+from placement.support.lazy import lazy
+
+distance = lazy("rankmap.score.distance")
 
 __all__ = ["PowerLaw", "Scaling", "fit_gamma", "levels", "student"]
 
@@ -201,9 +204,7 @@ def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
     >>> levels(nidmap.load_machine("dragonfly:groups=2,chassis=6,blades=16,nodes=4"), ppn=32)
     {'blade': 128, 'chassis': 2048, 'group': 12288, 'system': 24576}
     """
-    from rankmap.score.distance import machine_distance
-
-    found = machine_distance(machine)
+    found = distance.machine_distance(machine)
     used = found.blocks[np.flatnonzero(machine.compute)]
     return {
         name: int(np.unique(column, return_counts=True)[1].max(initial=0)) * ppn

@@ -12,13 +12,10 @@ from typing import Any
 import numpy as np
 
 from placement.errors import UsageError
-from placement.support.array_types import Array, Ints
-from workloads.places import place
-from workloads.sort.ranks import Ranks
+from placement.support.array_types import Array
 from workloads.words import check_word
-from workloads.world import Comm
 
-__all__ = ["GENERATOR", "NodeBytes", "Problem", "count_traffic", "model_traffic", "problem"]
+__all__ = ["GENERATOR", "NodeBytes", "Problem", "model_traffic", "problem"]
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 
@@ -162,22 +159,3 @@ def model_traffic(problem: Problem, ppn: int) -> NodeBytes:
     return NodeBytes(
         ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks)
     )
-
-
-def count_traffic(comm: Comm, send: Ints, itemsize: int) -> NodeBytes:
-    """Return what was sent, as the mean over nodes. Collective.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    send : int64 (P,)
-        Keys that this rank sent to each rank.
-    itemsize : int
-        Bytes of a key.
-    """
-    ranks, here = Ranks(comm), place(comm)
-    nodes = ranks.share(np.array(here.node))
-    others = int(send.sum() - send[ranks.rank])
-    off = int(send[nodes != here.node].sum())
-    sums = ranks.total(np.array([others, off])) * itemsize / here.nodes
-    return NodeBytes(*sums.tolist())

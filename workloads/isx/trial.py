@@ -13,14 +13,17 @@ from typing import Any, cast
 import numpy as np
 
 from placement.support.array_types import Array, Ints
-from workloads.isx.problem import NodeBytes, Problem, count_traffic, model_traffic, problem
+from placement.support.lazy import lazy
+from workloads.isx.problem import NodeBytes, Problem, model_traffic, problem
 from workloads.memory import fits
 from workloads.phases import Phases
 from workloads.places import place
 from workloads.sort.check import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import Comm, same, together
+from workloads.world import MPI, Comm, same, together
+
+kernels = lazy("workloads.isx.kernels")
 
 __all__ = ["SCHEMES", "STAGES", "Isx", "Variant", "fill_buckets", "order", "trial"]
 
@@ -30,11 +33,9 @@ STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "Lo
 #: From so many keys on loops are compiled: loading the compiler takes half a second a process.
 COMPILED = 1 << 16
 
-#: alltoallv is MPI's own; at-once posts everything and waits; the others send one by one.
-SCHEMES = ("alltoallv", "at-once", "naive", "round-robin", "random")
-
-#: Both ranks take part in a message, or the sender puts keys into the other's memory.
-SIDES = ("two", "put")
+#: alltoallv is MPI's own, the paper's two-sided arm; the others put keys into the other ranks'
+#: memory one after the other, as its OpenSHMEM program does.
+SCHEMES = ("alltoallv", "naive", "round-robin", "random")
 
 
 class Isx:
@@ -49,8 +50,6 @@ class Isx:
         See `workloads.isx.problem.problem`.
     exchange : str
         One of `SCHEMES`.
-    sided : {"two", "put"}
-        Messages, or MPI_Put with a notification.
     seed : int
 
     Raises
@@ -62,7 +61,7 @@ class Isx:
     ----------
     comm : mpi4py.MPI.Intracomm
     problem : Problem
-    exchange, sided : str
+    exchange : str
         May be changed between repetitions: several schemes in one job.
     send, receive : int64 (P,)
         Keys to and from each rank.
@@ -76,16 +75,14 @@ class Isx:
         keys: int = 1 << 20,
         dtype: str = "i4",
         exchange: str = "alltoallv",
-        sided: str = "two",
         seed: int = 0,
     ) -> None:
-        same(comm, mode=mode, keys=keys, dtype=dtype, exchange=exchange, sided=sided, seed=seed)
-        self.comm, self.exchange, self.sided = comm, exchange, sided
+        same(comm, mode=mode, keys=keys, dtype=dtype, exchange=exchange, seed=seed)
+        self.comm, self.exchange = comm, exchange
         self.ranks, self.seed = Ranks(comm), seed
         with together(comm):
             self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
             check_word("exchange", exchange, SCHEMES)
-            check_word("number of sides", sided, SIDES)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)
         fits(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
         self._window: KeyWindow | None = None
@@ -101,7 +98,8 @@ class Isx:
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds; the total is without the generation."""
         self._result = None
-        if self.sided == "put":
+        puts = self.exchange != "alltoallv"
+        if puts:
             if self._window is None:
                 self._window = KeyWindow(self.comm, len(self._room), self._room.dtype)
             self.comm.Barrier()  # nobody puts keys into a window that is still read
@@ -116,7 +114,7 @@ class Isx:
         with watch("AssignBuckets"):
             self.receive = self.ranks.swap(self.send)
             ends = np.cumsum(self.receive) - self.receive
-            places = self.ranks.swap(ends) if self.sided == "put" else ends
+            places = self.ranks.swap(ends) if puts else ends
         with watch("KeyExchange"):
             mine = self._exchange(turns, places)
         with watch("LocalSort"):
@@ -128,22 +126,16 @@ class Isx:
 
     def _exchange(self, turns: list[int], places: Ints) -> Array:
         """Bring every bucket to its rank; `places`: where in each window ours belong."""
-        if self.sided == "put":
-            assert self._window is not None
-            how = self.exchange, turns, self._bucketed, self.send
-            self._window.put(*how, self.receive, places)
-            return self._window.keys
-        buckets = self._bucketed, self.send, self._room, self.receive
         if self.exchange == "alltoallv":
-            self.ranks.alltoallv(*buckets)
-        else:
-            self.ranks.sparse(*buckets, turns=turns, at_once=self.exchange == "at-once")
-        return self._room
+            self.ranks.alltoallv(self._bucketed, self.send, self._room, self.receive)
+            return self._room
+        assert self._window is not None
+        self._window.put(turns, self._bucketed, self.send, self.receive, places)
+        return self._window.keys
 
-    def traffic(self) -> tuple[NodeBytes, NodeBytes]:
-        """Return what a node sends in an exchange: by the model, and counted. Collective."""
-        model = model_traffic(self.problem, place(self.comm).most)
-        return model, count_traffic(self.comm, self.send, self.problem.itemsize)
+    def traffic(self) -> NodeBytes:
+        """Return what the fullest node sends in an exchange. Collective."""
+        return model_traffic(self.problem, place(self.comm).most)
 
     def verify(self) -> None:
         """Raise on all ranks where the last result is wrong; not timed.
@@ -197,12 +189,10 @@ def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
         numbers = (plain >> by if shifted else plain // by).astype(np.int64)
         np.take(plain, np.argsort(numbers, kind="stable"), out=dealt)
         return np.bincount(numbers, minlength=problem.ranks)
-    from workloads.isx.kernels import count_keys, deal_keys
-
     counts = np.zeros((4, problem.ranks), np.int64)
-    count_keys(plain, by, shifted, counts)
+    kernels.count_keys(plain, by, shifted, counts)
     sizes: Ints = counts.sum(axis=0)
-    deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
+    kernels.deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
     return sizes
 
 
@@ -212,11 +202,10 @@ class Variant:
 
     sort: Isx
     exchange: str
-    sided: str
 
     def run(self) -> dict[str, float]:
         """Sort once this way."""
-        self.sort.exchange, self.sort.sided = self.exchange, self.sided
+        self.sort.exchange = self.exchange
         return self.sort.run()
 
     def verify(self) -> None:
@@ -258,8 +247,6 @@ class KeyWindow:
     """
 
     def __init__(self, comm: Comm, room: int, dtype: np.dtype[Any]) -> None:
-        from mpi4py import MPI
-
         self.comm = comm
         self._data = MPI.Win.Allocate(max(room, 1) * dtype.itemsize, dtype.itemsize, comm=comm)
         self._flag = MPI.Win.Allocate(8, 8, comm=comm)
@@ -272,15 +259,11 @@ class KeyWindow:
         self._flag.Sync()
         comm.Barrier()
 
-    def put(
-        self, scheme: str, turns: list[int], keys: Array, send: Ints, receive: Ints, places: Ints
-    ) -> None:
+    def put(self, turns: list[int], keys: Array, send: Ints, receive: Ints, places: Ints) -> None:
         """Put each bucket into its rank's window, notify it, and wait for one's own keys.
 
         Parameters
         ----------
-        scheme : str
-            alltoallv counts as at-once here.
         turns : list of int
             See `order`.
         keys : (n,)
@@ -289,37 +272,22 @@ class KeyWindow:
         places : int64 (P,)
             Where in each rank's window the keys of this rank belong.
         """
-        rank, at_once = self.comm.Get_rank(), scheme in ("alltoallv", "at-once")
+        rank, count = self.comm.Get_rank(), np.ones(1, np.int64)
         starts = np.cumsum(send) - send
         here = int(places[rank])
         self.keys[here : here + send[rank]] = keys[starts[rank] : starts[rank] + send[rank]]
-        busy = [q for q in turns if send[q]]
-        for q in busy:
-            bucket = keys[starts[q] : starts[q] + send[q]]
-            self._data.Put(bucket, q, (int(places[q]), len(bucket)))
-            if not at_once:
+        for q in turns:
+            if send[q]:
+                bucket = keys[starts[q] : starts[q] + send[q]]
+                self._data.Put(bucket, q, (int(places[q]), len(bucket)))
                 self._data.Flush(q)
-                self._notify([q])
-        if at_once:
-            self._data.Flush_all()
-            self._notify(busy)
+                self._flag.Accumulate(count, q, op=MPI.SUM)  # the keys are there
+                self._flag.Flush(q)
         self._expected += int(np.count_nonzero(receive)) - int(receive[rank] > 0)
         self._wait()
 
-    def _notify(self, others: list[int]) -> None:
-        """Add one to each one's counter: its keys of ours are there."""
-        from mpi4py import MPI
-
-        one = np.ones(1, np.int64)
-        for q in others:
-            self._flag.Accumulate(one, q, op=MPI.SUM)
-        for q in others:
-            self._flag.Flush(q)
-
     def _wait(self) -> None:
         """Wait until all who have keys for us have said so; reading by MPI makes it progress."""
-        from mpi4py import MPI
-
         rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.full(1, -1)
         while seen[0] < self._expected:
             self._flag.Fetch_and_op(nothing, seen, rank, op=MPI.NO_OP)

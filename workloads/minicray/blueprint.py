@@ -145,7 +145,9 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
-            "NIDMAP_MACHINE": " ".join(lay.stated(specs, routing=lay.ROUTING, process="inf")),
+            "NIDMAP_MACHINE": " ".join(
+                lay.stated(specs, routing=lay.ROUTING, process="inf", slowed=f"{net.scale:.6g}")
+            ),
             "NIDMAP_MINICRAY": name,
             **_INSIDE,
         },

@@ -8,9 +8,11 @@ from typing import Any
 import click
 
 from placement.commands.tables import align_columns
-from placement.support.quantities import time_text
+from placement.support.lazy import lazy
 from workloads.options import ByteCount, Common, Number, bench_callback, setting
-from workloads.session import Repetitions, Session
+from workloads.session import Repetitions, Session, phase_table
+
+trials = lazy("workloads.sort.trial")
 
 __all__ = ["sort"]
 
@@ -56,17 +58,15 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
 
     \b
     nidmap bench sort -n 4 --items 1e5,1e6,1e7
-    mpiexec -n 4 python -m workloads.sort --payload 16 --data groups
+    nidmap bench sort -n 4 --payload 16 --data groups
     srun -n 1024 nidmap bench sort --algorithm mergesort -o merge.csv
     """
-    from workloads.sort.trial import trial
-
     seen: list[dict[str, Any]] = []
     with Session(common, "sort", {"items": list(items), **options}) as session:
         for count in items:
             if session.over():
                 break
-            made = trial(session.comm, items=count, seed=common.seed, **options)
+            made = trials.trial(session.comm, items=count, seed=common.seed, **options)
             if session.measure(made, items=count, **options):
                 before, after = made.messages()
                 rounds = {"rounds": made.seen.rounds, "sparse": made.seen.sparse}
@@ -86,10 +86,6 @@ def _show(session: Session, seen: list[dict[str, Any]]) -> None:
 
 def _tables(result: Repetitions, more: dict[str, Any]) -> str:
     """Return the two tables of one case: seconds by phase, and messages."""
-    phases = [
-        [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
-        for name, entry in result.summary().items()
-    ]
     names = {
         "mean": "items a message",
         "deviation": "standard deviation",
@@ -104,7 +100,7 @@ def _tables(result: Repetitions, more: dict[str, Any]) -> str:
     ]
     return (
         f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
-        + align_columns([["phase", "best", "median", "worst", "mean rank"], *phases])
+        + phase_table(result)
         + "\n"
         + align_columns([["exchange", "random", "counted"], *messages])
     )

@@ -7,15 +7,11 @@ threads of one process.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.support.array_types import Array, Ints
-from workloads.world import Comm
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from workloads.world import MPI, Comm
 
 __all__ = ["PIECE", "Ranks"]
 
@@ -44,8 +40,6 @@ class Ranks:
     """
 
     def __init__(self, comm: Comm) -> None:
-        from mpi4py import MPI
-
         self.comm, self._mpi = comm, MPI
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
@@ -120,8 +114,6 @@ class Ranks:
         out: Array,
         receive: Ints,
         *,
-        turns: Sequence[int] | None = None,
-        at_once: bool = True,
         piece: int = PIECE,
     ) -> None:
         """Do as `alltoallv` does by point-to-point messages, none of them empty.
@@ -133,17 +125,10 @@ class Ranks:
         ----------
         items, send, out, receive
             See `alltoallv`.
-        turns : sequence of int or None
-            The other ranks in the order in which this one sends to them; it
-            receives in the reverse one. None: upwards from its own, so that
-            at any moment each rank is the target of one sender rather than of
-            all.
-        at_once : bool
-            Whether a message is sent before the one ahead of it has left.
         piece : int
         """
-        if turns is None:
-            turns = [(self.rank + k) % self.size for k in range(1, self.size)]
+        # Upwards from one's own: at any moment each rank is the target of one sender.
+        turns = [(self.rank + k) % self.size for k in range(1, self.size)]
         kind = _bytes_type(items.dtype.itemsize)
         step = max(1, piece // items.dtype.itemsize)
         requests = [
@@ -151,12 +136,10 @@ class Ranks:
             for rank, part in _parts(out, receive, turns[::-1], step)
         ]
         _run(out, receive, self.rank)[:] = _run(items, send, self.rank)
-        for rank, part in _parts(items, send, turns, step):
-            request = self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
-            if at_once:
-                requests.append(request)
-            else:
-                request.Wait()
+        requests += [
+            self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
+            for rank, part in _parts(items, send, turns, step)
+        ]
         self._mpi.Request.Waitall(requests)
         kind.Free()
 
@@ -176,8 +159,6 @@ class Ranks:
 
 def _bytes_type(size: int) -> MPI.Datatype:
     """Return a committed MPI datatype of so many bytes: counts are then items, not bytes."""
-    from mpi4py import MPI
-
     return MPI.BYTE.Create_contiguous(size).Commit()
 
 

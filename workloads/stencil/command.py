@@ -9,13 +9,16 @@ import click
 from placement.commands.common import machine_option
 from placement.commands.tables import align_columns
 from placement.errors import UsageError
+from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Sizes, Words, bench_callback, setting
 from workloads.session import Session
 
+kinds = lazy("workloads.stencil.kinds")
+
 __all__ = ["stencil"]
 
-_METHODS = ("put", "put-all", "sendrecv", "neighbor")
+_METHODS = ("put", "neighbor")
 
 
 @click.command("stencil")
@@ -33,7 +36,7 @@ _METHODS = ("put", "put-all", "sendrecv", "neighbor")
     "--method methods",
     Words(_METHODS),
     "put",
-    "put (blocking, one-sided), put-all, sendrecv, neighbor; several by commas, or all.",
+    "put (blocking, one-sided), neighbor (a collective), or all.",
     metavar="WAYS",
 )
 @click.option(
@@ -67,14 +70,12 @@ def stencil(
     srun -n 9216 nidmap bench stencil --levels -m hazelhen
     srun -n 48 nidmap bench stencil --copies
     """
-    from workloads.stencil import kinds
-
     if levels and copies:
         raise UsageError("--levels and --copies are two measurements", "ask for one of them")
     given = {**options, "method": list(methods), "levels": levels, "copies": copies}
     with Session(common, "stencil", {**given, "bytes": sizes}) as session:
         if levels:
-            kinds.levels(session, sizes or _powers(0, 20), methods[0], specs, options)
+            kinds.levels(session, sizes or _powers(0, 20), specs, options)
         elif copies:
             kinds.copies(session, sizes or _powers(10, 24), options)
         else:
@@ -90,13 +91,13 @@ def _powers(first: int, last: int) -> tuple[int, ...]:
 def _show(session: Session) -> None:
     document, finished = session.document(), session.finished
     labels = finished[0].labels if finished else {}
-    kinds = [name for name in ("method", "level", "where") if name in labels]
-    copies = ["throughput"] if "where" in kinds else []
-    rows: list[list[object]] = [["bytes", *kinds, "best", "median", "worst", *copies]]
+    told_by = [name for name in ("method", "level", "where") if name in labels]
+    copies = ["throughput"] if "where" in told_by else []
+    rows: list[list[object]] = [["bytes", *told_by, "best", "median", "worst", *copies]]
     for case, result in zip(document["cases"], finished, strict=True):
         total = case["seconds"]["total"]
         times = [time_text(total[name]) for name in ("best", "median", "worst")]
-        rows.append([exact_size(case["bytes"]), *(case[name] for name in kinds), *times])
+        rows.append([exact_size(case["bytes"]), *(case[name] for name in told_by), *times])
         if copies:
             case["throughput"] = case["bytes"] / result.median()
             rows[-1].append(rate_text(case["throughput"]))

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from placement.errors import UsageError
+from placement.support.lazy import lazy
 from workloads.words import read_extents
 
-__all__ = ["NONE", "OPPOSITE", "check_grid", "grid_of", "neighbours"]
+if TYPE_CHECKING:
+    from rankmap.grid import dims as dims_of
+else:
+    dims_of = lazy("rankmap.grid.dims")
+
+__all__ = ["NONE", "OPPOSITE", "grid_of", "neighbours"]
 
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
 NONE = -1
@@ -38,29 +45,17 @@ def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
     ((4, 3, 2), (8, 3, 1))
     """
     if dims == "auto":
-        from rankmap.grid.dims import balanced_factors
-
-        x, y, z = balanced_factors(ranks, 3)
-    else:
-        found = read_extents(dims, "grid", "e.g. 4x4x2, or auto")
-        check_grid(found, ranks)
-        x, y, z = (*found, 1, 1)[:3]
-    return x, y, z
-
-
-def check_grid(extents: Sequence[int], ranks: int) -> None:
-    """Refuse a grid of units that is not a box of so many ranks.
-
-    Raises
-    ------
-    UsageError
-    """
-    if not 1 <= len(extents) <= 3 or min(extents) < 1 or math.prod(extents) != ranks:
+        x, y, z = dims_of.balanced_factors(ranks, 3)
+        return x, y, z
+    extents = read_extents(dims, "grid", "e.g. 4x4x2, or auto")
+    if len(extents) > 3 or min(extents) < 1 or math.prod(extents) != ranks:
         shown = "x".join(map(str, extents))
         raise UsageError(
             f"a grid of {shown} units does not fit {ranks} rank{'s' * (ranks != 1)}",
             "up to three extents whose product is the number of ranks, or auto",
         )
+    x, y, z = (*extents, 1, 1)[:3]
+    return x, y, z
 
 
 def neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int, ...]:

@@ -13,13 +13,16 @@ import numpy as np
 
 from placement.errors import NidmapError
 from placement.machine import Machine
-from placement.support.array_types import Array
+from placement.support.array_types import Floats
+from placement.support.lazy import lazy
 from workloads.options import named_machine
 from workloads.phases import seconds_of
 from workloads.session import Session
-from workloads.stencil.blocks import BlockArray
+from workloads.stencil.blocks import Blocks
 from workloads.stencil.trial import trial
-from workloads.world import Comm, decide_on_root, processor, together
+from workloads.world import MPI, Comm, decide_on_root, processor, together
+
+lookup, distances = lazy("placement.lookup"), lazy("rankmap.score.distance")
 
 __all__ = ["copies", "halos", "levels", "meeting_levels", "partners", "per_repetition"]
 
@@ -55,15 +58,10 @@ def halos(
 
 
 def levels(
-    session: Session,
-    sizes: Sequence[int],
-    method: str,
-    specs: tuple[str, ...],
-    options: dict[str, Any],
+    session: Session, sizes: Sequence[int], specs: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     """Time one message from rank 0 to a partner, level by level and size by size."""
     comm = session.comm
-    way = "sendrecv" if method == "sendrecv" else "put"
     for level, other in _partners(comm, specs):
         joins = comm.Get_rank() in (0, other)
         part = session.part(joins)
@@ -71,8 +69,8 @@ def levels(
             if session.over():
                 break
             count = per_repetition(options["iterations"], size, session.common.repeat)
-            made = Message(part, size, way, count) if joins else None
-            session.measure(made, comm=part, bytes=size, level=level, partner=other, method=way)
+            made = Message(part, size, count) if joins else None
+            session.measure(made, comm=part, bytes=size, level=level, partner=other)
             if made is not None:
                 made.close()
         part.Free()
@@ -146,12 +144,9 @@ def _network_levels(hosts: Sequence[str], machine: Machine | None) -> list[str]:
     """Return the level of the network at which each rank's node meets rank 0's."""
     if machine is None:
         return ["network"] * len(hosts)
-    from placement.lookup import rows_of
-    from rankmap.score.distance import machine_distance
-
     names, at = np.unique(hosts, return_inverse=True)
-    rows = rows_of(machine, names.tolist(), "the job's nodes")[at]
-    distance = machine_distance(machine)
+    rows = lookup.rows_of(machine, names.tolist(), "the job's nodes")[at]
+    distance = distances.machine_distance(machine)
     first = np.full(len(rows), rows[0])
     if distance.coords is not None:
         return [f"{hops} hop{'s' * (hops != 1)}" for hops in distance.hops(first, rows).tolist()]
@@ -184,61 +179,40 @@ def _depth(level: str) -> tuple[int, str]:
 
 
 def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> None:
-    """Time copies of this unit's, a near unit's and a far unit's memory, and of all units'."""
+    """Time copies of this unit's, a near unit's and a far unit's memory."""
     comm = session.comm
-    each = max(1, -(-max(sizes) // _ITEM))
-    made = {}
-    for shared in (False,) if options["no_shm"] else (True, False):
-        made[shared] = blocks = BlockArray(comm, (each * comm.Get_size(),), shared=shared)
-        blocks.local[...] = np.arange(blocks.region[0].start, blocks.region[0].stop)
-        blocks.sync()
-    chunk = _tuned_chunk(made[False])
-    for blocks in made.values():
-        blocks.chunk = chunk
-    for where, shared, unit in _sources(comm, made):
-        for size in sizes:
-            if session.over():
-                break
-            count = max(1, size // _ITEM)
-            runs = min(100, per_repetition(options["iterations"], size, session.common.repeat))
-            start = unit * each if where != "span" else each - min(each, count // 2 + 1)
-            out = np.zeros(count if where == "plain" or session.root else 0)
-            copy: Callable[[], object] | None = None
-            if where == "plain":  # inside a process: the reference of Figures 1 and 2 (std::copy)
-                copy = partial(np.copyto, out, np.arange(count, dtype=np.float64))
-            elif session.root:
-                copy = partial(made[shared].copy, (slice(start, start + count),), out)
-            copying = Copying(comm, copy, out, start, runs)
-            session.measure(copying, bytes=count * _ITEM, where=where, unit=unit, chunk=chunk)
-    for blocks in made.values():
-        blocks.close()
-
-
-def _sources(comm: Comm, made: dict[bool, BlockArray]) -> list[tuple[str, bool, int]]:
-    """Return what is copied: its name, by shared windows or not, the unit. Collective."""
-
-    def choose() -> list[tuple[str, bool, int]]:
-        shares = made[True].split((slice(None),)) if True in made else []
-        node = [share.unit for share in shares if share.where == "node"]
-        far = [share.unit for share in shares if share.where == "remote"]
-        found = [("plain", False, 0), ("local", False, 0)]
-        found += [("node", True, node[0])] if node else []
-        found += [("remote", False, far[0])] if far else []
-        if comm.Get_size() > 1:
-            found += [("get", False, node[0] if node else 1)] if node or not shares else []
-            found += [("span", True in made, 0)]
-        return found
-
-    return decide_on_root(comm, choose)
-
-
-def _tuned_chunk(blocks: BlockArray) -> int:
-    """Return the bytes of a transfer that rank 0 finds best. Collective."""
-    comm = blocks.comm
-    if comm.Get_size() > 1 and comm.Get_rank() == 0:
+    count = max(1, -(-max(sizes) // _ITEM))
+    blocks = Blocks(comm, count)
+    blocks.local[...] = np.arange(count) + comm.Get_rank() * count
+    blocks.sync()
+    if session.root and comm.Get_size() > 1:
         blocks.tune(comm.Get_size() - 1)
     comm.Barrier()
-    return int(comm.bcast(blocks.chunk, root=0))
+    sources = decide_on_root(comm, lambda: _sources(blocks, not options["no_shm"]))
+    for (where, unit), size in product(sources, sizes):
+        if session.over():
+            break
+        items = max(1, size // _ITEM)
+        runs = min(100, per_repetition(options["iterations"], size, session.common.repeat))
+        out = np.zeros(items if session.root else 0)
+        copy: Callable[[], object] | None = None
+        if session.root and where == "plain":  # the reference of Figures 1 and 2 (std::copy)
+            copy = partial(np.copyto, out, np.arange(items, dtype=np.float64))
+        elif session.root:
+            way = blocks.load if where in ("local", "node") else blocks.get
+            copy = partial(way, unit, out)
+        copying = Copying(comm, copy, out, unit * count, runs)
+        session.measure(copying, bytes=items * _ITEM, where=where, unit=unit, chunk=blocks.chunk)
+    blocks.close()
+
+
+def _sources(blocks: Blocks, shared: bool) -> list[tuple[str, int]]:
+    """Return what rank 0 copies: its name and the unit that holds it."""
+    near = blocks.node[:1]
+    far = [unit for unit in range(1, blocks.comm.Get_size()) if unit not in blocks.node][:1]
+    sources = [("plain", 0), ("local", 0)]
+    sources += [("node", unit) for unit in near if shared]
+    return sources + [("get", unit) for unit in near] + [("remote", unit) for unit in far]
 
 
 def per_repetition(asked: int | None, moved: int, repeat: int) -> int:
@@ -262,10 +236,9 @@ def per_repetition(asked: int | None, moved: int, repeat: int) -> int:
 
 
 class Message:
-    """One message from rank 0 to rank 1 of a pair, over and over: Figure 6's latency.
+    """One blocking put from rank 0 to rank 1 of a pair, over and over: Figure 6's latency.
 
-    ``put``: a blocking put, done when it is in the other's memory;
-    ``sendrecv``: half of there and back.
+    It is done when it is in the other's memory.
 
     Parameters
     ----------
@@ -273,64 +246,43 @@ class Message:
         Two ranks.
     size : int
         Bytes.
-    method : {"put", "sendrecv"}
     iterations : int
         Messages of one repetition.
     """
 
-    def __init__(self, comm: Comm, size: int, method: str, iterations: int) -> None:
-        from mpi4py import MPI
-
+    def __init__(self, comm: Comm, size: int, iterations: int) -> None:
         self.comm, self._size, self._iterations = comm, size, iterations
-        rank = comm.Get_rank()
-        self._block = np.full(size, 7 + rank, np.uint8)
-        self._message = [self._block, size, MPI.BYTE]
-        self._window: Any = None
-        if method == "put":
-            self._window = MPI.Win.Allocate(max(size, 1), 1, comm=comm)
-            self._window.Lock_all(MPI.MODE_NOCHECK)
+        self._message = [np.full(size, 7, np.uint8), size, MPI.BYTE]
+        self._window = MPI.Win.Allocate(max(size, 1), 1, comm=comm)
+        self._window.Lock_all(MPI.MODE_NOCHECK)
 
     def run(self) -> dict[str, float]:
         """Send `iterations` times and return the seconds of one."""
-        if self._window is None:
-            spent = seconds_of(self._bounce, self._iterations) / 2
-        elif self.comm.Get_rank() == 0:
+        spent = 0.0
+        if self.comm.Get_rank() == 0:
             spent = seconds_of(self._put, self._iterations)
-        else:  # it waits inside the barrier, where its MPI can help
-            spent = 0.0
-        self.comm.Barrier()
+        self.comm.Barrier()  # the other waits inside, where its MPI can help
         return {"total": spent, "communication": spent}
 
     def _put(self) -> None:
         self._window.Put(self._message, 1)
         self._window.Flush(1)
 
-    def _bounce(self) -> None:
-        """Send there and back, as rank 0 sees it."""
-        rank = self.comm.Get_rank()
-        if rank == 0:
-            self.comm.Send(self._message, 1)
-        self.comm.Recv(self._message, 1 - rank)
-        if rank:
-            self.comm.Send(self._message, 0)
-
     def verify(self) -> None:
         """Raise on both ranks where the message did not arrive. Collective."""
-        got = self._block
-        if self._window is not None:
-            self._window.Flush_all()
-            self.comm.Barrier()
-            self._window.Sync()
-            got = np.frombuffer(self._window.tomemory(), np.uint8)[: self._size]
+        self._window.Flush_all()
+        self.comm.Barrier()
+        self._window.Sync()
+        memory: Any = self._window.tomemory()
+        arrived = np.frombuffer(memory, np.uint8)[: self._size]
         with together(self.comm):
-            if (self._window is None or self.comm.Get_rank()) and not (got == 7).all():
+            if self.comm.Get_rank() and not (arrived == 7).all():
                 raise NidmapError("the message did not arrive as it was sent")
 
     def close(self) -> None:
         """Free the window. Collective."""
-        if self._window is not None:
-            self._window.Unlock_all()
-            self._window.Free()
+        self._window.Unlock_all()
+        self._window.Free()
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +304,7 @@ class Copying:
 
     comm: Comm
     copy: Callable[[], object] | None
-    out: Array
+    out: Floats
     start: int
     iterations: int
 

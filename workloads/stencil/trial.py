@@ -7,10 +7,6 @@ Six messages are brought to six neighbours in one of these ways.
     one after the other. Where the neighbour is on the same node and shared
     windows are on, the bytes are written into its memory instead (the
     "zero-copy model" of DART-MPI).
-``put-all``
-    all six puts, then one flush.
-``sendrecv``
-    MPI_Sendrecv along each axis, up and down.
 ``neighbor``
     one MPI_Neighbor_alltoall on a Cartesian communicator.
 """
@@ -30,7 +26,7 @@ from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.words import check_word
-from workloads.world import Comm, same, together
+from workloads.world import MPI, Comm, same, together
 
 __all__ = ["METHODS", "Halo", "pattern", "trial"]
 
@@ -194,12 +190,8 @@ class Halo(ABC):
 class Put(Halo):
     """``put``: one after the other, each complete before the next."""
 
-    overlap = False
-
     def prepare(self, shared: bool) -> None:
         """Open the windows that neighbours put into."""
-        from mpi4py import MPI
-
         comm, size = self.comm, self.size
         self._memory = NodeMemory(comm, 6 * size) if shared else None
         self._near: dict[int, Bytes] = {}
@@ -228,17 +220,14 @@ class Put(Halo):
 
     def exchange(self) -> None:
         """Put each block into its neighbour's memory."""
-        window, overlap = self._window, self.overlap
+        window = self._window
         for rank, way, block in self._steps:
             near = self._near.get(rank)
             if near is not None:
                 near[way] = block[0]
             else:
                 window.Put(block, rank, way * self.size)
-                if not overlap:
-                    window.Flush(rank)
-        if overlap:
-            window.Flush_all()
+                window.Flush(rank)
 
     def settle(self) -> None:
         """Wait until what all ranks put is visible. Collective."""
@@ -258,33 +247,6 @@ class Put(Halo):
             self._memory.close()
 
 
-class PutAll(Put):
-    """``put-all``: all on their way at once."""
-
-    overlap = True
-
-
-class SendRecv(Halo):
-    """``sendrecv``."""
-
-    def prepare(self, shared: bool) -> None:
-        """Lay out the six messages."""
-        from mpi4py import MPI
-
-        ranks = [MPI.PROC_NULL if rank == NONE else rank for rank in self.neighbours]
-        out, into = (
-            [[block, self.size, MPI.BYTE] for block in side] for side in (self.out, self.into)
-        )
-        self._steps = [
-            (out[way], ranks[way], into[back], ranks[back]) for way, back in enumerate(OPPOSITE)
-        ]
-
-    def exchange(self) -> None:
-        """Send one way along each axis while receiving from the other."""
-        for out, target, into, source in self._steps:
-            self.comm.Sendrecv(out, target, 0, into, source, 0)
-
-
 class Neighbor(Halo):
     """``neighbor``: one collective on a Cartesian communicator."""
 
@@ -292,8 +254,6 @@ class Neighbor(Halo):
 
     def prepare(self, shared: bool) -> None:
         """Make the Cartesian communicator."""
-        from mpi4py import MPI
-
         self._cart = self.comm.Create_cart(list(self.grid), [self.periodic] * 3, reorder=False)
         self._out, self._into = ([side, self.size, MPI.BYTE] for side in (self.out, self.into))
 
@@ -307,12 +267,7 @@ class Neighbor(Halo):
 
 
 #: The ways to exchange.
-METHODS: dict[str, type[Halo]] = {
-    "put": Put,
-    "put-all": PutAll,
-    "sendrecv": SendRecv,
-    "neighbor": Neighbor,
-}
+METHODS: dict[str, type[Halo]] = {"put": Put, "neighbor": Neighbor}
 
 
 def _block(seed: int, rank: int, way: int, size: int) -> Bytes:

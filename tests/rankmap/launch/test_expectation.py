@@ -73,12 +73,13 @@ def test_nothing_is_expected_where_no_bandwidth_is_known():
             "",
             "; communication is at most 4.0% of the recorded run: no placement gains more",
         ),
-        (0.2, "", ""),  # 20 %
+        (0.2, "", "; communication is at most 20.0% of the recorded run: no placement gains more"),
+        (0.06, "", ""),  # two thirds
         (1.0, "30%-70%", ""),  # the seconds are those of the whole run
         (0.0, "", ""),
     ],
 )
-def test_a_program_that_hardly_communicates_is_told_so(tmp_path, seconds, window, says):
+def test_a_program_that_communicates_little_is_told_so(tmp_path, seconds, window, says):
     machine = load_machine("torus:4x4,bw=1,injection=inf,latency=0,routing=dimension-order")
     a = np.array([0, 5])
     sent = Traffic(a, a[::-1], np.full(2, 40_000_000), np.full(2, 10))

@@ -13,8 +13,11 @@ from benchmarks.study.published import FFT
 from placement.machine import Machine
 from placement.network import largest_bias, usual_bias
 from placement.options import with_figures
+from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, time_range
+from rankmap.recording import RecordedPhase, Recording
+from rankmap.recording.file import save_recording
 from tests.rankmap.helpers import time_of
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")
@@ -166,6 +169,47 @@ def test_a_baseline_is_as_fast_as_itself_for_certain():
         1.0, 1.0, 1.0
     )
     assert Gains(asked, asked.place(base)).of(asked.place(base[::-1])).unknowns
+
+
+def recorded(tmp_path, seconds, **about):
+    """Return a pattern of 16 ranks: rank 0 sends 40 MB to rank 2, rank 1 as much to rank 3."""
+    size, times = np.full(2, 40_000_000), np.full(2, 10)
+    sent = Traffic(np.array([0, 1]), np.array([2, 3]), size, times)
+    phase = RecordedPhase("point-to-point", "app+0x1", 10, 20, sent)
+    path = str(tmp_path / "app.npz")
+    save_recording(Recording(16, seconds, (phase,), **about), path)
+    return f"measured:{path}"
+
+
+GRID = "torus:4x4,bw=1,injection=inf,latency=0,process=inf,payload=1,routing=single"
+#: In a row the two messages share a link; with ranks 1 and 3 in the next row they do not.
+IN_A_ROW, IN_TWO_ROWS = np.arange(16), np.array([0, 4, 2, 6, 1, 5, 3, *range(7, 16)])
+
+
+@pytest.mark.parametrize(
+    ("about", "least"),
+    [
+        ({}, 0.0),  # an older recording does not say where
+        ({"hosts": ("nid00000.cluster", "nid00015")}, 0.5),
+        ({"hosts": ("nid00000", "laptop")}, 0.0),
+        ({"hosts": ("nid00000",), "machine": "torus:4x4,bw=1,injection=inf,latency=0"}, 0.5),
+        ({"hosts": ("nid00000",), "machine": "torus:8x8,bw=1"}, 0.0),
+    ],
+)
+@pytest.mark.parametrize("slowed", [1.0, 1000.0])
+def test_the_gain_of_a_recording_is_that_of_the_run(tmp_path, about, least, slowed):
+    machine = with_figures(nidmap.load_machine(GRID), slowed=slowed)
+    asked = Predictor(machine, Job(recorded(tmp_path, 0.3 * slowed, **about), 1))
+    base, plan = (asked.place(np.arange(16), order) for order in (IN_A_ROW, IN_TWO_ROWS))
+    base_s, plan_s = asked.time(base), asked.time(plan)
+    assert (base_s, plan_s) == pytest.approx((0.08, 0.04))
+    rest = 0.3 - base_s
+    found = Gains(asked, base).of(plan)
+    assert found.likely == pytest.approx((base_s + rest) / (plan_s + rest))
+    ends = {one.name: (one.low, one.high) for one in found.unknowns}["rest"]
+    of = lambda rest: (base_s + rest) / (plan_s + rest)  # noqa: E731
+    assert ends == pytest.approx((of(2 * rest), of(least * rest)))
+    assert found.communicates == pytest.approx(base_s / 0.3)
 
 
 def test_a_range_of_times_contains_the_likely_one():

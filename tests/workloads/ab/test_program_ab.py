@@ -85,10 +85,10 @@ def test_every_launch_gets_the_users_own_environment_and_no_standard_input(slurm
 
 def test_samples_of_several_jobs_are_pooled(slurm, ab, capfd):
     slurm.draw(gain=1.2)
-    for name in ("monday.csv", "tuesday.json"):
+    for name in ("monday.csv", "tuesday.csv"):
         assert ab(*LOOP, "--blocks", "8", "-o", name)[0] == 0
         slurm.draw(gain=1.2, seed=1)
-    files = ["--pool", "monday.csv", "--pool", "tuesday.json"]
+    files = ["--pool", "monday.csv", "--pool", "tuesday.csv"]
     assert run(["ab", *files, "-o", "both.svg"]) == 0
     out = capfd.readouterr().out
     assert "32 launches that count in 2 sessions" in out
@@ -147,14 +147,14 @@ def test_orders_from_files_are_arms(slurm, ab):
 
 def test_a_failing_program_ends_it_with_its_code(slurm, ab):
     slurm.act("[ $(wc -l < launches 2>/dev/null || echo 0) -lt 5 ] || exit 7\n")
-    code, out, err = ab(*LOOP, "-o", "ab.json")
+    code, out, err = ab(*LOOP, "-o", "ab.csv")
     assert code == 7
     said, again = (line for line in err.splitlines() if "failed" in line)
     assert "launches that failed and were begun anew: 2 of " in again
     assert "the program failed 3 times in a row (code 7) as " in said
     assert "in block 2, see nidmap-ab-" in said
     assert "5 finished samples are kept" in said
-    header, frame = load("ab.json")
+    header, frame = load("ab.csv")
     assert (header["ended"], len(frame)) == ("failed", 5)
     assert "not enough: at least 6 whole blocks" in out
 

@@ -88,7 +88,7 @@ def test_few_keys_are_bucketed_as_many_are(monkeypatch, ranks, dtype):
     assert found[0][1] == keys[np.argsort(keys // what.width, kind="stable")].tolist()
 
 
-@pytest.mark.parametrize("scheme", ["naive", "round-robin", "random", "at-once", "alltoallv"])
+@pytest.mark.parametrize("scheme", ["naive", "round-robin", "random"])
 @given(size=st.integers(1, 30), seed=st.integers(0, 9))
 def test_every_rank_turns_to_every_other_once(scheme, size, seed):
     for rank in range(size):

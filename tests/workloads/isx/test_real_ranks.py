@@ -19,17 +19,16 @@ for turn, size in enumerate(SIZES):
         for mode, keys, dtype in PROBLEMS if size == 3 else PROBLEMS[turn % 3 :][:1]:
             made = trial(comm, mode=mode, keys=keys, dtype=dtype)
             first = None
-            for sided in ("two", "put"):
-                for scheme in SCHEMES:
-                    made.exchange, made.sided = scheme, sided
-                    for _ in range(2):
-                        seconds = made.run()
-                        stages = [seconds[name] for name in STAGES]
-                        assert seconds["total"] >= 0.99 * sum(stages[1:])
-                        assert seconds["communication"] == stages[2] + stages[3]
-                    made.verify()
-                    first = made._result.copy() if first is None else first
-                    assert (first == made._result).all()
+            for scheme in SCHEMES:
+                made.exchange = scheme
+                for _ in range(2):
+                    seconds = made.run()
+                    stages = [seconds[name] for name in STAGES]
+                    assert seconds["total"] >= 0.99 * sum(stages[1:])
+                    assert seconds["communication"] == stages[2] + stages[3]
+                made.verify()
+                first = made._result.copy() if first is None else first
+                assert (first == made._result).all()
             made.free()
         if comm.rank == 0:
             print(size, flush=True)
@@ -60,21 +59,21 @@ def test_several_schemes_in_one_job_and_right_logs(bench, tmp_path):
     from workloads.results import load
 
     path = tmp_path / "isx.csv"
-    words = ["isx", "--keys", "1000", "--exchange", "naive,random", "--sided", "both"]
+    words = ["isx", "--keys", "1000", "--exchange", "alltoallv,naive,random"]
     done = bench([*words, "--repeat", "3", "-o", str(path), "--json"], 3)
     document = json.loads(done.stdout)
     assert document["problem"]["keys"] == 3000
     assert "PCG64DXSM" in document["generator"]
-    assert len(document["cases"]) == 4
-    assert document["node_bytes"]["model"]["ranks"] == pytest.approx(8000)
+    assert len(document["cases"]) == 3
+    assert document["node_bytes"]["ranks"] == pytest.approx(8000)
     _, frame = load(str(path))
     stages = ["LocalBucketing", "AssignBuckets", "KeyExchange", "LocalSort"]
     kept = frame[frame.warmup == 0]
-    assert len(kept) == 4 * 3 * 7
-    table = kept.pivot(index=["exchange", "sided", "repetition"], columns="phase", values="mean")
-    assert len(table) == 12
+    assert len(kept) == 3 * 3 * 7
+    table = kept.pivot(index=["exchange", "repetition"], columns="phase", values="mean")
+    assert len(table) == 9
     # every iteration's own stages lie in its own total, generation left out
     assert (table["total"] >= 0.999 * table[stages].sum(axis=1)).all()
     # interleaved: within a repetition no scheme is always first
-    order = kept[kept.phase == "total"].groupby("repetition")[["exchange", "sided"]].first()
+    order = kept[kept.phase == "total"].groupby("repetition")["exchange"].first()
     assert len(order.drop_duplicates()) == 3

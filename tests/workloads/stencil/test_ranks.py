@@ -38,18 +38,18 @@ def test_the_command_measures_all_three(bench, tmp_path):
     few = ["--bytes", "1,64KiB", "--iterations", "2", "--repeat", "1", "--json"]
     halo = json.loads(bench(["stencil", *few, "--method", "all", "--no-shm"], 4, env=YIELD).stdout)
     assert [(c["bytes"], c["method"]) for c in halo["cases"]] == [
-        (size, way) for size in (1, 65536) for way in ("put", "put-all", "sendrecv", "neighbor")
+        (size, way) for size in (1, 65536) for way in ("put", "neighbor")
     ]
     assert halo["options"]["no_shm"] is True
     names = ",".join(f"nid0000{k}" for k in (0, 0, 1, 2))
-    words = ["stencil", *few, "--levels", "-m", "tree:2x2x2", "--method", "sendrecv"]
+    words = ["stencil", *few, "--levels", "-m", "tree:2x2x2"]
     env = {**YIELD, "NIDMAP_PROCESSOR_NAMES": names}
     far = json.loads(bench(words, 4, env=env).stdout)
     assert [case["level"] for case in far["cases"][2:]] == ["level1", "level1", "level2", "level2"]
     assert far["cases"][0]["level"] in ("socket", "node")
     copies = json.loads(bench(["stencil", *few, "--copies"], 3, env=YIELD).stdout)
     found = {(case["where"], case["bytes"]): case["throughput"] for case in copies["cases"]}
-    assert {where for where, _ in found} == {"plain", "local", "node", "get", "span"}
+    assert {where for where, _ in found} == {"plain", "local", "node", "get"}
     assert all(rate > 0 for rate in found.values())
 
 
