@@ -237,7 +237,7 @@ class Model:
     def left(self, placement: Placement) -> Channels | None:
         """Return the channels with the bandwidth left to this job; None where all of it is."""
         if not self.background:
-            return None if self.constants.payload == 1 else self.channels
+            return None
         rows = placement.rows
         if self._busy[rows].any():
             shared = shared_channels(self.machine, beside(self.background, rows), self.routing)
@@ -332,7 +332,10 @@ class Model:
         key = routing, tuple(demand.key for demand in demands), bias
         step_loads = self._known.pop(key, None)
         if step_loads is None:
-            step_loads = list(loads_of_each(self.machine, demands, routing, bias))
+            step_loads = [
+                replace(loads, channels=self.channels)
+                for loads in loads_of_each(self.machine, demands, routing, bias)
+            ]
         self._known[key] = step_loads
         while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
             del self._known[next(iter(self._known))]
