@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from placement.errors import ParseError, UsageError, printable
-from placement.support.reading import claim_stdin
+from placement.errors import UsageError
+from placement.support.reading import decode, read_bytes
 from placement.support.suffixes import suffix_of
 from rankmap.emit import SUFFIXES, find, read_order
 
@@ -57,7 +56,7 @@ def format_named(path: str) -> str:
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     raise UsageError(
-        f"the name {printable(path, 60)} does not say the format of the order",
+        f"the name {path} does not say the format of the order",
         "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
     )
 
@@ -70,13 +69,4 @@ def read_text(path: str) -> tuple[str, str]:
     ParseError
         Where it cannot be read, or is not text.
     """
-    try:
-        if path == "-":
-            claim_stdin("the order's -")
-            return sys.stdin.buffer.read().decode("utf-8-sig"), "-"
-        with open(path, "rb") as stream:
-            return stream.read().decode("utf-8-sig"), path
-    except OSError as error:
-        raise ParseError(path, 0, error.strerror or str(error)) from None
-    except UnicodeDecodeError:
-        raise ParseError(path, 0, "no text") from None
+    return decode(read_bytes(path, "the order's -"), path), path

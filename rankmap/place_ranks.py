@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import ParseError, PlanError, UsageError, printable
+from placement.errors import ParseError, PlanError, UsageError
 from placement.lookup import rows_of
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Strs
@@ -85,7 +85,7 @@ def place_ranks(
     once, counts = once[order], counts[order].astype(np.int64)
     if len(once) < len(nodes_listed) and not repeating:
         twice = once[int(np.argmax(counts > 1))]
-        name = printable(str(machine.names[twice] if machine else twice), 40)
+        name = machine.names[twice] if machine else twice
         raise ParseError(source or "--nodes", 0, f"{name} is given twice")
     if ppn is not None:
         counts = parse_counts(ppn, len(once))
@@ -124,9 +124,7 @@ def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
     for text in ppn.split(","):
         match = _COUNT.fullmatch(text.strip())
         if not match or int(match[1]) < 1:
-            raise UsageError(
-                f"{what}: '{printable(text, 30)}' is not a number of ranks", "write 24 or 24,24,12"
-            )
+            raise UsageError(f"{what}: '{text}' is not a number of ranks", "write 24 or 24,24,12")
         counts.append(int(match[1]))
         times.append(int(match[2] or match[3] or 1))
     if ppn.strip().isdigit():
@@ -157,5 +155,5 @@ def _names(nodes: Nodes, source: str) -> Strs:
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)
     number = next((name for name in names if not name[:1].isalpha()), None)
     if number is not None:
-        raise UsageError(f"{printable(number, 30)} is not a node's name", "NIDs need a machine: -m")
+        raise UsageError(f"{number} is not a node's name", "NIDs need a machine: -m")
     return np.array(names)

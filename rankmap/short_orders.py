@@ -21,7 +21,8 @@ import numpy as np
 
 from placement.errors import NidmapError
 from placement.support.array_types import Ints, Shape
-from rankmap.emit.process_mapping import MAPPINGS, PMI2, Mapping, parse_limit
+from rankmap.emit import find as find_format
+from rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.orders import find
@@ -115,7 +116,7 @@ def fit_format(
     """
     positions = order.sorting() if launcher_order == "sorted" else np.arange(len(order.names))
     laid = order.renumbered(positions)
-    fitted, words = fit_order(laid, MAPPINGS.get(form), limit, job)
+    fitted, words = fit_order(laid, find_format(form).limit, limit, job)
     if fitted == laid:
         return order, words
     return fitted.renumbered(inverse(positions)), words
@@ -209,8 +210,10 @@ class _Front:
     def _keep(self, trial: _Tried) -> _Tried:
         if trial.length <= self.limit and all(trial[:2] != other[:2] for other in self.short):
             self.short = _cheapest([*self.short, trial], TIMED)
-        if not any(two.cost <= trial.cost and two.length <= trial.length for two in self.best):
-            rest = [two for two in self.best if two.cost < trial.cost or two.length < trial.length]
+        if not any(kept.cost <= trial.cost and kept.length <= trial.length for kept in self.best):
+            rest = [
+                kept for kept in self.best if kept.cost < trial.cost or kept.length < trial.length
+            ]
             self.best = _cheapest([*rest, trial])
         return trial
 
@@ -331,9 +334,9 @@ def _try_orders(front: _Front) -> None:
         with contextlib.suppress(NidmapError):
             front.try_orders([find(name)(pattern, order)])
     boxes = _cheapest(_try_boxes(front), NESTED)
-    both = [trial.order for trial in (*front.best, *boxes)]
+    candidates = [trial.order for trial in (*front.best, *boxes)]
     place = inverse(front.units.slots)
-    for level, outer, inner in itertools.product(front.units.levels[1:], both, both):
+    for level, outer, inner in itertools.product(front.units.levels[1:], candidates, candidates):
         # One order's units of a level; inside of each ranks follow the other order.
         unit = np.searchsorted(level.starts, place[outer.slot_of_rank], side="right")
         walk = np.lexsort((place[inner.slot_of_rank], unit))

@@ -26,7 +26,7 @@ from placement.scheduler.kinds import ANY, offered
 from placement.support.quantities import time_text
 from rankmap import orders
 from rankmap.compare import compare_strategies
-from rankmap.emit import emit
+from rankmap.emit import emit, find
 from rankmap.emit.document import document
 from rankmap.pattern import parse_pattern
 from rankmap.place_ranks import parse_counts
@@ -55,8 +55,6 @@ _MOST_EDGES = 1_000_000
 
 #: The order of ranks that changes nothing.
 _AS_IS = ("", "row-major")
-
-_FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hosts"}
 
 
 def takes_long(wanted: msgspec.Struct) -> bool:
@@ -281,7 +279,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
         "order": document(chosen),
         "node_rows": rows[chosen.node_of_rank].tolist(),
         "format": wanted.format,
-        "filename": _FILES.get(wanted.format, f"ranks.{wanted.format}"),
+        "filename": find(wanted.format).file_name,
         "text": emit(chosen, wanted.format, wanted.launcher_order),
         "neighbours": _neighbours(chosen, pattern.on(placement)),
         "notes": [chosen.origin.remark] if chosen.origin.remark else [],

@@ -69,6 +69,8 @@ GONE: dict[str, str] = {
     "predict --order-format": "--format names the format where the file's suffix does not",
     "plan --format json": "--json",
     "order --format json": "--json",
+    "nodes sort --format json": "--json",
+    "nodes sort --format hostfile": "--format slurm",
     "plan --contiguous": "a plan is compared with Slurm's own choice",
     "plan --baseline": "nidmap compare --baseline S compares plans with another strategy",
     "plan --mapping-limit": "nidmap order --mapping-limit N writes the order within another limit",

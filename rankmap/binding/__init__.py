@@ -20,14 +20,11 @@ from placement.lists.folding import nid_ranges
 from placement.support.quantities import time_text
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on
+from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 
 __all__ = ["BoundOrder", "Copies", "bind", "copies_inside"]
-
-#: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
-NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun", "deepspeed")
-
 
 #: Ranks of which copies are worked out beside a prediction; more take longer than that.
 MOST_RANKS = 20_000
@@ -202,7 +199,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
             "a rankfile can: --bind openmpi",
         )
     hardware = hardware_of(order.machine, order.rows)
-    by_rank = form in NODES_ALONE
+    by_rank = find_format(form).nodes_alone  # processes of a node are counted by rank
     arranged = arrange_inside(order, pattern, hardware, alike=by_rank)
     of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(order.counts).tolist()}
     options: tuple[str, ...] = ()

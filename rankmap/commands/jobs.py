@@ -97,7 +97,7 @@ def jobs(
     """
     form = "json" if as_json else format_of_name(output, _SUFFIXES, "text")
     if as_json and output is not None and format_of_name(output, _SUFFIXES, "json") != "json":
-        raise UsageError(f"give either --json or -o {printable(output)}")
+        raise UsageError(f"give either --json or -o {output}")
     known = read_applications(applications) if applications else ()
     machine = machine_from(specs)
     user = getpass.getuser() if user is None and source is None else user
@@ -128,7 +128,7 @@ def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
     if not len(seats):
         if not seats.strangers:
             raise ParseError(source, 0, "lists no job with nodes")
-        what = f"no job has a node of {printable(machine.name)}"
+        what = f"no job has a node of {machine.name}"
         raise ParseError(source, 0, what, f"its nodes have names like {machine.names[0]}")
     return seats
 
@@ -138,7 +138,7 @@ def _pick(seats: Seats, user: str | None, last: int) -> list[int]:
     picked = [k for k, job in enumerate(seats.jobs) if user is None or job.user == user]
     if not picked:
         hint = "--user all judges those of all users"
-        raise UsageError(f"no job of user {printable(str(user), 40)}", hint)
+        raise UsageError(f"no job of user {user}", hint)
     picked.sort(key=lambda k: (seats.start[k] == seats.start[k], seats.start[k]))
     return picked[-last:]
 
@@ -199,8 +199,8 @@ def _summary(
         low, likely, high = (f"{share:.0%}".rstrip("%") for share in ASSUMED_SHARE)
         notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")
     notes.append("each job alone on the network, rank r in slot r; other jobs' bytes are not known")
-    how = "the ratio of bytes times distance" if timeless else "quick, by cuts and direct links"
-    notes.append(f"slowdowns are {how}; * by a full search")
+    what = "bytes times distance" if timeless else "predicted time"
+    notes.append(f"slowdowns are ratios of {what}; * by a full search")
     return Summary(
         machine.name, seats, tuple(verdicts), known, whose, timeless, (*machine.notes, *notes)
     )

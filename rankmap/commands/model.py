@@ -35,7 +35,7 @@ else:  # `run` takes these options, and starts without numpy
     predict = lazy("rankmap.predict")
 
 __all__ = [
-    "JobArguments", "OrderArguments", "job_options", "launcher_order_option",
+    "JobArguments", "OrderArguments", "gather_options", "job_options", "launcher_order_option",
     "mapping_limit_option", "order_options", "sent_options",
 ]  # fmt: skip
 
@@ -64,13 +64,13 @@ _JOB = (
 class JobArguments:
     """The options of `job_options`, as they were given."""
 
-    specs: tuple[str, ...]
-    nodes: str | None
-    ppn: str | None
-    pattern: str | None
-    bytes: float | None
-    algorithm: str | None
-    background: str | None
+    specs: tuple[str, ...] = ()
+    nodes: str | None = None
+    ppn: str | None = None
+    pattern: str | None = None
+    bytes: float | None = None
+    algorithm: str | None = None
+    background: str | None = None
 
     def machine(self) -> Machine:
         """Load the machine."""
@@ -120,12 +120,12 @@ def _allocated_nodes(machine: Machine) -> tuple[NodeList | None, list[int] | Non
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add machine, nodes and what the job is; the command takes them as ``job``."""
-    return machine_option(_gather_options(JobArguments, "job", _JOB, command))
+    return machine_option(gather_options(JobArguments, "job", _JOB, command))
 
 
 def sent_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what `job_options` adds, but for the nodes: they are to be chosen."""
-    return machine_option(_gather_options(JobArguments, "job", _JOB[1:], command))
+    return machine_option(gather_options(JobArguments, "job", _JOB[1:], command))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class OrderArguments:
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an order's file, its format, or a strategy; the command takes them as ``order``."""
-    return _gather_options(OrderArguments, "order", _ORDER, command)
+    return gather_options(OrderArguments, "order", _ORDER, command)
 
 
 def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
@@ -158,17 +158,19 @@ def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
     )
 
 
-def _gather_options(
+def gather_options(
     kind: type[Any], word: str, options: Sequence[Callable[..., Any]], command: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a command with options that it takes as one value, under a word; the first on top."""
+    """Return a command with options that it takes as one value, under a word; the first on top.
+
+    Whatever else a command takes that is called like a field of `kind` goes into it, too.
+    """
+    names = [field.name for field in fields(kind)]
 
     @functools.wraps(command)
-    def call_command(**options_given: Any) -> Any:
-        gathered = kind(
-            **{field.name: options_given.pop(field.name, None) for field in fields(kind)}
-        )
-        return command(**{word: gathered}, **options_given)
+    def call_command(**given: Any) -> Any:
+        gathered = kind(**{name: given.pop(name) for name in names if name in given})
+        return command(**{word: gathered}, **given)
 
     for option in reversed(options):
         call_command = option(call_command)

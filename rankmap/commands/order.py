@@ -28,7 +28,7 @@ from rankmap.commands.model import (
     launcher_order_option,
     mapping_limit_option,
 )
-from rankmap.emit import document, emit, find, format_of, openmpi
+from rankmap.emit import FORMATS, document, emit, find, format_of, openmpi
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import Graph
 from rankmap.predict.job_pattern import size_of
@@ -110,22 +110,13 @@ def order(
     nidmap order -m polaris --nodes '#0-3' --ppn 4 --pattern stencil:4x4 --bind pals -o ranks.mpich
     \f
     \b
-    slots      .slots            line r is the slot of rank r (the default)
-    mpich      MPICH_RANK_ORDER  the rank at every slot, in the launcher's order of the nodes
-    slurm      .hosts .hostfile  host file for SLURM_HOSTFILE
-    openmpi    .rankfile         rank file of Open MPI
-    seq        .seq              host file for Open MPI's sequential mapper
-    hydra      .hydra            host file for Hydra's mpiexec -f
-    intel      .machinefile      machine file of Intel MPI
-    torchrun   .torchrun         node ranks for torchrun
-    deepspeed                    host slots=N, one line per node
-    --json     .json             slots, nodes and what they are for
+    FORMATS
 
     With --bind each rank gets cores of its node with the nearest GPU and NIC, as
     the site or hwloc's XML (-m node.xml) describes it. -o takes the order; stdout
     has the launcher's options, or nothing where a rankfile says it all.
     """
-    wanted, way = job.named_pattern(), launcher_order or "sorted"
+    pattern, numbering = job.named_pattern(), launcher_order or "sorted"
     if form == "json":
         raise UsageError("no format json", "--json, or -o FILE.json, writes it")
     chosen = "json" if as_json else form or format_of(output)
@@ -136,14 +127,14 @@ def order(
     seconds = _seconds_left(deadline, wanted_strategy, placement.ranks)
     if wanted_strategy == "graph" and deadline is not None:
         wanted_strategy = f"graph:seconds={seconds:g}"
-    with _shown(placement.ranks, wanted_strategy, wanted, seconds):
+    with _shown(placement.ranks, wanted_strategy, pattern, seconds):
         ordered = order_by_strategy(placement, sent, wanted_strategy, seconds)
-    ordered, limit_words = fit_format(ordered, chosen, way, mapping_limit, sent)
-    fitted = parse_pattern(wanted).on(ordered)
+    ordered, limit_words = fit_format(ordered, chosen, numbering, mapping_limit, sent)
+    fitted = parse_pattern(pattern).on(ordered)
     if binder:
-        _bind(ordered, fitted, binder, chosen, way, output)
+        _bind(ordered, fitted, binder, chosen, numbering, output)
     else:
-        write_output(emit(ordered, chosen, way), output)
+        write_output(emit(ordered, chosen, numbering), output)
     _report(ordered, chosen, launcher_order)
     if (
         math.isfinite(seconds)
@@ -159,6 +150,13 @@ def order(
     sending = job.sending()
     if sending and wanted_strategy != "auto":
         say(f"nidmap: --{next(iter(sending))} matters with --strategy auto only")
+
+
+_rows = [
+    f"{'--json' if name == 'json' else name:10} {kind.files.partition(' ')[0]:17} {kind.words}"
+    for name, kind in FORMATS.items()
+]
+order.help = (order.help or "").replace("FORMATS", "\n    ".join(_rows))
 
 
 def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:

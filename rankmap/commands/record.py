@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from placement.commands.common import say, to_json, write_output
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text
 from rankmap.launch.allocation import job_id
@@ -121,9 +121,7 @@ def _record(
         return running.check_reorder(command, mpicc)
     path = output or f"nidmap-pattern-{job_id(os.environ) or os.getpid()}.npz"
     if os.path.splitext(path)[1] != ".npz":
-        raise UsageError(
-            f"-o {printable(path, 80)}: a recording is an npz file", "name it FILE.npz"
-        )
+        raise UsageError(f"-o {path}: a recording is an npz file", "name it FILE.npz")
     if merge:
         running.merge_counts(merge, path, " ".join(command), window)
         return 0
@@ -152,9 +150,7 @@ def show(file: str, as_json: bool, output: str | None) -> None:
     """
     ending = os.path.splitext(output or "")[1].lower()
     if output and ending not in ("", ".txt", ".json", *PICTURES):
-        raise UsageError(
-            f"-o {printable(output, 80)}: unknown suffix", "there are .txt, .json, .png and .svg"
-        )
+        raise UsageError(f"-o {output}: unknown suffix", "there are .txt, .json, .png and .svg")
     recording = load_recording(file)
     if ending in PICTURES:
         write_output(_draw_matrix(recording, ending[1:]), output)
@@ -204,6 +200,7 @@ def build_library(mpicc: str) -> None:
     \b
     nidmap record build
     nidmap record build --mpicc mpicc.openmpi
+    nidmap record build --mpicc cc             # Cray's
     """
     for compiler in find_compilers((), os.environ, "", mpicc):
         write_output(build(compiler, os.environ) + "\n", None)

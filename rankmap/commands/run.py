@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.commands.common import AdvancedCommand, advanced, among, quiet_option
+from placement.commands.sending import ByteCount
 from placement.errors import LaunchError, UsageError
+from placement.support.lazy import lazy
 from rankmap.commands.model import (
     JobArguments,
+    gather_options,
     job_options,
     launcher_order_option,
     mapping_limit_option,
 )
 from rankmap.launch import LAUNCH
 from rankmap.launch.launch_folder import remove_at_end
-from rankmap.launch.run_command import RunCommand
+from rankmap.launch.request import RunRequest
+from rankmap.launch.run import show, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["launch_options", "run", "run_command", "step_options"]
+    from rankmap.launch import inside as inside_launch
+    from rankmap.launch import job as launch_job
+else:  # a launch has to be quick
+    inside_launch, launch_job = lazy("rankmap.launch.inside"), lazy("rankmap.launch.job")
+
+__all__ = ["launch_options", "run", "step_options"]
 
 #: Seconds that choosing an order may take while a launch of Slurm's filter waits.
-_PATIENCE = "1"
+_PATIENCE = 1.0
 
 #: Options that need another one, and options that exclude each other.
 _NEEDS = (("json", "dry-run"), ("world", "inside"), ("mpicc", "inside"))
@@ -63,17 +72,8 @@ _LAUNCH = (
 
 
 def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the job, and in which order a launcher's ranks are started."""
-    for option in reversed(_LAUNCH):
-        command = option(command)
-    return job_options(command)
-
-
-def run_command(
-    command: tuple[str, ...], job: JobArguments, options: Mapping[str, Any]
-) -> RunCommand:
-    """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
-    return RunCommand(command, job, {"mapping_limit": None, **options})
+    """Add the job, and in which order a launcher's ranks are started, as one ``request``."""
+    return job_options(gather_options(RunRequest, "request", _LAUNCH, command))
 
 
 @click.command(cls=AdvancedCommand, context_settings={"allow_interspersed_args": False})
@@ -98,16 +98,13 @@ def run_command(
     "command", nargs=-1, type=click.UNPROCESSED, required=True, shell_complete=among("launcher")
 )
 def run(
-    job: JobArguments,
-    dry_run: bool,
+    request: RunRequest,
     verify: bool,
     strict: bool,
     as_json: bool,
     inside: bool,
     world: bool,
     mpicc: str,
-    command: tuple[str, ...],
-    **options: Any,
 ) -> int:
     """Run a launcher (srun, mpiexec, aprun, flux run …) with its ranks in order.
 
@@ -134,18 +131,19 @@ def run(
     where the program lets MPI reorder them; their pattern is known from the
     call. With --world it is MPI_COMM_WORLD that has the order, from MPI_Init on.
     """
-    values = {"json": as_json, "dry-run": dry_run, "verify": verify, "inside": inside}
-    values |= {"world": world, "mpicc": bool(mpicc), "bind": options["bind"]}
+    values = {"json": as_json, "dry-run": request.dry_run, "verify": verify, "inside": inside}
+    values |= {"world": world, "mpicc": bool(mpicc), "bind": request.bind}
     for option, needed in _NEEDS:
         if values[option] and not values[needed]:
             raise UsageError(f"--{option} goes with --{needed}")
     for option, other in _APART:
         if values[option] and values[other]:
             raise UsageError(f"--{option} does not go with --{other}")
-    launch_run = run_command(command, job, options)
     if inside:
-        return launch_run.start_inside(world, strict, dry_run, mpicc)
-    return launch_run.show(as_json, strict) if dry_run else launch_run.start(strict, verify)
+        return inside_launch.start_inside(request, world, strict, mpicc)
+    if request.dry_run:
+        return show(request, as_json, strict)
+    return start(request, strict, verify)
 
 
 def step_options(
@@ -169,19 +167,18 @@ def step_options(
     NidmapError
         Where the order is unclear, or cannot be told by options.
     """
-    options_given = [f"--{name}={words[name]}" for name in ("pattern", "bytes") if words.get(name)]
-    line = [*options_given, "--patience", _PATIENCE, "--", *command]
-    options = run.make_context("run", line).params
-    job = JobArguments(*(options[field.name] for field in fields(JobArguments)))
-    launch_run = run_command(options["command"], job, options)
-    _, prepared, expected = launch_run.prepare()
+    size = ByteCount().convert(words["bytes"], None, None) if words.get("bytes") else None
+    job = JobArguments(pattern=words.get("pattern"), bytes=size)
+    launch = launch_job.read_job(RunRequest(tuple(command), job, patience=_PATIENCE), os.environ)
+    prepared = launch.prepared()
     remove_at_end(prepared.path, process)
+    expected = launch.expected(prepared.order)
     before = set(command)
     new = [word for word in prepared.launch.argv if word not in before and word.startswith("--")]
-    step_words = dict(word[2:].partition("=")[::2] for word in new)
+    options = dict(word[2:].partition("=")[::2] for word in new)
     variables = {name: v for name, v in prepared.launch.env.items() if name != LAUNCH}
     if variables:
         if any(word.startswith("--export") for word in command):
             raise LaunchError("srun --export keeps out the variables of Cray MPICH's order")
-        step_words["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
-    return step_words, launch_run.order_words(prepared.order, expected.words)
+        options["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
+    return options, launch.words(prepared.order, expected.words)

@@ -21,7 +21,7 @@ from placement.errors import UsageError
 from placement.lists.pasted import read_list
 from placement.nodelist import NodeList
 from placement.support.quantities import counted
-from rankmap.emit import emit
+from rankmap import emit
 from rankmap.launch.allocation import job_here
 from rankmap.place_ranks import place_ranks
 from rankmap.placement import Origin
@@ -37,12 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = ["sort"]
 
-#: What each format is an emitter's of; the others are written here.
-FORMATS = {
-    **dict.fromkeys(("names", "nodelist", "json"), ""),
-    **{"hostfile": "slurm", "slurm": "slurm", "openmpi": "openmpi", "seq": "seq"},
-    **{name: name for name in ("hydra", "intel", "torchrun", "deepspeed")},
-}
+#: Lists of nodes, and the formats of orders that name the nodes.
+FORMATS = (
+    *("names", "nodelist", "openmpi"),
+    *(name for name, kind in emit.FORMATS.items() if kind.nodes_alone),
+)
 
 
 @click.command()
@@ -51,7 +50,7 @@ FORMATS = {
 @click.option("--ring", is_flag=True, help="A closed tour with the fewest hops, like NCCL's rings.")
 @click.option("--ppn", metavar="N[,N...]", help="Ranks per node; default: the job's or list's.")
 @click.option(
-    "--format", "form", type=click.Choice(list(FORMATS)), default="names", show_default=True,
+    "--format", "form", type=click.Choice(FORMATS), default="names", show_default=True,
     help="See below.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -74,12 +73,11 @@ def sort(
     \b
     names       one name per line, each once (the default)
     nodelist    folded, in this order: nid[00045,00012]
-    hostfile    one line per rank, for SLURM_HOSTFILE (the same: slurm, seq)
+    slurm       one line per rank, for SLURM_HOSTFILE (the same: seq)
     deepspeed   host slots=8
     openmpi     rank file of Open MPI
     torchrun    node ranks for torchrun
     hydra       host:8 (the same: intel)
-    json        everything, with the hops before and after
 
     \b
     nidmap nodes sort --format slurm -o hosts   # inside a job
@@ -93,7 +91,7 @@ def sort(
     tour = shortest_ring(distance) if ring else None
     positions = sort_nodes(distance) if tour is None else tour.order
     ordered = placement.take(positions)
-    if as_json or form == "json":
+    if as_json:
         text = to_json(_document(ordered, distance, positions, tour))
     else:
         text = _written(ordered, form, "ring" if ring else "sorted")
@@ -124,7 +122,7 @@ def _written(placement: Placement, form: str, strategy: str) -> str:
         return "".join(f"{name}\n" for name in names)
     if form == "nodelist":
         return f"{NodeList(names).fold()}\n"
-    return emit(placement.with_order(None, Origin(strategy)), FORMATS[form], "given")
+    return emit.emit(placement.with_order(None, Origin(strategy)), form, "given")
 
 
 def _document(

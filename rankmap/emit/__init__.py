@@ -1,70 +1,41 @@
 """Order files: formats that write a `Placement` and read it back.
 
-A format is a module, or what a module registers with `register`: it has
-``write(placement) -> str`` and ``read(text, placement, source) -> Placement``; both only
-translate. Formats that list ranks in slot order are made for one numbering of the nodes, the
-launcher's: such a module says ``NODE_ORDER = "launcher"`` and gets the order already renumbered.
-Other distributions add modules under the entry point group ``nidmap.order_formats``.
+A format is one record, an `OrderFormat` of `FORMATS`; names, suffixes, help and the limits of
+who reads it follow from that. Its `Translation` only translates. Other distributions
+name theirs under the entry point group ``nidmap.order_formats``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.support.registry import Registry
 from placement.support.suffixes import format_of_name
+from rankmap.emit import document, hosts, mpich, openmpi, slots, slurm
+from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from rankmap.placement import Placement
+from rankmap.placement import Placement
 
 __all__ = [
+    "FORMATS",
     "LAUNCHER_ORDERS",
     "SUFFIXES",
+    "OrderFormat",
     "emit",
     "find",
     "format_of",
     "names",
     "read_order",
-    "register",
 ]
-
-#: Where each bundled format lives: imported only when it is asked for.
-BUNDLED = {
-    "deepspeed": "hosts",
-    "hydra": "hosts",
-    "intel": "hosts",
-    "json": "document",
-    "mpich": "mpich",
-    "openmpi": "openmpi",
-    "seq": "slurm",
-    "slots": "slots",
-    "slurm": "slurm",
-    "torchrun": "hosts",
-}
 
 #: How a launcher takes the nodes of a job: as native Slurm sorts them, or as given.
 LAUNCHER_ORDERS = ("sorted", "given")
 
-#: What a file's name says of its format, where `--format` says nothing.
-SUFFIXES = {
-    "MPICH_RANK_ORDER": "mpich",
-    ".json": "json",
-    ".slots": "slots",
-    ".mpich": "mpich",
-    ".hydra": "hydra",
-    ".hosts": "slurm",
-    ".hostfile": "slurm",
-    ".rankfile": "openmpi",
-    ".seq": "seq",
-    ".machinefile": "intel",
-    ".torchrun": "torchrun",
-}
 
-
-class Format(Protocol):
-    """How orders are written in one format, and read from it."""
+class Translation(Protocol):
+    """How orders are written in one format, and read from it: a module, or an object."""
 
     def write(self, order: Placement) -> str:
         """Return the order as text."""
@@ -73,8 +44,84 @@ class Format(Protocol):
         """Return the order that a text holds for these slots."""
 
 
-_formats: Registry[Format] = Registry("format", "nidmap.order_formats", __name__, BUNDLED)
-register, names, find = _formats.register, _formats.names, _formats.find
+@dataclass(frozen=True, slots=True)
+class OrderFormat:
+    """A format of order files.
+
+    Attributes
+    ----------
+    translation : Translation
+    files : str
+        What its files are called: suffixes, and ``MPICH_RANK_ORDER``, the usual name first.
+    words : str
+        What its files are for, in the help of ``nidmap order``.
+    by_launcher : bool
+        True where slots are numbered along the nodes as the launcher takes them, not as they
+        are listed: the format gets the order renumbered already.
+    nodes_alone : bool
+        True where each rank's node is named, and not its place inside it.
+    limit : Mapping or None
+        How who reads such files tells MPI the nodes of the ranks; None: without a limit, or
+        none is known.
+    """
+
+    translation: Translation
+    files: str
+    words: str
+    by_launcher: bool = False
+    nodes_alone: bool = False
+    limit: Mapping | None = None
+
+    @property
+    def file_name(self) -> str:
+        """What a file of this format is called where nobody names it.
+
+        Examples
+        --------
+        >>> FORMATS["mpich"].file_name, FORMATS["slurm"].file_name
+        ('MPICH_RANK_ORDER', 'ranks.hosts')
+        """
+        usual = self.files.partition(" ")[0]
+        return f"ranks{usual}" if usual[:1] in ("", ".") else usual
+
+
+#: Every format of ours by its name, the default one first.
+FORMATS = {
+    "slots": OrderFormat(slots, ".slots", "line r is the slot of rank r (the default)"),
+    "mpich": OrderFormat(
+        mpich, "MPICH_RANK_ORDER .mpich",
+        "the rank at every slot, in the launcher's order of the nodes",
+        by_launcher=True, limit=CRAY_MPICH,
+    ),
+    "slurm": OrderFormat(
+        slurm, ".hosts .hostfile", "host file for SLURM_HOSTFILE", nodes_alone=True, limit=PMI2
+    ),
+    "openmpi": OrderFormat(openmpi, ".rankfile", "rank file of Open MPI"),
+    "seq": OrderFormat(
+        slurm, ".seq", "host file for Open MPI's sequential mapper", nodes_alone=True
+    ),
+    "hydra": OrderFormat(
+        hosts.HOST_COUNT, ".hydra", "host file for Hydra's mpiexec -f",
+        nodes_alone=True, limit=HYDRA_FILE,
+    ),
+    "intel": OrderFormat(
+        hosts.HOST_COUNT, ".machinefile", "machine file of Intel MPI", nodes_alone=True
+    ),
+    "torchrun": OrderFormat(
+        hosts.TORCHRUN, ".torchrun", "node ranks for torchrun", nodes_alone=True
+    ),
+    "deepspeed": OrderFormat(
+        hosts.DEEPSPEED, "", "host slots=N, one line per node", nodes_alone=True
+    ),
+    "json": OrderFormat(document, ".json", "slots, nodes and what they are for"),
+}  # fmt: skip
+
+#: What a file's name says of its format, where `--format` says nothing.
+SUFFIXES = {suffix: name for name, kind in FORMATS.items() for suffix in kind.files.split()}
+
+_formats: Registry[OrderFormat] = Registry("format", "nidmap.order_formats", __name__, {}, FORMATS)
+_formats.known.update(FORMATS)
+names, find = _formats.names, _formats.find
 
 
 def format_of(path: str | None) -> str:
@@ -100,12 +147,7 @@ def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
     ----------
     order : Placement
     form : str
-        ``slots`` (line r: the slot of rank r), ``mpich`` (MPICH_RANK_ORDER:
-        entry s is the rank at slot s of the launcher's own node order),
-        ``slurm`` (host file for SLURM_HOSTFILE), ``openmpi`` (rankfile),
-        ``seq`` (Open MPI's sequential file), ``hydra`` (MPICH's host file),
-        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks),
-        ``deepspeed`` (a line ``host slots=N`` a node) or ``json``.
+        One of `FORMATS`, or another distribution's.
     launcher_order : str
         The node order that ``mpich`` is for: ``sorted`` as native Slurm
         sorts every allocation, or ``given`` as the placement lists them.
@@ -115,8 +157,8 @@ def emit(order: Placement, form: str, launcher_order: str = "sorted") -> str:
     UsageError
         Unknown format or launcher order.
     """
-    module = find(form)
-    return module.write(order.sorted() if _is_sorted(module, launcher_order) else order)
+    kind = find(form)
+    return kind.translation.write(order.sorted() if _is_sorted(kind, launcher_order) else order)
 
 
 def read_order(
@@ -144,17 +186,17 @@ def read_order(
         It is, but no permutation of these slots: a rank twice, missing or
         outside (`rankmap.emit.text.BrokenOrderError`).
     """
-    module = find(form)
-    if not _is_sorted(module, launcher_order):
-        return module.read(text, placement, source)
+    kind = find(form)
+    if not _is_sorted(kind, launcher_order):
+        return kind.translation.read(text, placement, source)
     positions = placement.sorting()
-    return module.read(text, placement.take(positions), source).renumbered(inverse(positions))
+    return kind.translation.read(text, placement.take(positions), source).renumbered(
+        inverse(positions)
+    )
 
 
-def _is_sorted(module: Format, launcher_order: str) -> bool:
+def _is_sorted(kind: OrderFormat, launcher_order: str) -> bool:
     """Return True where a format numbers the nodes as the launcher does, and that sorts them."""
     if launcher_order not in LAUNCHER_ORDERS:
-        raise UsageError(
-            f"no launcher order '{printable(launcher_order)}'", "there are sorted and given"
-        )
-    return launcher_order == "sorted" and getattr(module, "NODE_ORDER", "given") == "launcher"
+        raise UsageError(f"no launcher order '{launcher_order}'", "there are sorted and given")
+    return kind.by_launcher and launcher_order == "sorted"

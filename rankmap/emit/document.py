@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from rankmap.emit.text import refuse_broken
@@ -101,5 +101,5 @@ def _document(text: str, source: str) -> dict[str, Any]:
         raise ParseError(source, 0, "no order: the key 'slots' is missing")
     schema = document.get("schema", SCHEMA)
     if schema != SCHEMA:
-        raise ParseError(source, 0, f"schema '{printable(str(schema), 30)}' is not {SCHEMA}")
+        raise ParseError(source, 0, f"schema '{schema}' is not {SCHEMA}")
     return document

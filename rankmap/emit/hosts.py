@@ -31,13 +31,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import ParseError, UsageError
 from placement.support.array_types import Ints, Strs
-from rankmap.emit import register
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
 from rankmap.placement import Placement
 
-__all__ = ["NodeLines", "nodes_of", "runs"]
+__all__ = ["DEEPSPEED", "HOST_COUNT", "TORCHRUN", "NodeLines", "nodes_of", "runs"]
 
 
 def runs(order: Placement) -> tuple[Strs, Ints]:
@@ -58,7 +57,7 @@ def runs(order: Placement) -> tuple[Strs, Ints]:
 
 def nodes_of(
     hosts: Sequence[str],
-    many: Sequence[int],
+    counts: Sequence[int],
     line_of: Callable[[int], int],
     placement: Placement,
     source: str,
@@ -68,7 +67,7 @@ def nodes_of(
     Parameters
     ----------
     hosts : sequence of str
-    many : sequence of int
+    counts : sequence of int
         Ranks on each of `hosts`, in a row.
     line_of : callable
         Line of the file on which an entry of `hosts` stands; the last for one behind them.
@@ -78,7 +77,7 @@ def nodes_of(
     Raises
     ------
     ParseError
-        A node that is not one of `on`.
+        A node that is not one of the job's.
     BrokenOrderError
         A node that gets more or fewer ranks than it has slots.
     """
@@ -87,20 +86,20 @@ def nodes_of(
     if None in node_indices:
         at = node_indices.index(None)
         known = f"one of the job's {len(placement.counts)} nodes"
-        raise ParseError(source, line_of(at), f"'{printable(hosts[at], 40)}' is not {known}")
+        raise ParseError(source, line_of(at), f"'{hosts[at]}' is not {known}")
     node = np.array(node_indices, dtype=np.int64)
-    have = np.bincount(node, many, minlength=len(placement.counts)).astype(np.int64)
+    have = np.bincount(node, counts, minlength=len(placement.counts)).astype(np.int64)
     over, short = np.flatnonzero(have > placement.counts), np.flatnonzero(have < placement.counts)
     for k in [*over.tolist(), *short.tolist()]:
         fault = f"{placement.names[k]} gets {have[k]} ranks and has {placement.counts[k]} slots"
         if have[k] > placement.counts[k]:
             on_node = np.flatnonzero(node == k)
-            held = np.cumsum(np.array(many)[on_node])
+            held = np.cumsum(np.array(counts)[on_node])
             at = int(on_node[np.searchsorted(held, placement.counts[k], side="right")])
             raise BrokenOrderError(source, line_of(at), fault)
         text = f"{have.sum()} ranks for {placement.ranks} slots: {fault}"
         raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
-    return np.repeat(node, many)
+    return np.repeat(node, counts)
 
 
 class NodeLines(NamedTuple):
@@ -161,7 +160,7 @@ class NodeLines(NamedTuple):
         for at, line in numbered_lines(text):
             match = self.pattern.fullmatch(line)
             if not match:
-                raise ParseError(source, at, f"'{printable(line, 40)}' is not {self.wanted}")
+                raise ParseError(source, at, f"'{line[:40]}' is not {self.wanted}")
             fields = match.groupdict()
             if int(fields.get("number") or len(hosts)) != len(hosts):
                 wrong = f"node rank {fields['number']}, {len(hosts)} comes next"
@@ -174,29 +173,23 @@ class NodeLines(NamedTuple):
         return placement.with_ranks_on(node)
 
 
-_HOST_COUNT = NodeLines(
+HOST_COUNT = NodeLines(
     "{host}:{count}",
     re.compile(r"(?P<host>[^\s:#]+)(?::(?P<count>[0-9]{1,9}))?(?:\s.*)?", re.ASCII),
     "a host or host:count",
 )
-register("hydra")(_HOST_COUNT)
-register("intel")(_HOST_COUNT)
-register("deepspeed")(
-    NodeLines(
-        "{host} slots={count}",
-        re.compile(r"(?P<host>[^\s=#]+)(?:\s+slots\s*=\s*(?P<count>[0-9]{1,9}))?", re.ASCII),
-        "a host or host slots=count",
-        once="a host file with slots=",
-    )
+DEEPSPEED = NodeLines(
+    "{host} slots={count}",
+    re.compile(r"(?P<host>[^\s=#]+)(?:\s+slots\s*=\s*(?P<count>[0-9]{1,9}))?", re.ASCII),
+    "a host or host slots=count",
+    once="a host file with slots=",
 )
-register("torchrun")(
-    NodeLines(
-        "{number} {host} {count}",
-        re.compile(r"(?P<number>[0-9]{1,9})\s+(?P<host>\S+)\s+(?P<count>[0-9]{1,9})", re.ASCII),
-        "node-rank host nproc-per-node",
-        once="torchrun",
-        head="# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
-        "# torchrun --nnodes={nodes} --node-rank=RANK --nproc-per-node=N"
-        " --master-addr={first} --master-port=PORT\n",
-    )
+TORCHRUN = NodeLines(
+    "{number} {host} {count}",
+    re.compile(r"(?P<number>[0-9]{1,9})\s+(?P<host>\S+)\s+(?P<count>[0-9]{1,9})", re.ASCII),
+    "node-rank host nproc-per-node",
+    once="torchrun",
+    head="# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
+    "# torchrun --nnodes={nodes} --node-rank=RANK --nproc-per-node=N"
+    " --master-addr={first} --master-port=PORT\n",
 )

@@ -16,10 +16,7 @@ from rankmap.emit.text import permutation
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
-__all__ = ["NODE_ORDER", "read", "write"]
-
-#: The numbers are for the launcher's node order (`rankmap.emit`).
-NODE_ORDER = "launcher"
+__all__ = ["read", "write"]
 
 #: Ranks on one line at most: whoever reads lines into a buffer shall not need a large one.
 ENTRIES = 64

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.support.array_types import Ints
 from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, numbered_lines, refuse_broken
@@ -95,7 +95,7 @@ def _row(line: str, number: int, placement: Placement, source: str) -> _Rankfile
     slot = match and match[3] and _SLOT.fullmatch(match[3])
     if not match or (match[3] and not slot):
         wanted = "rank R=HOST slot=CORE"
-        raise ParseError(source, number, f"'{printable(line, 50)}' is not {wanted}")
+        raise ParseError(source, number, f"'{line[:50]}' is not {wanted}")
     host = match[2]
     relative = _RELATIVE.fullmatch(host)
     if relative and int(relative[1]) < len(placement.names):

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.support.array_types import Ints
 
 __all__ = [
     "CRAY_MPICH",
     "FLUX",
     "HYDRA",
-    "MAPPINGS",
+    "HYDRA_FILE",
     "PMI2",
     "Mapping",
     "hydra_vector",
@@ -108,14 +108,14 @@ def hydra_vector(node: Ints) -> str:
     >>> hydra_vector(np.array([2, 0, 1, 2, 0, 1, 1, 0, 2]))
     ''
     """
-    on = node.tolist()
+    nodes = node.tolist()
     words: list[_VectorWord] = []
     began: dict[
         int, tuple[int, _VectorWord]
     ] = {}  # by node: the rank at which its last block begins
     rank = 0
-    while rank < len(on):
-        if rank and on[rank] == on[rank - 1]:
+    while rank < len(nodes):
+        if rank and nodes[rank] == nodes[rank - 1]:
             if words[-1].repeats:
                 return ""
             words[-1].ranks += 1
@@ -123,16 +123,16 @@ def hydra_vector(node: Ints) -> str:
             continue
         if _join_last(words, began):
             return ""
-        first, block = began.get(on[rank], (rank, None))
-        times = _repeats(on, first, rank) if block else 1
+        first, block = began.get(nodes[rank], (rank, None))
+        times = _repeats(nodes, first, rank) if block else 1
         if block and times > 1:
             block.opens = True
             words.append(_VectorWord(-1, repeats=times))
             began.clear()
             rank = first + (rank - first) * times
             continue
-        words.append(_VectorWord(on[rank]))
-        began[on[rank]] = rank, words[-1]
+        words.append(_VectorWord(nodes[rank]))
+        began[nodes[rank]] = rank, words[-1]
         rank += 1
     return "" if _join_last(words, began) else f"(vector{''.join(map(str, words))})"
 
@@ -174,10 +174,10 @@ def _join_last(words: list[_VectorWord], began: dict[int, tuple[int, _VectorWord
     return False
 
 
-def _repeats(on: list[int], first: int, rank: int) -> int:
+def _repeats(nodes: list[int], first: int, rank: int) -> int:
     """Return how often the nodes of the ranks from `first` up to `rank` come in a row."""
     size, times = rank - first, 1
-    while on[rank : rank + size] == on[first : first + size]:
+    while nodes[rank : rank + size] == nodes[first : first + size]:
         times, rank = times + 1, rank + size
     return times
 
@@ -191,12 +191,7 @@ CRAY_MPICH = Mapping(
 PMI2 = Mapping("srun --mpi=pmi2", vector, PMI_VALUE, "PMI2_MAX_VALLEN of Slurm and MPICH")
 FLUX = Mapping("flux run", vector, PMI_VALUE, "SIMPLE_KVS_VAL_MAX of flux-core")
 HYDRA = Mapping("MPICH's mpiexec", hydra_vector, PMI_VALUE, "PMI_MAXVALLEN of MPICH")
-
 HYDRA_FILE = Mapping("MPICH's mpiexec -f", _line_vector, PMI_VALUE, "PMI_MAXVALLEN of MPICH")
-
-#: Of the formats of orders, those whose readers are told by such a value. What is a rank
-#: file, or goes to PMIx, has no limit; Intel MPI's is not known.
-MAPPINGS = {"hydra": HYDRA_FILE, "mpich": CRAY_MPICH, "slurm": PMI2}
 
 
 def parse_limit(text: str | None, mapping: Mapping | None) -> int | None:
@@ -224,7 +219,5 @@ def parse_limit(text: str | None, mapping: Mapping | None) -> int | None:
     if text == "none":
         return None
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
-        raise UsageError(
-            f"--mapping-limit '{printable(text, 20)}' is not a number of bytes", "or none"
-        )
+        raise UsageError(f"--mapping-limit '{text}' is not a number of bytes", "or none")
     return int(text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.support.array_types import Ints
 from rankmap.permutation import broken
 
@@ -162,10 +162,9 @@ def _tokens(bare: str) -> Iterator[tuple[int, str]]:
 def _run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
     match = _TOKEN.fullmatch(token)
     if _WHOLE.fullmatch(token) and (not match or int(match[1]) >= n):
-        number = printable(token, 30)
-        raise BrokenOrderError(source, line, f"{what} {number} is not one of 0 to {n - 1}")
+        raise BrokenOrderError(source, line, f"{what} {token} is not one of 0 to {n - 1}")
     if not match:
-        raise ParseError(source, line, f"'{printable(token, 30)}' is not a {what}")
+        raise ParseError(source, line, f"'{token}' is not a {what}")
     low, high = int(match[1]), int(match[2] or match[1])
     if high < low:
         raise ParseError(source, line, f"range {token} runs backwards")

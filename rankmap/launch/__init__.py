@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from placement.support.lazy import lazy
 from placement.support.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from placement.support import reading
     from placement.support.array_types import Ints
     from rankmap import binding, emit
     from rankmap.binding import BoundOrder
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from rankmap.placement import Placement
 else:
     binding, emit = lazy("rankmap.binding"), lazy("rankmap.emit")
-    allocations = lazy("rankmap.launch.allocation")
+    allocations, reading = lazy("rankmap.launch.allocation"), lazy("placement.support.reading")
 
 __all__ = [
     "CRAY", "INTEL", "LAUNCH", "MPICH", "OPENMPI", "OTHER", "Launch", "Launcher",
@@ -114,6 +115,9 @@ class Launcher(ABC):
 
     Attributes
     ----------
+    samples : tuple of str
+        Commands as users write them, each of 4 ranks of ``./app`` on two nodes: what every
+        launcher promises is tested with them.
     library : str
         The MPI library that it starts; '' for any.
     options : OptionTable
@@ -163,6 +167,7 @@ class Launcher(ABC):
         The order with what binds its ranks, where that was asked for.
     """
 
+    samples: ClassVar[tuple[str, ...]] = ()
     library: ClassVar[str] = ""
     options: ClassVar[OptionTable]
     first: ClassVar[int] = 1
@@ -197,7 +202,7 @@ class Launcher(ABC):
         """
         for name, value in self.env.items():
             if value and self.placing_variables and name.startswith(self.placing_variables):
-                raise LaunchError(f"{printable(name, 60)} places ranks itself")
+                raise LaunchError(f"{name} places ranks itself")
 
     def find_allocation(self) -> Allocation | None:
         """Return the hosts that the command names, else those of the job that it runs in.
@@ -209,12 +214,10 @@ class Launcher(ABC):
         """
         values = self.step.values
         if "hosts" in values:
-            return allocations.from_hosts(
-                values["hosts"].replace(",", "\n"), self.step.words("hosts")
-            )
+            return allocations.from_hosts(values["hosts"], self.step.words("hosts"))
         path = values.get("files") or self.first_set(self.host_variables)[1]
         if path:
-            return allocations.from_hosts(allocations.read_file(path), path)
+            return allocations.from_hosts(reading.load(path), path)
         return allocations.allocation(self.env)
 
     def first_set(self, variables: Sequence[str]) -> tuple[str, str]:
@@ -235,7 +238,7 @@ class Launcher(ABC):
         text = self.step.values.get("bind") or text
         kinds = set(text.lower().partition(":")[0].split(","))
         if kinds.intersection(self.loose):
-            return self.step.words("bind") or f"{name}={printable(text, 30)}"
+            return self.step.words("bind") or f"{name}={text}"
         silent = kinds <= {"", "v", "verbose", "q", "quiet"}
         return f"no {self.binds_by}" if self.binds_by and silent else ""
 
@@ -397,5 +400,5 @@ def find(program: str, mpi: str) -> type[Launcher]:
     kinds = variants(program)
     kind = kinds.get(mpi) or kinds.get("")
     if kind is None:
-        raise LaunchError(f"nidmap does not know {printable(program, 40)} of {printable(mpi, 20)}")
+        raise LaunchError(f"nidmap does not know {program} of {mpi}")
     return kind

@@ -6,15 +6,16 @@ list of NIDs, Flux when asked (`rankmap.launch.flux`).
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import LaunchError, ParseError, printable
+from placement.errors import LaunchError
 from placement.nodelist import NodeList
 from placement.support.child import Deadline, run_child
+from placement.support.reading import load
 from rankmap.place_ranks import parse_counts
 
 if TYPE_CHECKING:
@@ -26,18 +27,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Allocation", "allocation", "deal_ranks", "fill_nodes", "filled_counts", "flux_instance",
     "from_hosts",
-    "job_here", "job_id", "read_file", "unclear_counts",
+    "job_here", "job_id", "unclear_counts",
 ]  # fmt: skip
 
-#: One line of a host file: name, and slots as Hydra (``:2``) or Open MPI (``slots=2``) write them.
-_HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
 #: Variables that hold a job's id.
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
 #: Variables by which Open MPI 5 and 4 have a host file of their own.
 _HOST_FILES = ("PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
 #: Seconds in which Flux must have said its hosts.
 _PATIENCE = 10.0
-_SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,9})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +84,8 @@ class Allocation:
         LaunchError
             Where that does not follow from what is known.
         """
-        whole = nodes in (None, len(self.nodes))
-        if whole and self.tasks is not None and int(self.tasks.sum()) == ranks:
+        all_nodes = nodes in (None, len(self.nodes))
+        if all_nodes and self.tasks is not None and int(self.tasks.sum()) == ranks:
             return self.tasks
         room = None if self.cpus is None else self.cpus[:nodes] // cpus_per_task
         if room is None or room.sum() < ranks or room.min() < 1:
@@ -215,7 +213,7 @@ def job_here(env: Mapping[str, str]) -> Allocation | None:
     """
     job = allocation(env) or flux_instance(env)
     path = next((env[name] for name in _HOST_FILES if env.get(name)), "")
-    return job if job is not None or not path else from_hosts(read_file(path), path)
+    return job if job is not None or not path else from_hosts(load(path), path)
 
 
 def from_hosts(text: str, source: str, job: str = "") -> Allocation:
@@ -234,35 +232,10 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
     >>> list(a.nodes), a.tasks.tolist()
     (['nid1', 'nid2'], [5, 2])
     """
-    room: dict[str, int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        bare = line.partition("#")[0].strip()
-        if not bare:
-            continue
-        match = _HOST.fullmatch(bare)
-        if not match:
-            raise ParseError(source, number, f"'{printable(bare, 40)}' is not a host")
-        slots = _SLOTS.search(match[3] or "")
-        room[match[1]] = room.get(match[1], 0) + int(match[2] or (slots[1] if slots else 1))
-    if not room:
-        raise LaunchError(f"{printable(source, 60)} lists no hosts")
-    return Allocation(NodeList(list(room)), np.array(list(room.values())), job=job)
-
-
-def read_file(path: str) -> str:
-    """Return the text of a host file.
-
-    Raises
-    ------
-    LaunchError
-        Where it cannot be read.
-    """
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read(1 << 26)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot read {printable(path, 60)}: {reason}") from None
+    slots = Counter(NodeList.parse(text, source))
+    if not slots:
+        raise LaunchError(f"{source} lists no hosts")
+    return Allocation(NodeList([*slots]), np.array([*slots.values()]), job=job)
 
 
 def fill_nodes(ranks: int, room: Ints) -> Ints:
@@ -314,7 +287,7 @@ def _other(env: Mapping[str, str]) -> Allocation | None:
     path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE") or ""
     if path:
         job = (env.get("PBS_JOBID") or env.get("COBALT_JOBID") or "").partition(".")[0]
-        return from_hosts(read_file(path), path, job)
+        return from_hosts(load(path), path, job)
     nids = env.get("COBALT_PARTNAME", "")
     if not nids:
         return None
@@ -366,5 +339,5 @@ def _number(env: Mapping[str, str], name: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise LaunchError(f"{name}={printable(text, 30)} is not a number of ranks")
+        raise LaunchError(f"{name}={text} is not a number of ranks")
     return int(text)

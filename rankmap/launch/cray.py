@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from rankmap.emit.process_mapping import CRAY_MPICH
 from rankmap.launch import Launcher
 
@@ -35,7 +35,7 @@ class CrayOrder(Launcher):
         super().check()
         method = self.env.get("MPICH_RANK_REORDER_METHOD", "").strip()
         if method not in ("", "1"):
-            raise LaunchError(f"MPICH_RANK_REORDER_METHOD={printable(method, 20)} is set already")
+            raise LaunchError(f"MPICH_RANK_REORDER_METHOD={method} is set already")
 
     def rank_nodes(self, laid: Placement) -> list[str]:
         """Return the node of each slot, which is what the launcher calls a rank."""

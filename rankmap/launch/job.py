@@ -9,27 +9,29 @@ it is).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.commands.common import machine_from, named_specs
+from placement.errors import LaunchError, NidmapError, UsageError
+from placement.lists.pasted import read_list
 from placement.lookup import rows_of
 from placement.nodelist import NodeList
 from placement.options import lay_figures
 from rankmap import progress
+from rankmap.emit import find as find_format
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
+from rankmap.launch.allocation import Allocation, allocation
 from rankmap.launch.expectation import Expectation, expectation
 from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
+from rankmap.launch.planning import PlannedLaunch
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
-from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.place_ranks import place_ranks
-from rankmap.predict.job import Job
 from rankmap.search.by_strategy import order_by_strategy
 from rankmap.short_orders import fit_order
 
@@ -38,125 +40,83 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.launch.allocation import Allocation
+    from rankmap.launch.request import RunRequest
     from rankmap.placement import Placement
+    from rankmap.predict.job import Job
 
-__all__ = ["JobLaunch", "Prepared", "RunRequest", "read_job"]
+__all__ = ["JobLaunch", "Prepared", "read_job", "read_job_on"]
+
+#: What is said of an order where there was no time to work out more.
+UNTIMELY = "its gain was not worked out in time"
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What the user asked ``nidmap run`` for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(PlannedLaunch):
+    """The same as long as its order is at hand.
 
     Attributes
     ----------
-    job : Job
-        What it sends (its pattern '' where none was given), and the ranks on each node; None:
-        what the allocation and the command say.
-    strategy : str
-    nodes : str or None
-        As ``--nodes`` takes them; None: what the allocation and the command say.
-    host_file : bool
-        True where `nodes` is the text of a host file, in which a node may repeat.
-    mpi : str
-        ``cray-mpich``, ``other``, or ``auto``: by the machine's network, else by the
-        modules loaded.
-    launcher_order : str or None
-        ``sorted`` or ``given``; None: not stated.
-    order_dir : str or None
-        Directory for the order file.
-    dry : bool
-        True where nothing will be started, nor asked.
-    patience : float
-        Seconds that a launcher may take to say where it puts ranks; 0: ten.
-    seconds : float
-        Of processor time that choosing an order may take.
-    mapping_limit : str or None
-        As ``--mapping-limit`` gives it; None: the library's own.
-    order_file : str or None
-        A file with the order, of the format that its name states.
-    bind : bool
-        Arrange ranks inside the nodes too, and bind them to their cores.
+    order, laid : Placement
+        The order on the nodes as they are listed, and as the launcher takes them.
     """
 
-    job: Job
-    strategy: str = "row-major"
-    nodes: str | None = None
-    host_file: bool = False
-    mpi: str = "auto"
-    launcher_order: str | None = None
-    order_dir: str | None = None
-    dry: bool = False
-    patience: float = 0.0
-    seconds: float = math.inf
-    mapping_limit: str | None = None
-    order_file: str | None = None
-    bind: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A launch in order.
-
-    Attributes
-    ----------
-    launch : Launch
-    order : Placement
-    path : str
-        The order file, already written.
-    probe : Launch
-        The same launch of a program that prints where each rank is
-        (`rankmap.launch.queries`).
-    rank_nodes : list of str
-        Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
-    remarks : list of str
-        What the user should know of it.
-    laid : Placement
-        The same order on the nodes as the launcher takes them.
-    """
-
-    launch: Launch
     order: Placement
-    path: str
-    probe: Launch
-    rank_nodes: list[str]
-    remarks: list[str]
     laid: Placement
 
 
-def read_job(
-    command: Sequence[str],
-    request: RunRequest,
-    env: Mapping[str, str],
-    machine: Machine | None = None,
-) -> JobLaunch:
+def read_job(request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
     """Return what a command would start, before any order is thought of.
 
     Parameters
     ----------
-    command : sequence of str
-        The launcher, its options, the program.
     request : RunRequest
     env : mapping of str to str
         The environment of the job.
-    machine : Machine or None
-        Where the nodes belong; None is enough where their names are.
 
     Raises
     ------
     NidmapError
         What is missing, contradictory or not known.
     """
-    if not request.job.pattern and request.order_file is None:
+    progress.step()
+    machine = _find_machine(request.job.specs, env)
+    progress.step()
+    return read_job_on(machine, request, env)
+
+
+def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, str]) -> JobLaunch:
+    """Return the same on a machine; None is enough where the nodes' names are."""
+    if "-" in (request.job.nodes, request.order_file):
+        raise UsageError(
+            "standard input belongs to the program", "give --nodes a list, --order a file"
+        )
+    sent = request.job.job(needed=False)
+    if not sent.pattern and request.order_file is None:
         raise UsageError("no --pattern given")
-    how, library = _read_command(command, request.mpi, machine, env)
+    if request.order_file is not None and request.strategy != "auto":
+        raise UsageError("give either --order or --strategy")
+    how, library = _read_command(request.command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
         machine = lay_figures(machine, {"mpi": library})
     how.allocation = _name_nodes(how.find_allocation(), machine)
-    return JobLaunch(how, request, machine)
+    return JobLaunch(request, how, sent, machine)
+
+
+def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | None:
+    """Return the machine that is named; else the one that this is, if a job's nodes are it."""
+    if named_specs(specs):
+        return machine_from(specs)
+    try:
+        job = allocation(env)
+        machine = machine_from(()) if job is not None else None
+    except NidmapError:
+        return None  # names alone are enough for an order by J
+    if job is None or machine is None:
+        return None
+    return machine if set(job.nodes) <= set(machine.names.tolist()) else None
 
 
 def _read_command(
@@ -179,7 +139,7 @@ def _read_command(
         return find(program, CRAY)(command, env), CRAY
     library = mpi_library(program, env)
     if stated and mpi != library.name:
-        raise LaunchError(f"{printable(program, 40)} belongs to {library.name}, not to {mpi}")
+        raise LaunchError(f"{program} belongs to {library.name}, not to {mpi}")
     return find(program, library.name)(command, env, library.major), library.name
 
 
@@ -202,62 +162,76 @@ class JobLaunch:
 
     Attributes
     ----------
+    request : RunRequest
     how : Launcher
         With the command and its allocation.
-    request : RunRequest
+    sent : Job
+        What it sends; its pattern is '' where none was given.
     machine : Machine or None
     placement : Placement
         Which nodes, and how many ranks on each, rank r on slot r.
     """
 
-    how: Launcher
     request: RunRequest
+    how: Launcher
+    sent: Job
     machine: Machine | None
     placement: Placement = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the nodes and their ranks."""
-        self.placement = self._own_placement()
+        self.placement = self._step_placement()
 
-    def ordered(self, strategy: str = "") -> Placement:
-        """Return the order of a file, or a new one, by another strategy than was asked for."""
-        request, job = self.request, self.request.job
+    def ordered(self) -> Placement:
+        """Return the order of a file, or a new one."""
+        request = self.request
         if request.order_file is not None:
-            if request.strategy != "auto":
-                raise UsageError("give either --order or --strategy")
-            way = request.launcher_order or "sorted"
-            order = read_order_file(request.order_file, None, self.placement, way)
-            return order.with_origin(pattern=str(job.pattern or order.origin.pattern))
-        if strategy:
-            return arrange(self.placement, job.pattern, strategy)
-        return order_by_strategy(self.placement, job, request.strategy, request.seconds)
+            numbering = request.launcher_order or "sorted"
+            order = read_order_file(request.order_file, None, self.placement, numbering)
+            return order.with_origin(pattern=str(self.sent.pattern or order.origin.pattern))
+        return order_by_strategy(
+            self.placement, self.sent, request.strategy, request.search_seconds
+        )
 
     def expected(self, order: Placement) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
-        return expectation(order, self._sent(order), self.how.keeps_list)
+        return expectation(order, self._sent_in(order), self.how.keeps_list)
 
-    def _sent(self, order: Placement) -> Job:
+    def _sent_in(self, order: Placement) -> Job:
         """Return what the job sends: of what an order is for, where nothing says."""
-        job = self.request.job
-        return job if job.pattern else replace(job, pattern=order.origin.pattern)
+        return self.sent if self.sent.pattern else replace(self.sent, pattern=order.origin.pattern)
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
-        return self.how.asked_remarks(self.request.patience or 10.0)
+        return self.how.asked_remarks(self.request.answer_seconds)
 
-    def prepared(self, order: Placement | None = None) -> Prepared:
-        """Return the launch of an order, its file written; None: of a new one.
+    def words(self, order: Placement, expected: str) -> str:
+        """Return which order is taken, by what it was chosen, and what is expected of it."""
+        pattern = f" of {order.origin.pattern}" if order.origin.pattern else ""
+        path = self.request.order_file
+        source = f" from {path}" if path is not None else ""
+        strategy = f"{order.origin.strategy} " if order.origin.strategy else ""
+        head = f"{strategy}order{pattern}{source} on {order.words()}"
+        chosen = order.origin.optimised
+        if chosen is None:
+            return f"{head}; {expected}"
+        if chosen["by"] == "time" and order.origin.strategy != "auto: row-major":
+            return f"{head}, by predicted time; {expected}"
+        return f"{head}; {order.origin.remark}"
+
+    def prepared(self) -> Prepared:
+        """Return the launch in order, its file written, nothing expected of it yet.
 
         Raises
         ------
         NidmapError
             Where this launcher cannot lay the ranks out so; no file is left behind.
         """
-        order = order or self.ordered()
+        order = self.ordered()
         progress.step()
         how, request, job = self.how, self.request, self.how.allocation
         free = self.lay(order)
-        laid, remark = fit_order(free, how.mapping(), request.mapping_limit, self._sent(order))
+        laid, remark = fit_order(free, how.mapping(), request.mapping_limit, self._sent_in(order))
         remarks = self.remarks(order) + ([remark] if laid != free else [])
         if request.bind:
             laid = self._bound(laid)
@@ -265,12 +239,21 @@ class JobLaunch:
             place = {name: k for k, name in enumerate(laid.names.tolist())}
             order = laid.renumbered(np.array([place[name] for name in order.names.tolist()]))
         folders = order_folders(how.on_nodes, request.order_dir)
-        path = store_order(how.text(laid), how.format, job.job if job else "", folders)
+        path = store_order(
+            how.text(laid), find_format(how.format).file_name, job.job if job else "", folders
+        )
         try:
             launch = how.launch(laid, path)
-            remarks += [how.bound.remark] if how.bound else []
-            nodes = how.rank_nodes(laid)
-            return Prepared(launch, order, path, self.probe(launch), nodes, remarks, laid)
+            return Prepared(
+                launch=launch,
+                path=path,
+                probe=self.probe(launch),
+                rank_nodes=how.rank_nodes(laid),
+                words=self.words(order, UNTIMELY),
+                remarks=[*remarks, how.bound.remark] if how.bound else remarks,
+                order=order,
+                laid=laid,
+            )
         except BaseException:
             discard_launch(path)
             raise
@@ -287,22 +270,24 @@ class JobLaunch:
                 )
         return self.how.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
 
-    def _own_placement(self) -> Placement:
+    def _step_placement(self) -> Placement:
         """Return the nodes of the step, and how many ranks it has on each."""
         request, how, job = self.request, self.how, self.how.allocation
         ppn = request.job.ppn
-        nodes = request.nodes or how.step.values.get("list") or (job.nodes if job else "")
+        listed, source = read_list(request.job.nodes or "", "--nodes")
+        nodes = listed or how.step.values.get("list") or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("not inside a job", "--nodes names the nodes")
-        placement = place_ranks(self.machine, nodes, ppn, repeats=request.host_file)
+        in_file = bool(listed) and source != "--nodes"
+        placement = place_ranks(self.machine, nodes, ppn, repeats=in_file)
         outside = set(placement.names.tolist()).difference(job.nodes) if job else None
         if outside:
-            raise LaunchError(f"node {printable(min(outside), 40)} is not in the allocation")
+            raise LaunchError(f"node {min(outside)} is not in the allocation")
         stated = ppn is not None or placement.ppn != 1
         if not stated or "ranks" in how.step.values or (job and job.ranks):
             ranks = how.ranks(len(placement.names))
             if not stated:
-                counts = self._own_counts(ranks, placement)
+                counts = self._launcher_counts(ranks, placement)
                 used = np.flatnonzero(counts)
                 placement = replace(placement.take(used), counts=counts[used])
             if ranks != placement.ranks:
@@ -315,13 +300,13 @@ class JobLaunch:
         self._refuse_too_many_cores(placement)
         return placement
 
-    def _own_counts(self, ranks: int, placement: Placement) -> Ints:
-        """Return the launcher's own ranks a node, for the nodes as they are listed."""
+    def _launcher_counts(self, ranks: int, placement: Placement) -> Ints:
+        """Return the launcher's count_of ranks a node, for the nodes as they are listed."""
         job = self.how.allocation
         counts = self.how.counts(ranks, len(placement.names))
         if job is not None and set(job.nodes) == set(placement.names.tolist()):
-            own = dict(zip(job.nodes, counts.tolist(), strict=True))
-            return np.array([own[name] for name in placement.names.tolist()], dtype=np.int64)
+            count_of = dict(zip(job.nodes, counts.tolist(), strict=True))
+            return np.array([count_of[name] for name in placement.names.tolist()], dtype=np.int64)
         return counts if self.how.keeps_list else counts[inverse(placement.sorting())]
 
     def _refuse_too_many_cores(self, placement: Placement) -> None:
@@ -334,7 +319,7 @@ class JobLaunch:
         """Return the order on the nodes as the launcher takes them."""
         if self.request.launcher_order:
             return order if self.request.launcher_order == "given" else order.sorted()
-        if self.how.asks_order and not self.request.dry:
+        if self.how.asks_order and not self.request.dry_run:
             return order.renumbered(self._query_node_order(order))
         return order.sorted()
 
@@ -342,12 +327,12 @@ class JobLaunch:
         """Return the positions of the nodes in the order that the launcher itself says."""
         try:
             bare = Launch(self.probe(self.how.launch(order.sorted(), "")).argv)
-            seconds = self.request.patience or 10.0
+            seconds = self.request.answer_seconds
             hosts = query_rank_nodes(bare, self.how.env, order.ranks, seconds)
         except NidmapError as error:
             raise LaunchError(
                 f"this launcher orders the nodes itself, and asking it failed: {error.message}",
-                "give --launcher-order sorted or given, or raise --patience",
+                "give --launcher-order sorted or given",
             ) from None
         position = {plain_host(name): k for k, name in enumerate(order.names.tolist())}
         node = [position.get(plain_host(host), -1) for host in hosts]
@@ -367,7 +352,7 @@ class JobLaunch:
     def remarks(self, order: Placement) -> list[str]:
         """Return what the user should know of the launch."""
         remarks, request, job = [], self.request, self.how.allocation
-        if self.how.asks_order and request.dry and not request.launcher_order:
+        if self.how.asks_order and request.dry_run and not request.launcher_order:
             remarks.append(
                 "this dry run takes the nodes in NID order; a real run asks the launcher"
             )
@@ -377,9 +362,9 @@ class JobLaunch:
                 f"ranks are not bound to cores ({loose}) and may move inside their nodes"
             )
         file = request.order_file  # of slots: it has numbers alone, whatever the nodes are
-        if file and request.nodes is None and format_named(file) == "slots":
+        if file and request.job.nodes is None and format_named(file) == "slots":
             remarks.append("the file's slot numbers are applied to the nodes in the job's order")
-        if job is not None and request.nodes is None and len(order.names) < len(job.nodes):
+        if job is not None and request.job.nodes is None and len(order.names) < len(job.nodes):
             first = f"{len(order.names)} of the job's {len(job.nodes)} nodes"
             remarks.append(f"the step uses the first {first}; --nodes picks others")
         return remarks

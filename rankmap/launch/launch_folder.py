@@ -17,15 +17,12 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["discard_launch", "order_folders", "remove_at_end", "store_order"]
-
-#: The order file's own name, by format.
-_NAMES = {"mpich": "MPICH_RANK_ORDER", "slurm": "hosts"}
 
 #: Seconds between two looks, where the kernel cannot tell of a process's end (before Linux 5.3).
 _LOOK = 2.0
@@ -50,11 +47,11 @@ def order_folders(on_nodes: bool, chosen: str | None) -> list[str]:
     """
     if chosen:
         return [chosen]
-    here = os.path.abspath(os.curdir)
-    return [here] if on_nodes else [here, tempfile.gettempdir()]
+    working = os.path.abspath(os.curdir)
+    return [working] if on_nodes else [working, tempfile.gettempdir()]
 
 
-def store_order(text: str, form: str, job: str, parents: Sequence[str]) -> str:
+def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
     """Write an order file into a new directory of its own and return its path.
 
     The directory is made for this launch (mode 0700, a random name), the file
@@ -69,17 +66,15 @@ def store_order(text: str, form: str, job: str, parents: Sequence[str]) -> str:
     why = "no directory to write to"
     for parent in parents:
         try:
-            return _store_in(parent, text, form, job)
+            return _store_in(parent, text, name, job)
         except OSError as error:
-            why = f"cannot write the order file in {printable(parent)}: {error.strerror or error}"
+            why = f"cannot write the order file in {parent}: {error.strerror or error}"
     raise LaunchError(why)
 
 
-def _store_in(parent: str, text: str, form: str, job: str) -> str:
+def _store_in(parent: str, text: str, name: str, job: str) -> str:
     mark = f"{job}-" if job.isascii() and job.isalnum() else ""
-    path = os.path.join(
-        tempfile.mkdtemp(prefix=f"nidmap-{mark}", dir=parent), _NAMES.get(form, "order")
-    )
+    path = os.path.join(tempfile.mkdtemp(prefix=f"nidmap-{mark}", dir=parent), name)
     try:
         with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
             stream.write(text.encode())

@@ -11,13 +11,16 @@ leaves the command as it is.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 
 __all__ = ["OptionTable", "Parsed"]
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 #: Role of what is only passed on.
 PASSED = "passed"
@@ -70,7 +73,7 @@ class Parsed:
                 kept.append(place)
             elif roles.difference(gone):
                 raise LaunchError(
-                    f"{printable(self.argv[place], 30)} combines several options",
+                    f"{self.argv[place]} combines several options",
                     "write them apart",
                 )
         return Parsed(
@@ -83,7 +86,7 @@ class Parsed:
     def words(self, role: str) -> str:
         """Return the options of a role as the user wrote them, '' for none."""
         written = zip(self.argv, self.roles, strict=True)
-        return " ".join(printable(word, 60) for word, roles in written if role in roles)
+        return " ".join(word for word, roles in written if role in roles)
 
     def number(self, role: str) -> int | None:
         """Return the value of a numeric option, None where it was not given.
@@ -109,6 +112,8 @@ class OptionTable:
     letters : str
         All one-letter options that take a value, also those that are not read, where
         letters may share a word as getopt has it; '' where they may not.
+    assignments : bool
+        True where NAME=VALUE words may stand before the program, as for mpirun_rsh.
     **roles : str
         Options of a role as getopt names them, behind one dash or two: ``n= ntasks=`` take a
         value, ``genv==`` two, ``l`` none. The first is the one to write. Under ``placing``
@@ -116,8 +121,8 @@ class OptionTable:
         refused. Those ``passed`` are named only so that their values are not read as options.
     """
 
-    def __init__(self, letters: str = "", **roles: str) -> None:
-        self._letters = letters
+    def __init__(self, letters: str = "", assignments: bool = False, **roles: str) -> None:
+        self._letters, self._assignments = letters, assignments
         self._options = {
             option.rstrip("="): (role, option.count("="))
             for role, options in roles.items()
@@ -160,6 +165,9 @@ class OptionTable:
         >>> step = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
         >>> step.values, step.program
         ({'ranks': '64'}, 4)
+        >>> table = OptionTable(assignments=True, ranks="np=")
+        >>> table.parse(["mpirun_rsh", "-np", "4", "OMP_NUM_THREADS=2", "./app"]).program
+        4
         """
         words = tuple(argv)
         if ":" in words:
@@ -167,14 +175,14 @@ class OptionTable:
         values: dict[str, str] = {}
         roles = [frozenset[str]()] * len(words)
         at, doubtful = first, ""
-        while at < len(words) and _is_option(words[at]):
+        while at < len(words) and self._is_before_program(words[at]):
             if words[at] == "--":
                 at, doubtful = at + 1, ""
                 break
             options, behind = self._read(words, at)
             for role in _REFUSED.keys() & options:
                 option = f"{os.path.basename(words[0])} {words[at].partition('=')[0]}"
-                raise LaunchError(f"{printable(option, 60)} {_REFUSED[role]}")
+                raise LaunchError(f"{option} {_REFUSED[role]}")
             values.update(options)
             roles[at:behind] = [frozenset(options)] * (behind - at)
             if not options and behind < len(words) and not _is_option(words[behind]):
@@ -187,6 +195,9 @@ class OptionTable:
             raise _doubt(doubtful)
         values.pop(PASSED, None)
         return Parsed(words, at, values, tuple(roles))
+
+    def _is_before_program(self, word: str) -> bool:
+        return _is_option(word) or (self._assignments and _ASSIGNMENT.match(word) is not None)
 
     def _is_program(self, words: tuple[str, ...], at: int) -> bool:
         """Tell whether a word behind an option that is not known is the program.
@@ -210,6 +221,8 @@ class OptionTable:
         There is no role where it is not known whether the next word belongs to it.
         """
         word = words[at]
+        if not _is_option(word):
+            return {PASSED: ""}, at + 1
         long = word.startswith("--")
         name, equals, value = word.lstrip("-").partition("=")
         known = name in self._options and not (long and self._letters and len(name) == 1)
@@ -218,7 +231,7 @@ class OptionTable:
         if not known:
             full = next((n for n in self._options if len(n) > 1 and n.startswith(name)), "")
             if full and long:
-                raise LaunchError(f"option {printable(word, 40)} is abbreviated", f"write --{full}")
+                raise LaunchError(f"option {word} is abbreviated", f"write --{full}")
             return ({PASSED: ""} if equals else {}), at + 1
         role, count = self._options[name]
         behind = at + 1 if equals else at + 1 + count
@@ -246,11 +259,10 @@ def _is_option(word: str) -> bool:
 
 
 def _no_value(option: str, launcher: str) -> LaunchError:
-    return LaunchError(f"{printable(option, 30)} of {printable(launcher, 30)} has no value")
+    return LaunchError(f"{option} of {launcher} has no value")
 
 
 def _doubt(option: str) -> LaunchError:
-    option = printable(option, 30)
     return LaunchError(
         f"cannot tell whether the word after {option} is its value or the program",
         f"write {option}=VALUE, or -- before the program",

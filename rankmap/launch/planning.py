@@ -20,13 +20,15 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
 from placement.errors import error_text
+from rankmap.launch import Launch
 from rankmap.progress import listen
 
-__all__ = ["last_result"]
+__all__ = ["PlannedLaunch", "PlanningResult", "plan_aside"]
 
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -34,6 +36,9 @@ _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 #: What a child may take, in multiples of ``--patience``: processor time in all, processor time
 #: without a word, seconds of standing still (no work, no word), and seconds in all.
 _WORK, _SILENT, _STILL, _WHOLE = 1.0, 0.1, 0.4, 4.0
+
+#: Key of the child's last message: why none of its plans may be started, '' for nothing.
+_END = "end"
 
 #: Seconds between two looks at a child, and clock ticks a second in its ``stat``.
 _LOOK, _TICKS = 0.05, os.sysconf("SC_CLK_TCK")
@@ -43,51 +48,99 @@ class _GivenUpError(Exception):
     """The child is not waited for any longer."""
 
 
-def last_result(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dict[str, Any]:
-    """Return the last thing that `work` yields in a child process, or ``{"unclear": why}``.
+@dataclass(frozen=True, slots=True)
+class PlannedLaunch:
+    """A launch in order, as the process has to know it that becomes the launcher.
+
+    Attributes
+    ----------
+    launch : Launch
+    path : str
+        The order file, already written.
+    probe : Launch
+        The same launch of a program that prints where each rank is
+        (`rankmap.launch.queries`).
+    rank_nodes : list of str
+        Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
+    words : str
+        Which order it is, and what is expected of it.
+    remarks : list of str
+        What else the user should know.
+    """
+
+    launch: Launch
+    path: str
+    probe: Launch
+    rank_nodes: list[str]
+    words: str
+    remarks: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningResult:
+    """What became of planning.
+
+    Attributes
+    ----------
+    plan : PlannedLaunch or None
+        The last one that the child has made; None where there is none that may be started.
+    failure : str
+        Why there is none, or none better; '' where the child came to its end.
+    interrupted : bool
+        Whether it was Ctrl-C.
+    """
+
+    plan: PlannedLaunch | None = None
+    failure: str = ""
+    interrupted: bool = False
+
+
+def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> PlanningResult:
+    """Return the last plan that `work` yields in a child process.
 
     Parameters
     ----------
     work : callable
-        Yields what JSON can hold, each better than the one before. What it
-        prints is dropped.
+        Yields plans, each better than the one before; an error says that none of them may
+        be started. What it prints is dropped.
     seconds : float
         The patience, of which `_WORK` and its like are multiples; 0: no limit.
-        What the child has yielded until then counts, with ``late`` saying why no
-        more came, or ``interrupted`` where it was Ctrl-C.
+        What the child has yielded until then counts.
     """
     heard = bytearray()
-    late = ""
+    failure, interrupted = "planning failed", False
     try:
         with _signals_end_planning():
             child, answer = _start(work, seconds)
             try:
-                _answer(child, answer, seconds, heard)
+                _listen(child, answer, seconds, heard)
             finally:
                 os.close(answer)
                 _end(child)
     except OSError as error:
-        late = f"cannot plan: {error.strerror}"
+        failure = f"cannot plan: {error.strerror}"
     except _GivenUpError as error:
-        late = str(error)
+        failure = str(error)
     except KeyboardInterrupt:
-        return {**_read(bytes(heard), "interrupted"), "interrupted": True}
-    return _read(bytes(heard), late)
+        failure, interrupted = "interrupted", True
+    return _read(bytes(heard), failure, interrupted)
 
 
-def _read(text: bytes, late: str) -> dict[str, Any]:
-    """Return the last whole line that a child has said; one that died half-way may have none."""
-    why = late or "planning failed"
-    lines = [line for line in text.split(b"\n")[:-1] if line]
-    if not lines:
-        return {"unclear": why}
-    found: dict[str, Any] = json.loads(lines[-1])
-    if found.get("last"):
-        return found
-    return {**found, "late": why}
+def _read(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
+    """Return what the whole lines say that a child has written, which may have died half-way."""
+    lines = [line for line in heard.split(b"\n")[:-1] if line]
+    messages = [json.loads(line) for line in lines[-2:]]
+    ended = messages.pop()[_END] if messages and _END in messages[-1] else None
+    if not messages or ended:
+        return PlanningResult(None, ended or failure, interrupted)
+    fields = messages[-1]
+    for name in ("launch", "probe"):
+        argv, env = fields[name]
+        fields[name] = Launch(tuple(argv), env)
+    return PlanningResult(PlannedLaunch(**fields), failure if ended is None else "", interrupted)
 
 
-def _start(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> tuple[int, int]:
+def _start(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
     """Fork the child and return its id and the end of the pipe it answers through."""
     low = os.pipe()
     # Where standard streams are closed, a pipe would take their numbers.
@@ -101,7 +154,7 @@ def _start(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> tupl
     return child, answer
 
 
-def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: float) -> NoReturn:
+def _work(work: Callable[[], Iterable[PlannedLaunch]], mouth: int, seconds: float) -> NoReturn:
     """Be the child: do the work, answer, and end without any of the parent's clean-up."""
     try:
         signal.signal(signal.SIGTERM, _leave)
@@ -113,24 +166,25 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         for stream in (1, 2):
             os.dup2(nothing, stream)
         listen(lambda _: os.write(mouth, b"\n"))
-        found: dict[str, Any] = {}
-        for found in work():
-            _say(mouth, found)
-        _say(mouth, {**found, "last": True})
+        for plan in work():
+            _write(mouth, {name: getattr(plan, name) for name in PlannedLaunch.__slots__})
+        _write(mouth, {_END: ""})
     except BaseException as error:  # whatever it is, the job starts without it
         with contextlib.suppress(BaseException):
-            _say(mouth, {"unclear": error_text(error), "last": True})
+            _write(mouth, {_END: error_text(error)})
     finally:
         os._exit(0)
 
 
-def _say(mouth: int, found: dict[str, Any]) -> None:
-    data = json.dumps(found).encode() + b"\n"
+def _write(mouth: int, message: dict[str, Any]) -> None:
+    """Write a line for the parent; JSON keeps words that are no UTF-8, as msgspec does not."""
+    text = json.dumps(message, default=lambda launch: (launch.argv, launch.env))
+    data = text.encode() + b"\n"
     while data:
         data = data[os.write(mouth, data) :]
 
 
-def _answer(child: int, answer: int, seconds: float, heard: bytearray) -> None:
+def _listen(child: int, answer: int, seconds: float, heard: bytearray) -> None:
     """Add all that the child writes to what has been heard.
 
     Raises

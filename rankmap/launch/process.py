@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
+from typing import NoReturn
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from rankmap.launch import Launch
 
 __all__ = ["become", "job_environment"]
@@ -24,7 +25,7 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
     return kept
 
 
-def become(launch: Launch, env: Mapping[str, str]) -> None:
+def become(launch: Launch, env: Mapping[str, str]) -> NoReturn:
     """Replace this process by the launch; only returns by an error.
 
     It is exec, not a child: signals, exit code, terminal and descriptors are
@@ -42,7 +43,7 @@ def become(launch: Launch, env: Mapping[str, str]) -> None:
         os.execvpe(launch.argv[0], launch.argv, {**env, **launch.env})  # noqa: S606  # the user's own command, as given
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot start {printable(launch.argv[0])}: {reason}") from None
+        raise LaunchError(f"cannot start {launch.argv[0]}: {reason}") from None
 
 
 def _was_given(name: str) -> bool:

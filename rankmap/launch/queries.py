@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from placement.support.child import Deadline, run_child
 from rankmap.launch import Launch
 from rankmap.progress import step
@@ -53,7 +53,7 @@ def run_query(
     """
     answer = run_child(argv, env, Deadline(seconds), late_hint=late_hint, on_wait=step)
     if answer.code:
-        raise LaunchError(f"{printable(argv[0])} failed (exit code {answer.code})")
+        raise LaunchError(f"{argv[0]} failed (exit code {answer.code})")
     return answer.output
 
 
@@ -112,9 +112,9 @@ def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
             version = next((group for group in match.groups() if group), "")
             _answers[key] = MpiLibrary(name, version)
             return _answers[key]
-    first = printable(text.strip().split("\n")[0], 60)
+    first = text.strip().split("\n")[0][:60]
     raise LaunchError(
-        f"cannot tell which MPI {printable(program, 40)} belongs to (it says '{first}')",
+        f"cannot tell which MPI {program} belongs to (it says '{first}')",
         "give --mpi",
     )
 
@@ -147,7 +147,7 @@ def rank_printer(variables: Sequence[str], host: str = "$(uname -n)") -> tuple[s
 
 
 def query_rank_nodes(
-    launch: Launch, env: Mapping[str, str], ranks: int, seconds: float
+    launch: Launch, env: Mapping[str, str], ranks: int, seconds: float, late_hint: str = ""
 ) -> list[str]:
     """Run a launch of `rank_printer` and return the node of each rank.
 
@@ -156,12 +156,12 @@ def query_rank_nodes(
     LaunchError
         Where it fails, or not every rank says once where it is.
     """
-    text = run_query(launch.argv, {**env, **launch.env}, seconds, "--patience gives it longer")
-    found: dict[int, str] = {}
+    text = run_query(launch.argv, {**env, **launch.env}, seconds, late_hint)
+    node_of: dict[int, str] = {}
     for rank, host in _PLACE.findall(text):
-        if found.setdefault(int(rank), host) != host:
-            raise LaunchError(f"rank {rank} reported two nodes: {found[int(rank)]}, {host}")
-    missing = next((r for r in range(ranks) if r not in found), None)
-    if missing is not None or len(found) != ranks:
-        raise LaunchError(f"{len(found)} of {ranks} ranks reported their node")
-    return [found[r] for r in range(ranks)]
+        if node_of.setdefault(int(rank), host) != host:
+            raise LaunchError(f"rank {rank} reported two nodes: {node_of[int(rank)]}, {host}")
+    missing = next((r for r in range(ranks) if r not in node_of), None)
+    if missing is not None or len(node_of) != ranks:
+        raise LaunchError(f"{len(node_of)} of {ranks} ranks reported their node")
+    return [node_of[r] for r in range(ranks)]

@@ -16,9 +16,9 @@ __all__ = ["draw"]
 _NAMED = 6
 
 
-def draw(found: Summary, form: str) -> bytes:
+def draw(summary: Summary, form: str) -> bytes:
     """Return the picture of a summary as ``svg`` or ``png``."""
-    return picture(form, lambda new: _figure(found, new), {"text.parse_math": False})
+    return picture(form, lambda new: _figure(summary, new), {"text.parse_math": False})
 
 
 def _figure(summary: Summary, figure: Any) -> Any:

@@ -19,22 +19,22 @@ _MOST = 10
 _KIN = ("application", "nodes", "jobs", "worse", "slowdown", "node-hours", "at least", "at most")
 
 
-def as_text(found: Summary) -> str:
+def as_text(summary: Summary) -> str:
     """Return the sentence, the applications and the jobs that lost most, and what it rests on."""
-    lines = [found.sentence, ""]
-    lines.append(align_columns([_KIN, *_kin_cells(found)[:_MOST]]))
-    heads, rows = _heads(found), _worst(found)[:_MOST]
+    lines = [summary.sentence, ""]
+    lines.append(align_columns([_KIN, *_kin_cells(summary)[:_MOST]]))
+    heads, rows = _heads(summary), _worst(summary)[:_MOST]
     if rows:
-        lines.append(align_columns([heads, *(_cells(found, v) for v in rows)], left=(0, 1, 2)))
-    lines += [f"note: {note}" for note in found.notes]
+        lines.append(align_columns([heads, *(_cells(summary, v) for v in rows)], left=(0, 1, 2)))
+    lines += [f"note: {note}" for note in summary.notes]
     return "\n".join(lines) + "\n"
 
 
-def as_csv(found: Summary) -> str:
+def as_csv(summary: Summary) -> str:
     """Return a row a job, figures in full: seconds since 1970, node-hours."""
     rows = []
-    for verdict in found.verdicts:
-        row = found.row(verdict)
+    for verdict in summary.verdicts:
+        row = summary.row(verdict)
         touches, slow, saved = (row.pop(k) for k in ("touches", "slowdown", "saved_node_hours"))
         row["patterns"] = " ".join(row["patterns"])
         row |= {f"slowdown_{end}": value for end, value in slow.items()}
@@ -43,7 +43,7 @@ def as_csv(found: Summary) -> str:
     return csv_text(list(rows[0]) if rows else ["id"], rows)
 
 
-def as_html(found: Summary) -> str:
+def as_html(summary: Summary) -> str:
     """Return one HTML file that fetches nothing: sentence, tables and picture.
 
     Raises
@@ -51,11 +51,13 @@ def as_html(found: Summary) -> str:
     UsageError
         matplotlib is not there.
     """
-    worst = [("", [str(cell) for cell in _cells(found, v)]) for v in _worst(found)[: 10 * _MOST]]
-    kin = [("", [str(cell) for cell in row]) for row in _kin_cells(found)[: 10 * _MOST]]
-    tables = [(_KIN, kin), (_heads(found), worst)]
-    title = f"nidmap jobs: {found.machine}"
-    return html_page(title, found.sentence, tables, draw(found, "svg"), found.notes)
+    worst = [
+        ("", [str(cell) for cell in _cells(summary, v)]) for v in _worst(summary)[: 10 * _MOST]
+    ]
+    kin = [("", [str(cell) for cell in row]) for row in _kin_cells(summary)[: 10 * _MOST]]
+    tables = [(_KIN, kin), (_heads(summary), worst)]
+    title = f"nidmap jobs: {summary.machine}"
+    return html_page(title, summary.sentence, tables, draw(summary, "svg"), summary.notes)
 
 
 def _kin_cells(summary: Summary) -> list[Sequence[object]]:

@@ -20,6 +20,7 @@ from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.network import Demand, channels, loads
 from placement.options import MOST
+from placement.slurm.jobs import running_jobs
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import find
 from placement.traffic import Traffic
@@ -184,8 +185,6 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     LaunchError
         Slurm is missing, down, slow, or prints what is not Slurm's.
     """
-    from placement.slurm.jobs import running_jobs
-
     check_load(load)
     order = np.argsort(machine.names)
     names = machine.names[order]

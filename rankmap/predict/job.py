@@ -7,7 +7,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from placement.commands.common import say
 from placement.machine import Machine
+from rankmap.order_file import read_text
 from rankmap.pattern import Pattern
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
@@ -109,13 +111,9 @@ def _other_jobs(machine: Machine, background: str | Sequence[Other]) -> tuple[Ot
         return tuple(background)
     load = machine.topology.parameters.get("background_load", USUAL_LOAD)
     if background == "slurm":
-        from placement.commands.common import say
-
         jobs, notes = from_slurm(machine, load)
         for note in notes:
             say(f"nidmap: {note}")
         return tuple(jobs)
-    from rankmap.order_file import read_text
-
     text, name = read_text(background)
     return tuple(from_file(machine, text, name, load))

@@ -11,6 +11,7 @@ from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.predict.neighbours import remember_steps
+from rankmap.recording.file import load_recording
 
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fit_pattern", "parse_wanted", "size_of"]
 
@@ -49,8 +50,6 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     notes = tuple(note for note in pattern.notes if not note.startswith("not symmetric"))
     pattern = replace(pattern, notes=notes)  # each direction counts for itself here
     if kind == "measured":
-        from rankmap.recording.file import load_recording
-
         pattern = replace(pattern, known=dict(pattern.known))
         remember_steps(pattern, load_recording(path))
     return pattern

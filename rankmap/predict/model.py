@@ -23,6 +23,7 @@ from placement.network import (
     routings,
     usual_bias,
 )  # fmt: skip
+from placement.network.adaptive import divide_each
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
@@ -206,8 +207,6 @@ class Model:
 
         Good enough to say what is worth judging first, and for nothing else.
         """
-        from placement.network.adaptive import divide_each
-
         short = copy(self)
         short.steps = min(GUESSED, self.steps or GUESSED)
         phases = list(short.phases(placement))

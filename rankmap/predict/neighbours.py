@@ -37,6 +37,8 @@ from rankmap.predict.algorithms import asked_library
 from rankmap.predict.phase import Phase, Sends, Stretches
 from rankmap.predict.recorded import RecordedRun
 from rankmap.recording import Recording
+from rankmap.recording.sequence import steps_in
+from rankmap.score.traffic import pairs_of_nodes
 
 __all__ = ["directed_messages", "phase", "remember_steps"]
 
@@ -217,8 +219,6 @@ def _recorded_sends(turns: list[_RecordedTurn], passes: float) -> Sends:
 
 def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
     """Return the messages of a staged stencil: there and back along each dimension in order."""
-    from rankmap.score.traffic import pairs_of_nodes
-
     edges = [(np.asarray(a), np.asarray(b), weight * size)
              for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
     directed = [flow for a, b, sent in reversed(edges) for flow in ((a, b, sent), (b, a, sent))]
@@ -227,8 +227,6 @@ def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Traffic]:
     """Yield what goes between nodes, first one way along every edge, then back."""
-    from rankmap.score.traffic import pairs_of_nodes
-
     for a, b, weight in pairs_of_nodes(pattern, node):
         forward = Traffic.of(a, b, weight * size).by_pair(nodes)
         yield forward
@@ -324,8 +322,6 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
 
     Where all of it goes together, that is how often it does.
     """
-    from rankmap.recording.sequence import steps_in
-
     pattern.known[RECORDING] = recording
     if recording.order is not None:
         pattern.known[ORDERED] = RecordedRun(recording)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from placement.errors import LaunchError, NidmapError, OutputError, printable
+from placement.errors import LaunchError, NidmapError, OutputError
 from placement.support.child import Deadline, run_child
 from rankmap.launch import is_mpiexec
 from rankmap.launch.queries import mpi_library
@@ -120,7 +120,7 @@ def find_compilers(
         elif compiler:
             tried.append(f"{name} is of {ABI[compiler.abi]}")
         elif wanted:
-            tried.append(f"{printable(wanted, 80)} is not an MPI compiler that works here")
+            tried.append(f"{wanted} is not an MPI compiler that works here")
         if abi in fitting:
             break
     if fitting:
@@ -202,7 +202,7 @@ def _call(words: Sequence[str], env: Mapping[str, str]) -> None:
     answer = run_child(words, env, Deadline(300))
     if answer.code:
         complaint = answer.complaint or "no reason"
-        raise LaunchError(f"{printable(words[0], 60)} cannot build the recorder: {complaint}")
+        raise LaunchError(f"{words[0]} cannot build the recorder: {complaint}")
 
 
 def _key(compiler: Compiler, env: Mapping[str, str]) -> str:

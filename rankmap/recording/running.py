@@ -147,7 +147,7 @@ def merge_counts(raw: str, output: str, program: str, window: str) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
             os.unlink(path)
-    say(f"nidmap: {read.ranks} ranks recorded in {output}: nidmap record show {output}")
+    say(f"nidmap: {counted(read.ranks, 'rank')} recorded in {output}: nidmap record show {output}")
 
 
 def _counts_at(raw: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.support.quantities import size_text
+from placement.support.quantities import counted, size_text
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.graph import from_edges, stencil_of
 from rankmap.pattern.structured import Stencil, points
@@ -166,11 +166,10 @@ def describe(recording: Recording) -> str:
     sent = [phase.messages().away() for phase in recording.phases]
     total = join_traffic(sent).by_pair(recording.ranks)
     total_bytes, to_themselves = int(total.bytes.sum()), _bytes_to_themselves(recording)
-    count = len(recording.phases)
     lines = [
-        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(total_bytes)} in "
-        f"{int(total.messages.sum()):,} messages between {len(total.source):,} pairs of ranks, "
-        f"{count} phase{'s' * (count != 1)}"
+        f"{counted(recording.ranks, 'rank')}, {recording.seconds:.3g} s:"
+        f" {size_text(total_bytes)} in {int(total.messages.sum()):,} messages between"
+        f" {len(total.source):,} pairs of ranks, {counted(len(recording.phases), 'phase')}"
         + (f"; {size_text(to_themselves)} more from ranks to themselves" if to_themselves else "")
     ]
     sizes = [int(traffic.bytes.sum()) for traffic in sent]

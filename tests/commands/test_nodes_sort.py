@@ -18,7 +18,6 @@ def _outside_of_a_job(monkeypatch):
     [
         ("names", "nid00006\nnid00004\nnid00000\nnid00001\n"),
         ("nodelist", "nid[00006,00004,00000-00001]\n"),
-        ("hostfile", "nid00006\nnid00004\nnid00004\nnid00000\nnid00001\n"),
         ("slurm", "nid00006\nnid00004\nnid00004\nnid00000\nnid00001\n"),
         ("deepspeed", "nid00006 slots=1\nnid00004 slots=2\nnid00000 slots=1\nnid00001 slots=1\n"),
         ("hydra", "nid00006:1\nnid00004:2\nnid00000:1\nnid00001:1\n"),

@@ -12,7 +12,6 @@ from placement.site import site_names
 from rankmap.emit.process_mapping import (
     CRAY_MPICH,
     HYDRA,
-    MAPPINGS,
     hydra_vector,
     parse_limit,
     vector,
@@ -164,7 +163,7 @@ def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
 
 def test_limits_are_numbers_or_none():
     assert parse_limit(None, None) is None
-    assert parse_limit("none", MAPPINGS["mpich"]) is None
+    assert parse_limit("none", CRAY_MPICH) is None
     for text in ("0", "-3", "many", "1e3"):
         with pytest.raises(UsageError, match="not a number of bytes"):
             parse_limit(text, None)

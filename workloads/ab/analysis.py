@@ -96,8 +96,8 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
         for arm in others:
             logs = paired_ratios(table, first["name"], arm["name"], visits)
             # Launches that ended early are one value each, and nobody looks before the last.
-            found = interval(logs, level=nominal if len(logs) < 2 else LEVEL)
-            comparisons.append(_compare(found, arm, first, phase))
+            ratio = interval(logs, level=nominal if len(logs) < 2 else LEVEL)
+            comparisons.append(_compare(ratio, arm, first, phase))
     unsound = {c["phase"] for c in comparisons if c["same"] and c["shown"]}
     for entry in comparisons:
         entry["verdict"] = _verdict(entry, entry["phase"] in unsound)
@@ -128,15 +128,15 @@ def paired_ratios(table: Table, first: str, second: str, visits: int = 1) -> lis
     median over a visit's repetitions: a linear drift cancels, and one slow
     repetition does not count. Blocks that were cut short are left out.
     """
-    found: dict[str, list[float]] = {}
+    ratios: dict[str, list[float]] = {}
     for launch, block, arm in table:
         if arm == first:
-            one, other = (
+            base, with_arm = (
                 _log(table.get((launch, block, name), []), visits) for name in (first, second)
             )
-            if math.isfinite(one - other):
-                found.setdefault(launch, []).append(one - other)
-    return [np.array(values) for values in found.values()]
+            if math.isfinite(base - with_arm):
+                ratios.setdefault(launch, []).append(base - with_arm)
+    return [np.array(values) for values in ratios.values()]
 
 
 def _log(visits: list[list[float]], count: int) -> float:
@@ -158,10 +158,10 @@ def _arm_times(table: Table, name: str, phase: str) -> dict[str, Any]:
 
 
 def _compare(
-    found: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any], phase: str
+    ratio: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any], phase: str
 ) -> dict[str, Any]:
     """Return a comparison as JSON has it; what no interval bounds is None."""
-    values = {name: getattr(found, name, None) for name in ("ratio", "low", "high", "smallest")}
+    values = {name: getattr(ratio, name, None) for name in ("ratio", "low", "high", "smallest")}
     return {
         "arm": arm["name"],
         "against": first["name"],
@@ -169,14 +169,14 @@ def _compare(
         "phase": phase,
         "same": arm["members"] == first["members"],
         **{k: v if v is not None and math.isfinite(v) else None for k, v in values.items()},
-        **{name: getattr(found, name, 0) for name in ("blocks", "launches", "missing")},
-        "shown": found is not None and found.shown,
+        **{name: getattr(ratio, name, 0) for name in ("blocks", "launches", "missing")},
+        "shown": ratio is not None and ratio.shown,
     }
 
 
-def credited_phase(found: Mapping[str, Any]) -> str:
+def credited_phase(analysis: Mapping[str, Any]) -> str:
     """Return the phase that an order is credited with: communication where that was measured."""
-    measured = {c["phase"] for c in found["comparisons"] if not c["control"] and c["ratio"]}
+    measured = {c["phase"] for c in analysis["comparisons"] if not c["control"] and c["ratio"]}
     return next((phase for phase in _PHASES if phase in measured), _PHASES[-1])
 
 

@@ -10,14 +10,19 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.errors import PlanError, UsageError, printable
+from placement.support.lazy import lazy
 from rankmap.launch import Launch
+from rankmap.launch.launch_folder import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rankmap.launch import job as launch_job
     from rankmap.launch.job import JobLaunch, Prepared
-    from rankmap.launch.run_command import RunCommand
+    from rankmap.launch.request import RunRequest
     from rankmap.placement import Placement
+else:  # `ab --help` and `--pool` need no machine
+    launch_job = lazy("rankmap.launch.job")
 
 __all__ = [
     "DEFAULT",
@@ -109,10 +114,9 @@ def read_arm(text: str) -> tuple[str, str]:
 
 
 class _Made(NamedTuple):
-    """A launch that is prepared, and the run that it is of."""
+    """A launch that is prepared."""
 
     name: str
-    command: RunCommand
     job: JobLaunch
     prepared: Prepared
 
@@ -124,7 +128,7 @@ class _Made(NamedTuple):
 
 @contextmanager
 def prepared_arms(
-    base: RunCommand, orders: Sequence[str], dry: bool
+    base: RunRequest, orders: Sequence[str]
 ) -> Iterator[tuple[list[ProgramArm], dict[str, Any]]]:
     """Prepare all launches; inside, their order files are there.
 
@@ -135,45 +139,40 @@ def prepared_arms(
 
     Parameters
     ----------
-    base : RunCommand
+    base : RunRequest
         ``nidmap run`` of the same command: its order (by ``--order`` or a
         pattern) is an arm.
     orders : sequence of str
         More arms: ``NAME=FILE``.
-    dry : bool
-        See `rankmap.launch.job.RunRequest`.
 
     Raises
     ------
     NidmapError
         Nothing to compare, an order that is none, a launcher that takes none.
     """
-    from rankmap.launch.launch_folder import discard_launch
-
     wanted = _runs_wanted(base, orders)
     made: list[_Made] = []
     try:
-        for name, command in wanted.items():
-            job = command.read_job(dry)
-            made.append(_Made(name, command, job, job.prepared()))
+        for name, request in wanted.items():
+            job = launch_job.read_job(request, os.environ)
+            made.append(_Made(name, job, job.prepared()))
         yield _compared_arms(base.command, made)
     finally:
-        for one in made if not dry or base.options["order_dir"] is None else ():
+        for one in made if not base.dry_run or base.order_dir is None else ():
             discard_launch(one.prepared.path)
 
 
-def _runs_wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
+def _runs_wanted(base: RunRequest, orders: Sequence[str]) -> dict[str, RunRequest]:
     """Return by name the run whose order each arm has."""
-    wanted: dict[str, RunCommand] = {}
-    if base.options["order_file"] is not None:
+    wanted: dict[str, RunRequest] = {}
+    if base.order_file is not None:
         wanted[ORDER] = base
     elif base.job.named_pattern(needed=False) or not orders:
         wanted[PLAN] = base
     for name, path in map(read_arm, orders):
         if name in (*wanted, DEFAULT):
             raise UsageError(f"two arms are called {name}")
-        options = {**base.options, "order_file": path, "strategy": "auto"}
-        wanted[name] = replace(base, options=options)
+        wanted[name] = replace(base, order_file=path, strategy="auto")
     return wanted
 
 
@@ -195,7 +194,7 @@ def _compared_arms(
             "the order is the launcher's own: there is nothing to compare",
             "--strategy or --order makes another order",
         )
-    pattern = next((one.job.request.job.pattern for one in made if one.job.request.job.pattern), "")
+    pattern = made[0].job.sent.pattern
     return arms, {
         "workload": " ".join(job.how.step.argv[job.how.step.program :]),
         "ranks": placement.ranks,
@@ -218,7 +217,7 @@ def _order_arm(made: _Made) -> ProgramArm:
         Arm(made.name, what, members, notes=list(prepared.remarks)),
         prepared.launch,
         {"words": expected.words, "gain": expected.gain},
-        made.command.order_words(order, expected.words),
+        made.job.words(order, expected.words),
     )
 
 

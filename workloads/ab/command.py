@@ -16,18 +16,24 @@ import click
 from placement import __version__
 from placement.commands.common import AdvancedCommand, advanced, say, to_json, write_output
 from placement.errors import NidmapError, OutputError, ParseError, UsageError, printable
-from rankmap.commands.run import launch_options, run_command
+from rankmap.commands.run import launch_options
+from rankmap.launch.process import job_environment
+from workloads.ab.analysis import analyse, pool_runs
+from workloads.ab.arms import prepared_arms, turns_of
+from workloads.ab.statistics import looks
+from workloads.ab.timer import timer_of
+from workloads.ab.words import show_result
 from workloads.launched import Launches, current_launch
 from workloads.options import Duration, setting
 from workloads.progress import Progress
+from workloads.results import Journal, check_name, read_run, save
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rankmap.commands.model import JobArguments
+    from rankmap.launch.request import RunRequest
     from workloads.ab.arms import ProgramArm, Turn
     from workloads.ab.timer import Timer
-    from workloads.results import Journal
 
 __all__ = ["ab"]
 
@@ -75,7 +81,7 @@ GRACE = 10.0
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
+def ab(request: RunRequest, **options: Any) -> int:
     """Measure whether an order of ranks makes your own program faster.
 
     The command is launched again and again inside the job, as it is and with
@@ -95,14 +101,10 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
     nidmap ab --pool monday.csv --pool tuesday.csv -o both.svg
     """
-    from workloads.ab.arms import prepared_arms, turns_of
-    from workloads.ab.statistics import looks
-    from workloads.ab.timer import timer_of
-    from workloads.results import check_name
-
     check_name(options["output"])
     if options["pool"]:
         return _pool(options["pool"], options)
+    command = request.command
     if not command:
         raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
     told = current_launch()
@@ -111,30 +113,25 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     timer = timer_of(
         options["regex"], options["unit"], options["time_file"], command
     )  # fmt: skip
-    base = run_command(command, job, {**options, "patience": 0.0})
     blocks, warmup = options["blocks"], options["warmup"]
-    with prepared_arms(base, options["orders"], options["dry_run"]) as found:
+    with prepared_arms(request, options["orders"]) as found:
         arms, measured = found
         turns = turns_of(len(arms), blocks, warmup, SEED)
         header = {
             **measured,
             **_header(timer, options),
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
-            "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
-            "bytes": job.bytes,
+            "machine": " ".join(request.job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
+            "bytes": request.job.bytes,
             "command": list(command),
         }
-        if options["dry_run"]:
+        if request.dry_run:
             return _show_commands(arms, turns, header, options)
         return _measure(arms, turns, header, timer, options)
 
 
 def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
     """Put the samples of several jobs together; say what they say."""
-    from workloads.ab.analysis import pool_runs
-    from workloads.ab.words import show_result
-    from workloads.results import read_run, save
-
     header, rows = pool_runs([read_run(path) for path in paths])
     if options["output"]:
         save(options["output"], header, rows)
@@ -162,10 +159,6 @@ def _measure(
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Launch, print what came out, and return the exit code."""
-    from rankmap.launch.process import job_environment
-    from workloads.ab.words import show_result
-    from workloads.results import Journal
-
     folder = _output_folder(options["output_dir"])
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
@@ -376,8 +369,6 @@ class Measurement:
 
     def _is_decided(self, turn: Turn) -> bool:
         """Tell whether, at one of the looks before the end, every arm differs from the default."""
-        from workloads.ab.analysis import analyse
-
         header = self.journal.header
         counted = turn.block + 1 - header["warmup"]
         if turn.warmup or counted not in header["looks"][:-1]:

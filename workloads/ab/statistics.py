@@ -251,10 +251,10 @@ def looks(blocks: int) -> tuple[int, ...]:
     >>> looks(30)
     (8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 27, 30)
     """
-    found = [min(FIRST_LOOK, blocks)]
-    while found[-1] < blocks:
-        found.append(min(blocks, found[-1] + max(1, found[-1] // _PART)))
-    return tuple(found)
+    looks_at = [min(FIRST_LOOK, blocks)]
+    while looks_at[-1] < blocks:
+        looks_at.append(min(blocks, looks_at[-1] + max(1, looks_at[-1] // _PART)))
+    return tuple(looks_at)
 
 
 @cache

@@ -34,34 +34,40 @@ def show_result(
         See `workloads.ab.analysis.analyse`.
     as_json : bool
     """
-    found = analyse(header, rows)
+    analysis = analyse(header, rows)
     if not as_json:
-        return write_output(text(header, found), None)
-    document = {"schema": schema, **header, **found, "arms": header["arms"], "times": found["arms"]}
+        return write_output(text(header, analysis), None)
+    document = {
+        "schema": schema,
+        **header,
+        **analysis,
+        "arms": header["arms"],
+        "times": analysis["arms"],
+    }
     if "expected" in header:
-        document["expected"] = foretold(header, found)
+        document["expected"] = foretold(header, analysis)
     return write_output(to_json(document), None)
 
 
-def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """Return the tables and sentences of an A/B measurement.
 
     Parameters
     ----------
     header : mapping
         The samples' header.
-    found : mapping
-        What `workloads.ab.analysis.analyse` found.
+    analysis : mapping
+        What `workloads.ab.analysis.analyse` returns.
     """
     what = f"{header['workload']} {options_text(header)}".strip()
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
-    head = f"{what} on {where}, {_launches(header, found)}"
-    phase = credited_phase(found)
-    credited = [c for c in found["comparisons"] if not c["control"] and c["phase"] == phase]
-    lines = [printable(head, 200), _times(header, found), _comparisons(found)]
-    lines += [sentence(entry, found["level"]) for entry in credited]
-    lines += [foretold_sentence(one) for one in foretold(header, found)]
+    head = f"{what} on {where}, {_launches(header, analysis)}"
+    phase = credited_phase(analysis)
+    credited = [c for c in analysis["comparisons"] if not c["control"] and c["phase"] == phase]
+    lines = [printable(head, 200), _times(header, analysis), _comparisons(analysis)]
+    lines += [sentence(entry, analysis["level"]) for entry in credited]
+    lines += [foretold_sentence(promise) for promise in foretold(header, analysis)]
     lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
     return "\n".join(line.rstrip("\n") for line in lines) + "\n"
 
@@ -71,19 +77,19 @@ def options_text(header: Mapping[str, Any]) -> str:
     return " ".join(f"{k}={v}" for k, v in (header.get("workload_options") or {}).items())
 
 
-def _launches(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _launches(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """Return how many launches there were; of a program that is launched anew for each sample."""
-    count, timer = found["launches"], header.get("timer")
+    count, timer = analysis["launches"], header.get("timer")
     if timer is None:
         return f"{count} launch{'es' * (count != 1)}"
-    each = sum(entry["samples"] for entry in found["arms"])
+    launches = sum(entry["samples"] for entry in analysis["arms"])
     sessions = f" in {count} sessions" if count > 1 else ""
-    return f"{each} launches that count{sessions}, by {timer['words']}"
+    return f"{launches} launches that count{sessions}, by {timer['words']}"
 
 
-def _times(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _times(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     rows = []
-    for entry in found["arms"]:
+    for entry in analysis["arms"]:
         best, middle, spread = _figures(header, entry)
         rows.append([entry["arm"], entry["phase"], best, middle, f"± {spread}", entry["samples"]])
     return align_columns([["arm", "phase", "best", "median", "spread", "samples"], *rows])
@@ -99,10 +105,18 @@ def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
     return [f"{rate:.4g} {timer['unit']}".rstrip() for rate in rates]
 
 
-def _comparisons(found: Mapping[str, Any]) -> str:
-    head = ["compared", "phase", "ratio", f"{found['level']:.0%}", "visible", "blocks", "verdict"]
+def _comparisons(analysis: Mapping[str, Any]) -> str:
+    head = [
+        "compared",
+        "phase",
+        "ratio",
+        f"{analysis['level']:.0%}",
+        "visible",
+        "blocks",
+        "verdict",
+    ]
     rows = []
-    for entry in found["comparisons"]:
+    for entry in analysis["comparisons"]:
         span = f"{_ratio(entry['low'], '0')} … {_ratio(entry['high'], 'inf')}"
         span = "-" if entry["ratio"] is None or entry["missing"] else span
         rows.append([
@@ -145,7 +159,7 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     return f"{head} {verdict} {span}; {unseen} in this noise"
 
 
-def foretold(header: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def foretold(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the ranges that were predicted before the measurement, beside what came out.
 
     Parameters
@@ -153,8 +167,8 @@ def foretold(header: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[s
     header : mapping
         Of which ``expected`` counts: by arm, ``words`` and ``gain`` (low,
         likely, high, unknowns; None where nothing is known).
-    found : mapping
-        What `workloads.ab.analysis.analyse` found.
+    analysis : mapping
+        What `workloads.ab.analysis.analyse` returns.
 
     Returns
     -------
@@ -163,8 +177,8 @@ def foretold(header: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[s
         the predicted range holds the measured ratio, None where one of them
         is not known; ``overlaps``: whether it meets the measured interval.
     """
-    phase, rows = credited_phase(found), []
-    measured = {c["arm"]: c for c in found["comparisons"] if c["phase"] == phase}
+    phase, rows = credited_phase(analysis), []
+    measured = {c["arm"]: c for c in analysis["comparisons"] if c["phase"] == phase}
     for arm, expected in (header.get("expected") or {}).items():
         entry, gain = measured.get(arm, {}), expected["gain"]
         row = {"arm": arm, **expected, "measured": entry.get("ratio")}
@@ -176,21 +190,25 @@ def foretold(header: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[s
     return rows
 
 
-def foretold_sentence(one: Mapping[str, Any]) -> str:
+def foretold_sentence(promise: Mapping[str, Any]) -> str:
     """Return a prediction beside its measurement as a sentence.
 
     Examples
     --------
-    >>> one = {"arm": "plan", "words": "", "gain": {"low": 1.1, "high": 1.3}, "measured": 1.18,
+    >>> promise = {"arm": "plan", "words": "", "gain": {"low": 1.1, "high": 1.3}, "measured": 1.18,
     ...        "covers": True, "overlaps": True}
-    >>> foretold_sentence(one)
+    >>> foretold_sentence(promise)
     'plan: predicted 1.100 to 1.300 times as fast in communication, measured 1.180: covered'
     """
-    if not one["gain"]:
-        return f"{one['arm']}: no prediction ({one['words']})"
-    low, high = _ratio(one["gain"]["low"], "0"), _ratio(one["gain"]["high"], "inf")
-    head = f"{one['arm']}: predicted {low} to {high} times as fast in communication"
-    if one["covers"] is None:
+    if not promise["gain"]:
+        return f"{promise['arm']}: no prediction ({promise['words']})"
+    low, high = _ratio(promise["gain"]["low"], "0"), _ratio(promise["gain"]["high"], "inf")
+    of = "" if promise["gain"].get("communicates", 1) < 1 else " in communication"
+    head = f"{promise['arm']}: predicted {low} to {high} times as fast{of}"
+    if promise["covers"] is None:
         return head
-    inside = "outside, but the measured interval reaches into it" if one["overlaps"] else "outside"
-    return f"{head}, measured {one['measured']:.3f}: {'covered' if one['covers'] else inside}"
+    where = (
+        "outside, but the measured interval reaches into it" if promise["overlaps"] else "outside"
+    )
+    where = "covered" if promise["covers"] else where
+    return f"{head}, measured {promise['measured']:.3f}: {where}"

@@ -15,6 +15,8 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
+from placement.network import Demand, channels, loads, routings
+from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
 from workloads.calibrate.flows import Flows, candidates
@@ -152,9 +154,6 @@ def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
     UsageError
         Where no bandwidth of any link is known.
     """
-    from placement.network import channels
-    from placement.network.model import injection_bandwidth
-
     stated = dict(machine.topology.parameters)
     for name in ("routing", "routings"):
         stated.pop(name, None)
@@ -220,8 +219,6 @@ def predict_table(
     flows : sequence of Flows
     routings : sequence of str
     """
-    from placement.network import channels
-
     kinds = [NODE, *(merged_class(kind) for kind in channels(machine, routings[0]).kinds)]
     classes = tuple(dict.fromkeys(kinds))
     seconds = np.zeros((len(flows), len(routings), len(classes)))
@@ -235,8 +232,6 @@ def _seconds(
     machine: Machine, rows: Ints, flows: Flows, routing: str, classes: Sequence[str]
 ) -> list[float]:
     """Return the seconds of the busiest link of each class."""
-    from placement.network import Demand, loads
-
     demand = Demand.of(machine, Traffic.of(rows[flows.source], rows[flows.target], GB))
     found = dict.fromkeys(classes, 0.0)
     for kind, longest in loads(machine, demand, routing).by_class().items():
@@ -260,8 +255,6 @@ def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:
     rows : int64 (n,)
     seed : int
     """
-    from placement.network import routings
-
     names, flows = routings(machine), candidates(machine, rows, seed)
     first = predict_table(machine, rows, flows, names[:1])
     several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]

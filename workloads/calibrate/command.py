@@ -14,6 +14,22 @@ import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError, printable
+from placement.lookup import rows_of
+from placement.network import hops
+from placement.network.rails import rails_of
+from placement.nodelist import NodeList
+from rankmap.launch.allocation import allocation
+from workloads.calibrate.choice import (
+    NODE,
+    MeasurePlan,
+    choose_sets,
+    margins,
+    without_stated_routing,
+)
+from workloads.calibrate.flows import pairs_by_level, seats_of
+from workloads.calibrate.readings import Reader, Rounds
+from workloads.calibrate.result import Readings, result_of
+from workloads.calibrate.words import document, overlay_text, plan_text, table_text
 from workloads.launched import MPIEXEC, become, become_mpiexec, current_launch, mpiexec_words
 from workloads.options import Common, Duration, leave, setting
 from workloads.progress import TERMINAL
@@ -23,8 +39,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
-    from workloads.calibrate.choice import MeasurePlan
-    from workloads.calibrate.readings import Rounds
 
 __all__ = ["calibrate"]
 
@@ -121,8 +135,6 @@ def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | N
 
 
 def _allocation() -> Allocation | None:
-    from rankmap.launch.allocation import allocation
-
     return allocation(os.environ)
 
 
@@ -147,12 +159,6 @@ def _say_plan(
     ppn: int | None,
     launcher: Sequence[str],
 ) -> None:
-    from placement.lookup import rows_of
-    from placement.nodelist import NodeList
-    from workloads.calibrate.choice import choose_sets, without_stated_routing
-    from workloads.calibrate.flows import pairs_by_level
-    from workloads.calibrate.words import plan_text
-
     machine, _ = without_stated_routing(machine_from(specs))
     job = None if nodes else _allocation()
     if not nodes and job is None:
@@ -188,9 +194,6 @@ class _CalibrationPlace:
 
     def hops(self, routing: str) -> dict[str, float]:
         """Return the links between routers on the way of each timed pair, by its reading's name."""
-        from placement.network import hops
-        from placement.network.rails import rails_of
-
         ends = rails_of(self.machine).first_ends
         return {
             f"latency {level} {k}": float(
@@ -204,8 +207,6 @@ class _CalibrationPlace:
 
 def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: str | None) -> int:
     """Measure as one of the ranks; rank 0 writes."""
-    from workloads.calibrate.readings import Reader, Rounds
-
     comm = world(common.ranks)
     hosts = comm.gather(processor(comm), root=0) or []
     jobs: list[_CalibrationPlace] = []
@@ -230,16 +231,6 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
 def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _CalibrationPlace:
     """Return what is measured on the nodes that the ranks are on."""
-    from placement.lookup import rows_of
-    from workloads.calibrate.choice import (
-        NODE,
-        MeasurePlan,
-        choose_sets,
-        margins,
-        without_stated_routing,
-    )
-    from workloads.calibrate.flows import pairs_by_level, seats_of
-
     seats = seats_of(hosts)
     machine, assumed = without_stated_routing(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
@@ -258,10 +249,6 @@ def _write(
     job: _CalibrationPlace, session: Rounds, sizes: dict[str, tuple[int, int]], output: str | None
 ) -> None:
     """Write the figures, and say what was found."""
-    from placement.nodelist import NodeList
-    from workloads.calibrate.result import Readings, result_of
-    from workloads.calibrate.words import document, overlay_text, table_text
-
     read = Readings(session.rounds, sizes)
     result = result_of(job.machine, job.plan, read, job.hops, job.assumed)
     about = {

@@ -19,7 +19,10 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
+from placement.network import channels
 from placement.support.array_types import Ints
+from placement.topologies import router_names
+from rankmap.score.distance import machine_distance
 
 __all__ = ["Flows", "candidates", "pairs_by_level", "seats_of"]
 
@@ -92,9 +95,6 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
 
 def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield all nodes of a router to those of one that a link joins it with, for each class."""
-    from placement.network import channels
-    from placement.topologies import router_names
-
     nodes = _by_router(machine, rows)
     found, called = channels(machine), router_names(machine)
     used = np.isin(found.source, list(nodes)) & np.isin(found.target, list(nodes))
@@ -180,8 +180,6 @@ def _permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
 
 def _fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield one node to several others: on routers beside its own by the widest links, anywhere."""
-    from placement.network import channels
-
     found, nodes = channels(machine), _by_router(machine, rows)
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
         leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))
@@ -264,8 +262,6 @@ def pairs_by_level(
     >>> {name: len(found) for name, found in pairs_by_level(machine, np.arange(8), 1).items()}
     {'blade': 3, 'chassis': 3, 'beyond': 3}
     """
-    from rankmap.score.distance import machine_distance
-
     a, b = np.triu_indices(len(rows), 1)
     distance = machine_distance(machine)
     torus = distance.coords is not None

@@ -35,7 +35,7 @@ from workloads.calibrate.flows import Flows
 from workloads.places import doubling
 from workloads.progress import Progress
 from workloads.session import Session
-from workloads.world import Comm
+from workloads.world import MPI, Comm
 
 __all__ = ["Reader", "Rounds"]
 
@@ -171,8 +171,6 @@ class Reader:
 
     def _largest(self, mine: array[float], asleep: bool) -> list[float]:
         """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
-        from mpi4py import MPI
-
         most = array("d", mine)
         request = self.comm.Iallreduce(mine, most, op=MPI.MAX)
         while asleep and not request.Test():
@@ -202,7 +200,6 @@ class Reader:
         sources = [a for a, b in pairs if b == me]
 
         def exchange(size: int) -> float:
-            from mpi4py import MPI
 
             part = max(1, size // each)
             self._grow(part, part * len(sources))
@@ -224,8 +221,6 @@ class Reader:
 
     def _ping_pong(self, peer: int, first: bool) -> float:
         """Return the median seconds of a way, once the other one is there too."""
-        from mpi4py import MPI
-
         byte, spent = bytearray(1), []
         for _ in range(TIMES + 1):
             began = time.perf_counter()
@@ -239,8 +234,6 @@ class Reader:
 
     def _time_stream(self, pairs: Sequence[tuple[int, int]]) -> float:
         """Return the seconds in which each pair of ranks moves `WINDOW` short messages."""
-        from mpi4py import MPI
-
         me = self.comm.Get_rank()
         to, of = (dict(ends).get(me) for ends in (pairs, [(b, a) for a, b in pairs]))
         words = [bytearray(8) for _ in range(WINDOW)]
@@ -257,8 +250,6 @@ class Reader:
 
     def _time_steps(self, ring: Sequence[int], steps: int, size: int) -> float:
         """Return the seconds of a step, each to a rank further and after the last one."""
-        from mpi4py import MPI
-
         me = self.comm.Get_rank()
         at = ring.index(me) if me in ring else 0
 

@@ -21,10 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network import Demand, Loads, loads
 from placement.support.array_types import Floats, Mask, Strs
+from placement.support.quantities import time_text
 from rankmap.predict import Prediction
 from workloads.minicray import client
 from workloads.minicray.net import stated
@@ -123,10 +125,10 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     >>> from placement.traffic import Traffic
     >>> m = nidmap.load_machine("torus:3")
     >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 8948.0))
-    >>> found = wire_loads(m, demand, "single", 9000)
-    >>> dict(zip(found.channels.names().tolist()[:4], found.load.tolist()))
+    >>> there_and_back = wire_loads(m, demand, "single", 9000)
+    >>> dict(zip(there_and_back.channels.names().tolist()[:4], there_and_back.load.tolist()))
     {'x0->x1 x': 9014.0, 'x1->x2 x': 0.0, 'x2->x0 x': 0.0, 'x0->x2 x': 0.0}
-    >>> float(found.load.sum())
+    >>> float(there_and_back.load.sum())
     9080.0
     """
     share = HEADER / segment(mtu)
@@ -153,18 +155,18 @@ def expected_bytes(
     return every, both[0], both[1]
 
 
-def total_demand(found: Prediction) -> Demand:
+def total_demand(prediction: Prediction) -> Demand:
     """Return what all phases of a prediction send together."""
-    first, *others = (phase.demand for phase in found.phases)
+    first, *others = (phase.demand for phase in prediction.phases)
     return reduce(add, others, first)
 
 
-def side_by_side(found: Prediction, name: str, times: float = 1.0) -> CountedLinks:
+def side_by_side(prediction: Prediction, name: str, times: float = 1.0) -> CountedLinks:
     """Return predicted and counted loads of a mini-Cray's links.
 
     Parameters
     ----------
-    found : Prediction
+    prediction : Prediction
     name : str
         Of the mini-Cray.
     times : float
@@ -178,8 +180,8 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> CountedLin
         No such mini-Cray.
     """
     about = client.ask(name, {"do": "status"})
-    whole = total_demand(found)
-    machine, routing = found.loads.channels.machine, found.loads.routing
+    whole = total_demand(prediction)
+    machine, routing = prediction.loads.channels.machine, prediction.loads.routing
     names, payload, wire = expected_bytes(machine, whole * times, routing, int(about["mtu"]))
     there = client.link_bytes(name)
     known = np.array([text in there for text in names.tolist()])
@@ -189,14 +191,14 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> CountedLin
             f"leave -m out: it is {' '.join(about['machine'])}",
         )
     counts = np.array([there.get(text, 0) for text in names.tolist()], dtype=np.float64)
-    seconds = sum(phase.bandwidth_s for phase in found.phases) * float(about["scale"])
+    seconds = sum(phase.bandwidth_s for phase in prediction.phases) * float(about["scale"])
     seconds *= factor(int(about["mtu"]))
     return CountedLinks(names[known], payload[known], wire[known], counts[known], seconds)
 
 
-def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
+def document(prediction: Prediction, name: str, times: float) -> dict[str, Any]:
     """Return the comparison as ``--json`` has it."""
-    side = side_by_side(found, name, times)
+    side = side_by_side(prediction, name, times)
     columns = [x.tolist() for x in (side.names, side.payload, side.wire, side.counted)]
     heads = ("link", "payload", "wire", "counted")
     error = np.abs(side.error)
@@ -211,12 +213,9 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
     }
 
 
-def words(found: Prediction, name: str, times: float) -> str:
+def words(prediction: Prediction, name: str, times: float) -> str:
     """Return the comparison for a person: the busiest links, and how far counts are off."""
-    from placement.commands.tables import align_columns
-    from placement.support.quantities import time_text
-
-    side = side_by_side(found, name, times)
+    side = side_by_side(prediction, name, times)
     order = np.argsort(-np.maximum(side.wire, side.counted), kind="stable")[:_SHOWN]
     rows: list[tuple[str, ...]] = [("link", "predicted", "with headers", "counted", "ratio")]
     for k in order.tolist():
@@ -233,12 +232,13 @@ def _sentence(side: CountedLinks, times: float) -> str:
     if not side.counted.any():
         return "nothing has been counted: run it, then ask again"
     error = np.abs(side.error)
-    said = f"{len(error)} links: counts are off by {np.median(error):.1%} in the median"
-    said += f", {error.max():.1%} at most"
+    sentence = f"{len(error)} links: counts are off by {np.median(error):.1%} in the median"
+    sentence += f", {error.max():.1%} at most"
     stray = float(side.counted[side.wire == 0].max(initial=0))
     if stray > _LEAST * side.wire.max():
-        return f"{said}; links that should be idle have carried {stray:,.0f} bytes: other nodes ran"
+        idle = f"links that should be idle have carried {stray:,.0f} bytes"
+        return f"{sentence}; {idle}: other nodes ran"
     if error.max() > 0.25:
         runs = times * float(np.median(side.error) + 1)
-        said += f"; they would be those of {runs:.3g} runs (--times)"
-    return said
+        sentence += f"; they would be those of {runs:.3g} runs (--times)"
+    return sentence

@@ -9,6 +9,7 @@ from typing import Any
 
 from placement.commands.common import say
 from placement.errors import UsageError
+from placement.load import load_machine
 from workloads.minicray import client
 from workloads.minicray import net as lay
 from workloads.minicray.client import Standing
@@ -91,8 +92,6 @@ def build_minicray(
     NidmapError
         The machine cannot be built, or this host does not allow it.
     """
-    from placement.load import load_machine
-
     if "-" in specs:
         raise UsageError(
             "a mini-Cray's commands read the machine again, and standard input is read once",
@@ -135,13 +134,13 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
     start = slurm_start(net, slurm) if slurm else None
     # Paths as they read from any directory.
     specs = tuple(os.path.abspath(spec) if os.path.exists(spec) else spec for spec in specs)
-    own = [f"tmp.{node}" for node in net.names]
+    tmp_folders = [f"tmp.{node}" for node in net.names]
     return {
         "login": lay.LOGIN,
         "creation": [*lay.login_setup(), *lay.creation(net)],
         "spaces": _spaces(net),
         "files": files,
-        "folders": ["tmp", "lib", "sysfs", *own, *(start["folders"] if start else ())],
+        "folders": ["tmp", "lib", "sysfs", *tmp_folders, *(start["folders"] if start else ())],
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
@@ -202,11 +201,11 @@ def _spaces(net: Net) -> list[dict[str, Any]]:
 
 def _rates(net: Net) -> dict[str, float]:
     """Return Mbit/s of each class, the slowest channel of it."""
-    found = {"injection": net.node_rate}
+    rates = {"injection": net.node_rate}
     for kind, rate in zip(net.channels.kind.tolist(), net.rates.tolist(), strict=True):
         word = net.channels.kinds[kind]
-        found[word] = min(rate, found.get(word, rate))
-    return {name: round(rate * 8 / 1e6, 3) for name, rate in found.items()}
+        rates[word] = min(rate, rates.get(word, rate))
+    return {name: round(rate * 8 / 1e6, 3) for name, rate in rates.items()}
 
 
 def _library_links() -> list[tuple[str, str, str]]:

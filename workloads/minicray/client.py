@@ -259,8 +259,8 @@ def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
 
 def link_bytes(name: str) -> dict[str, int]:
     """Return the bytes that each link of a mini-Cray has carried since the last zero."""
-    found = ask(name, {"do": "links"})["links"]
-    return {link: row["bytes"] for link, row in found.items()}
+    links = ask(name, {"do": "links"})["links"]
+    return {link: row["bytes"] for link, row in links.items()}
 
 
 def _exchange(

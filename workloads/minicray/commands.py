@@ -13,7 +13,10 @@ import click
 from placement.commands.common import machine_option, named_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
+from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.client import Standing
+from workloads.minicray.launch import launch_command, launch_environment, node_count
+from workloads.minicray.noise import between, make_noise, net_of, over_links, utilisation
 from workloads.options import setting
 
 __all__ = ["minicray"]
@@ -37,8 +40,6 @@ def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _build(specs: tuple[str, ...], name: str, **how: Any) -> Standing:
-    from workloads.minicray.blueprint import build_minicray
-
     return build_minicray(specs, name, **how)
 
 
@@ -101,17 +102,15 @@ def run(
     nidmap minicray run -- nidmap plan --from idle -N 4
     nidmap minicray run -m minicray:torus -N 4 -- ./a.out
     """
-    own = f"run-{os.getpid()}" if machine else name
-    standing = _build(machine, own, **how) if machine else None
+    cray = f"run-{os.getpid()}" if machine else name
+    standing = _build(machine, cray, **how) if machine else None
     try:
-        from workloads.minicray.launch import launch_command, launch_environment, node_count
-
-        about = client.ask(own, {"do": "status"})
+        about = client.ask(cray, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
         several = node_count(about, nodes, ranks, nodelist) > 1
-        before = client.link_bytes(own) if several else {}
-        code = client.run(own, argv, env=launch_environment(about, command))
-        if several and code == 0 and client.link_bytes(own) == before:
+        before = client.link_bytes(cray) if several else {}
+        code = client.run(cray, argv, env=launch_environment(about, command))
+        if several and code == 0 and client.link_bytes(cray) == before:
             say(
                 f"{command[0]} ran on several nodes and sent no byte over the links: nothing here"
                 " was measured. Its MPI was told to use another network (FI_PROVIDER, UCX_TLS,"
@@ -157,11 +156,11 @@ def links(name: str, zero: bool, as_json: bool) -> None:
     nidmap minicray run -N 8 -- ./a.out
     nidmap minicray links --json
     """
-    found: dict[str, Any] = client.ask(name, {"do": "links", "zero": zero})["links"]
+    links: dict[str, Any] = client.ask(name, {"do": "links", "zero": zero})["links"]
     if as_json:
-        click.echo(json.dumps({"schema": "nidmap.minicray.links/1", "links": found}))
+        click.echo(json.dumps({"schema": "nidmap.minicray.links/1", "links": links}))
         return
-    for link, count in sorted(found.items(), key=lambda item: -item[1]["bytes"]):
+    for link, count in sorted(links.items(), key=lambda item: -item[1]["bytes"]):
         click.echo(f"{count['bytes']:>14,} {link}")
 
 
@@ -197,18 +196,16 @@ def noise(
     nidmap minicray noise --links 'g0c0b0->g1c0b0 blue' --for 60
     nidmap minicray noise --between nid00000,nid00008 --between nid00001,nid00009
     """
-    from workloads.minicray.noise import between, make_noise, net_of, over_links, utilisation
-
     if bool(chosen) == bool(pairs):
         raise UsageError("either --links or --between says what is to be filled")
     net = net_of(client.ask(name, {"do": "status"}))
     wanted = over_links(net, chosen) if chosen else between(net, pairs)
     for note in wanted.notes:
         say(f"note: {note}")
-    found = make_noise(name, wanted, seconds)
-    used = utilisation(net, found)
+    noise = make_noise(name, wanted, seconds)
+    used = utilisation(net, noise)
     if as_json:
-        click.echo(json.dumps({"schema": "nidmap.minicray.noise/1", **found, "used": used}))
+        click.echo(json.dumps({"schema": "nidmap.minicray.noise/1", **noise, "used": used}))
         return
     shown = {
         link: x for link, x in used.items() if link in wanted.links or (not chosen and x > 0.05)

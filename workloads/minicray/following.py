@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.network.routes import walk
 from placement.support.array_types import Floats, Ints
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
@@ -139,18 +140,18 @@ class Course(NamedTuple):
         return self._run_s(stretch, a_byte, whole, eager, begins) - before
 
     def _run_s(
-        self, stretch: Stretch, a_byte: list[float], many: int, eager: float, begins: list[float]
+        self, stretch: Stretch, a_byte: list[float], first: int, eager: float, begins: list[float]
     ) -> float:
         """Return the seconds of a stretch's first messages; all eager where ranks stand else."""
-        run = _FollowedRun(self, stretch, a_byte, many, eager)
+        run = _FollowedRun(self, stretch, a_byte, first, eager)
         end_s = run.end(begins)
         if run.stands:  # a program that counts on its library to take its messages
-            return _FollowedRun(self, stretch, a_byte, many, np.inf).end(begins)
+            return _FollowedRun(self, stretch, a_byte, first, np.inf).end(begins)
         return end_s
 
 
 class _FollowedRun:
-    """Ranks and links of one run of the first so many messages.
+    """Ranks and links of one run of the first so first messages.
 
     Attributes
     ----------
@@ -167,9 +168,9 @@ class _FollowedRun:
     """
 
     def __init__(
-        self, course: Course, stretch: Stretch, a_byte: list[float], many: int, eager: float
+        self, course: Course, stretch: Stretch, a_byte: list[float], first: int, eager: float
     ) -> None:
-        sends = [column[:many] for column in stretch.sends]
+        sends = [column[:first] for column in stretch.sends]
         self.stretch, self.a_byte, self.packet = stretch, a_byte, course.burst / A_BURST
         step, self.source, self.target, size, self.done, self.taken, self.awaited = (
             column.tolist() for column in sends
@@ -281,8 +282,10 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
         runs = 1 if again > 1 else MOST_RUNS
     else:
         every = (*phase.before, phase)
-        many = sum(max(one.in_turn, one.a_rank) for one in every) * len(placement.node_of_rank)
-        if many > MOST_PACKETS * phase.passes:
+        messages = sum(max(earlier.in_turn, earlier.a_rank) for earlier in every) * len(
+            placement.node_of_rank
+        )
+        if messages > MOST_PACKETS * phase.passes:
             return None
         passes = _passes(phase, every, burst)
         if passes is None:
@@ -308,16 +311,16 @@ def _passes(phase: Phase, every: tuple[Phase, ...], burst: float) -> tuple[Sends
     int
         Passes that count.
     """
-    each = [one.sends() for one in every if one.sends is not None]
-    if len(each) < len(every) or not len(each[-1].step):
+    sends = [earlier.sends() for earlier in every if earlier.sends is not None]
+    if len(sends) < len(every) or not len(sends[-1].step):
         return None
-    head, again = sum(len(one.step) for one in each[:-1]), int(phase.passes)
+    head, again = sum(len(earlier.step) for earlier in sends[:-1]), int(phase.passes)
     if again > 1:
-        room = MOST_OF_PASSES // max(1, int(_packets(each[-1].size, burst).sum()))
+        room = MOST_OF_PASSES // max(1, int(_packets(sends[-1].size, burst).sum()))
         again, before = (again, 0) if again <= room else (room - room // 2, room // 2)
-        head += before * len(each[-1].step)
-        each += each[-1:] * (again + before - 1)
-    return (Sends.joined(each), head, again) if again else None
+        head += before * len(sends[-1].step)
+        sends += sends[-1:] * (again + before - 1)
+    return (Sends.joined(sends), head, again) if again else None
 
 
 def _stretch(
@@ -339,16 +342,14 @@ def _packets(size: Floats, burst: float) -> Ints:
 
 def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
-    from placement.network.routes import walk
-
     pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
-    one, other = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
-    message, channel = walk(placement.known_machine, one, other, routing)
+    source, target = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
+    message, channel = walk(placement.known_machine, source, target, routing)
     order = np.argsort(message, kind="stable")
     ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
     ejection = channels + len(placement.known_machine)
-    found = [
+    ways = [
         [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
-        for x, y, i, j in zip(one.tolist(), other.tolist(), ends[:-1], ends[1:], strict=True)
+        for x, y, i, j in zip(source.tolist(), target.tolist(), ends[:-1], ends[1:], strict=True)
     ]
-    return [found[k] for k in place.tolist()]
+    return [ways[k] for k in place.tolist()]

@@ -11,9 +11,11 @@ from itertools import product
 from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
+from placement.nodelist import NodeList
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
 from rankmap.launch.queries import MpiLibrary, mpi_library
 from rankmap.preload.program_mpi import program_abi
+from workloads.launched import MPIEXEC
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 
 __all__ = ["launch_command", "launch_environment", "node_count"]
@@ -86,21 +88,19 @@ def launch_command(
     mpiexec, library = _find_mpi(command)
     if library is None:
         raise LaunchError("no mpiexec of this program's MPI found", "pip install 'nidmap[mpi]'")
-    names, each = listed or about["names"][:count], -(-total // count)
+    names, per_node = listed or about["names"][:count], -(-total // count)
     if library.name == OPENMPI:
-        hosts = ["--host", ",".join(f"{name}:{each}" for name in names)]
+        hosts = ["--host", ",".join(f"{name}:{per_node}" for name in names)]
         old = library.major in (1, 2, 3, 4)
         agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
         words = [*agent, f"{HOME}/ssh", *hosts]
     else:
         agent = ["-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh"]
-        words = [*agent, "-hosts", ",".join(names), "-ppn", str(each)]
+        words = [*agent, "-hosts", ",".join(names), "-ppn", str(per_node)]
     return [mpiexec, *words, "-n", str(total), *command]
 
 
 def _read_nodes(nodelist: str | None, known: Sequence[str]) -> list[str]:
-    from placement.nodelist import NodeList
-
     names = [] if nodelist is None else list(NodeList.parse(nodelist, "-w"))
     for name in names:
         if name not in known:
@@ -114,18 +114,16 @@ def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[st
     That is on the nodes, by Slurm. An MPICH may be an old one, which needs help to end on UCX
     (``finalize.c``); which one a program is linked with its mpiexec does not tell.
     """
-    from workloads.launched import MPIEXEC
-
     _, library = _find_mpi(command)
     if library is None:
         return {}
-    found = {MPI: library.name}
+    variables = {MPI: library.name}
     if library.name == MPICH and about.get("finalize"):
         before = [word for word in (os.environ.get("LD_PRELOAD", ""), str(FINALIZE)) if word]
-        found["LD_PRELOAD"] = ":".join(before)
+        variables["LD_PRELOAD"] = ":".join(before)
     if about["slurm"] and MPIEXEC not in os.environ and shutil.which("mpiexec") is not None:
-        found[MPIEXEC] = f"srun --mpi={_slurm_mpi(library)} -K"
-    return found
+        variables[MPIEXEC] = f"srun --mpi={_slurm_mpi(library)} -K"
+    return variables
 
 
 def _slurm_mpi(library: MpiLibrary | None) -> str:
@@ -143,10 +141,10 @@ def _find_mpi(command: Sequence[str]) -> tuple[str, MpiLibrary | None]:
     wanted = known.get(program_abi(["", *command], os.environ))
     path = f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}"
     for name, folder in product(_MPIEXECS, path.split(os.pathsep)):
-        if found := shutil.which(name, path=folder):
+        if starter := shutil.which(name, path=folder):
             library = None
             with suppress(LaunchError):
-                library = mpi_library(found, os.environ)
+                library = mpi_library(starter, os.environ)
             if wanted is None or (library is not None and library.name in wanted):
-                return found, library
+                return starter, library
     return "", None

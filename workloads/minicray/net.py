@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from placement.errors import UsageError, printable
 from placement.links_down import WORD as LINKS_DOWN
 from placement.machine import Machine
+from placement.network import channels, next_channel
 from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
 from workloads.memory import available
@@ -158,32 +159,30 @@ def design(machine: Machine, scale: float | None = None) -> Net:
     >>> net.routers, net.rates.tolist()[:2], net.node_rate
     (4, [5000000.0, 5000000.0], 5000000.0)
     """
-    from placement.network import channels, next_channel
-
     if scale is not None and not 0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be above 0")
     rows = compute_rows(machine)
     notes = tuple(left_out(machine, rows))
     if machine.router.shape[1] > 1:  # one NIC a node
         machine = replace(machine, router=machine.router[:, :1], _cache={})
-    found = channels(machine, "single")
-    own, assumed = _node_bandwidth(machine, found)
-    factor = own * len(rows) / BUDGET if scale is None else scale
-    gbs = np.where(np.isfinite(found.bandwidth), found.bandwidth, own * 100)
-    refuse_rates(own, gbs, factor)
+    links = channels(machine, "single")
+    node_gbs, assumed = _node_bandwidth(machine, links)
+    factor = node_gbs * len(rows) / BUDGET if scale is None else scale
+    gbs = np.where(np.isfinite(links.bandwidth), links.bandwidth, node_gbs * 100)
+    refuse_rates(node_gbs, gbs, factor)
     net = Net(
         machine=machine,
         rows=rows,
         names=host_names(machine.names[rows].tolist()),
         router=machine.router[rows, 0].astype(np.int32),
-        channels=found,
+        channels=links,
         hops=next_channel(machine)[:, rows].astype(np.int64),
         scale=factor,
-        node_rate=own * 1e9 / factor,
+        node_rate=node_gbs * 1e9 / factor,
         rates=gbs * 1e9 / factor,
         notes=(*assumed, *notes),
     )
-    refuse_large(len(rows), net.routers, len(found) // 2)
+    refuse_large(len(rows), net.routers, len(links) // 2)
     return net
 
 

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from placement.errors import LaunchError, UsageError, printable
+from placement.load import load_machine
+from placement.network.routes import walk
 from workloads.minicray import client
 from workloads.minicray.daemon import HOME
-from workloads.minicray.net import Net
+from workloads.minicray.net import Net, design
 
 __all__ = ["Noise", "between", "make_noise", "net_of", "over_links"]
 
@@ -55,9 +57,6 @@ class Noise:
 
 def net_of(about: dict[str, Any]) -> Net:
     """Return what a mini-Cray was built from."""
-    from placement.load import load_machine
-    from workloads.minicray.net import design
-
     return design(load_machine(*about["machine"]), about["scale"])
 
 
@@ -137,8 +136,6 @@ def over_links(net: Net, links: Sequence[str]) -> Noise:
 
 def _filling(net: Net, channel: int) -> list[tuple[int, int]]:
     """Return pairs of nodes, each node once a side, whose routes share a channel; short ones."""
-    from placement.network.routes import walk
-
     every = np.arange(len(net.names))
     source, target = np.repeat(every, len(every)), np.tile(every, len(every))
     pair, passed = walk(net.machine, net.rows[source], net.rows[target], "single")

@@ -11,6 +11,7 @@ from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.machine import FREE_STATES
+from placement.scheduler.switches import members, slurm_switches
 from placement.slurm.command import version_numbers
 from placement.support.child import Deadline, run_child
 from workloads.minicray import net as lay
@@ -192,8 +193,6 @@ def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
 
 def _switches(net: Net) -> str:
     """Return topology.conf: the machine's switches, without the nodes that have no namespace."""
-    from placement.scheduler.switches import members, slurm_switches
-
     switches = slurm_switches(net.machine)
     if switches.kind not in ("tree", "flat"):
         raise UsageError(

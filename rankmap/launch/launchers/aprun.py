@@ -28,6 +28,7 @@ class Aprun(CrayOrder):
     of its own, which only asking it tells.
     """
 
+    samples = ("aprun -n 4 -N 2 -d 2 -cc cpu -j1 -ss -e A=B -S 1 -F exclusive ./app",)
     options = OptionTable(
         ranks="n= pes=",
         per_node="N= pes-per-node=",

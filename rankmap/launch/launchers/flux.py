@@ -28,6 +28,7 @@ __all__ = ["CrayFlux", "Flux"]
 class Flux(Launcher):
     """flux run with a host file as its task map."""
 
+    samples = ("flux run -n 4 -N 2 -o cpu-affinity=off --env=A=B -x ./app",)
     options = OptionTable(
         ranks="ntasks= n=",
         nodes="nodes= N=",
@@ -78,6 +79,7 @@ class Flux(Launcher):
 class CrayFlux(Flux):
     """flux run of programs of Cray MPICH, which take block task maps alone."""
 
+    samples = ("flux run -n 4 -N 2 --label-io ./app",)
     library = CRAY
 
     def launch(self, order: Placement, path: str) -> Launch:

@@ -33,7 +33,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from rankmap.emit import openmpi, slurm
 from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
@@ -77,8 +77,8 @@ class _HydraFamily(Launcher):
 
     def is_started_by_slurm(self) -> bool:
         """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
-        way = self.step.values.get("starter") or self.first_set(self.starter_variables)[1]
-        return way == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not way)
+        starter = self.step.values.get("starter") or self.first_set(self.starter_variables)[1]
+        return starter == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not starter)
 
     def with_file(self, words: list[str], path: str, ranks: int) -> Launch:
         """Return the command with words of an order file, in place of the user's hosts."""
@@ -88,6 +88,10 @@ class _HydraFamily(Launcher):
 class Hydra(_HydraFamily):
     """MPICH's mpiexec with ``-rankmap``."""
 
+    samples = (
+        "mpiexec -genv A B -n 4 -l -bind-to core -prepend-rank ./app",
+        "mpiexec.mpich -launcher ssh -launcher-exec ./app -n 4 ./app",
+    )
     library = MPICH
     format = binder = "hydra"
     limit = HYDRA
@@ -127,6 +131,7 @@ class Hydra(_HydraFamily):
 class IntelHydra(_HydraFamily):
     """Intel MPI's mpiexec with ``-machinefile``, the batch system's placement put aside."""
 
+    samples = ("mpiexec.hydra -bootstrap ssh -np 4 -genvall -s all ./app",)
     library = format = INTEL
     limit = None
     bind_variables = ("I_MPI_PIN",)
@@ -152,6 +157,10 @@ class IntelHydra(_HydraFamily):
 class OpenMpi(Launcher):
     """mpirun with a sequential file or a rankfile."""
 
+    samples = (
+        "mpirun --mca btl self,tcp -x PATH -np 4 --tag-output ./app",
+        "orterun --bind-to core --report-bindings -c 4 -wdir /tmp ./app",
+    )
     library = binder = OPENMPI
     format = "seq"
     limit = None  # PMIx tells ranks their nodes
@@ -239,6 +248,7 @@ class OpenMpi(Launcher):
 class Pals(CrayOrder):
     """PALS's mpiexec with MPICH_RANK_ORDER."""
 
+    samples = ("mpiexec -n 4 --ppn 2 -d 2 --cpu-bind depth --env A=B --label ./app",)
     library = CRAY
     binder = "pals"
     options = OptionTable(
@@ -290,7 +300,7 @@ def rankmap(order: Placement) -> str:
     text = vector(order.node_of_rank)
     if len(text) > _LONGEST:
         raise LaunchError(
-            f"-rankmap of {printable(str(order.ranks))} ranks is too long for a command line",
+            f"-rankmap of {order.ranks} ranks is too long for a command line",
             "launch with srun or Open MPI, which read the order from a file",
         )
     return text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, configuration
 from rankmap.emit.process_mapping import PMI2
@@ -69,7 +69,7 @@ class Srun(Launcher):
         super().check()
         kind = self.step.values.get("distribution") or self.env.get("SLURM_DISTRIBUTION", "")
         if kind.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
-            raise LaunchError(f"srun --distribution={printable(kind, 30)} places ranks itself")
+            raise LaunchError(f"srun --distribution={kind} places ranks itself")
 
     def ranks(self, nodes: int) -> int:
         """Return srun's number of ranks: ``-n``, the job's, or so many on each node, else one.
@@ -113,6 +113,11 @@ class Srun(Launcher):
 class HostfileSrun(Srun):
     """srun with a host file: line r is the node of rank r, whose ranks find it in `LAUNCH`."""
 
+    samples = (
+        "srun -p debug -t 10 -A me -J tool -n 4 -N2 -c 2 --mpi pmi2 -l ./app",
+        "srun -vvn4 --overlap --mem 0 ./app",
+        "srun --task-prolog ./app --spread-job -E -n 4 ./app",
+    )
     format = "slurm"
     limit = PMI2
     variables: ClassVar[dict[str, str]] = {LAUNCH: "{path}"}
@@ -126,8 +131,8 @@ class HostfileSrun(Srun):
 
     def mapping(self) -> ProcessMapping | None:
         """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""
-        asked = self.step.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
-        return None if asked.startswith("pmix") else self.limit
+        mpi = self.step.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
+        return None if mpi.startswith("pmix") else self.limit
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the same command with the host file."""
@@ -137,6 +142,7 @@ class HostfileSrun(Srun):
 class CraySrun(CrayOrder, Srun):
     """srun for Cray MPICH: sorted nodes, ranks in blocks, MPICH_RANK_ORDER."""
 
+    samples = ("srun --exclusive --exact --ntasks=4 --cpu-bind=cores -K1 -ul ./app",)
     library = CRAY
 
     def launch(self, order: Placement, path: str) -> Launch:

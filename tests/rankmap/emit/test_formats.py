@@ -1,6 +1,7 @@
 """Order files: what stands in them, that they read back, and that broken ones are refused."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -261,7 +262,7 @@ def test_a_format_of_another_distribution_is_found(monkeypatch):
                 def read(text, on, source):
                     return on.with_order(np.array(json.loads(text)))
 
-            return Pairs
+            return formats.OrderFormat(Pairs, ".pairs", "a list of slots")
 
     monkeypatch.setattr(
         "importlib.metadata.entry_points",
@@ -269,6 +270,11 @@ def test_a_format_of_another_distribution_is_found(monkeypatch):
     )
     assert "pairs" in formats.names()
     assert read_order(emit(MADE, "pairs"), "pairs", ON) == MADE
+
+
+def test_the_guide_has_a_row_of_every_format():
+    guide = (Path(__file__).parents[3] / "docs" / "orders.md").read_text()
+    assert [name for name in formats.FORMATS if f"\n| `{name}` |" not in guide] == []
 
 
 def test_errors_are_all_ours():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.errors import LaunchError, NidmapError, UsageError
+from placement.errors import LaunchError, NidmapError, ParseError, UsageError
 from rankmap.launch.allocation import allocation, deal_ranks, fill_nodes
 
 JOB = {"SLURM_JOB_NODELIST": "nid[00003,00012,00020]", "SLURM_JOB_ID": "4711"}
@@ -66,7 +66,7 @@ def test_a_pbs_job_is_its_host_file(tmp_path):
     (tmp_path / "hosts").write_text("x3001c0\nx3000c0\nx3001c0\n")
     got = allocation({"PBS_NODEFILE": str(tmp_path / "hosts"), "PBS_JOBID": "12.server"})
     assert (list(got.nodes), got.tasks.tolist(), got.job) == (["x3001c0", "x3000c0"], [2, 1], "12")
-    with pytest.raises(LaunchError, match=r"cannot read .*: No such file"):
+    with pytest.raises(ParseError, match=r"cannot be read: No such file"):
         allocation({"PBS_NODEFILE": str(tmp_path / "gone")})
     (tmp_path / "hosts").write_text("# none\n")
     with pytest.raises(LaunchError, match="lists no hosts"):

@@ -7,11 +7,7 @@ import pytest
 
 from rankmap.emit import names as formats
 from rankmap.launch import (
-    CRAY,
-    INTEL,
-    MPICH,
     MPIEXECS,
-    OPENMPI,
     OTHER,
     Launcher,
     find,
@@ -21,21 +17,13 @@ from rankmap.launch import (
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
-#: Commands as users write them, for every launcher and MPI: always 4 ranks of ./app -n 9.
+KINDS = {kind: name for name in names() for kind in variants(name).values()}
+
+#: Program, MPI library and a user's command of every launcher: always 4 ranks of ./app -n 9.
 SAMPLES = [
-    ("srun", OTHER, "srun -p debug -t 10 -A me -J tool -n 4 -N2 -c 2 --mpi pmi2 -l ./app"),
-    ("srun", OTHER, "srun -vvn4 --overlap --mem 0 ./app"),
-    ("srun", OTHER, "srun --task-prolog ./app --spread-job -E -n 4 ./app"),
-    ("srun", CRAY, "srun --exclusive --exact --ntasks=4 --cpu-bind=cores -K1 -ul ./app"),
-    ("aprun", CRAY, "aprun -n 4 -N 2 -d 2 -cc cpu -j1 -ss -e A=B -S 1 -F exclusive ./app"),
-    ("flux", OTHER, "flux run -n 4 -N 2 -o cpu-affinity=off --env=A=B -x ./app"),
-    ("flux", CRAY, "flux run -n 4 -N 2 --label-io ./app"),
-    ("mpiexec", MPICH, "mpiexec -genv A B -n 4 -l -bind-to core -prepend-rank ./app"),
-    ("mpiexec", MPICH, "mpiexec.mpich -launcher ssh -launcher-exec ./app -n 4 ./app"),
-    ("mpiexec", INTEL, "mpiexec.hydra -bootstrap ssh -np 4 -genvall -s all ./app"),
-    ("mpiexec", OPENMPI, "mpirun --mca btl self,tcp -x PATH -np 4 --tag-output ./app"),
-    ("mpiexec", OPENMPI, "orterun --bind-to core --report-bindings -c 4 -wdir /tmp ./app"),
-    ("mpiexec", CRAY, "mpiexec -n 4 --ppn 2 -d 2 --cpu-bind depth --env A=B --label ./app"),
+    (program, kind.library or OTHER, line)
+    for kind, program in KINDS.items()
+    for line in kind.samples
 ]
 
 
@@ -71,8 +59,7 @@ def test_the_guide_has_a_row_of_every_launcher():
 
 
 def test_every_launcher_has_a_sample():
-    sampled = {find(program, mpi) for program, mpi, _ in SAMPLES}
-    assert sampled == {kind for name in names() for kind in variants(name).values()}
+    assert all(kind.samples for kind in KINDS)
 
 
 @pytest.mark.parametrize(("program", "mpi", "line"), SAMPLES)

@@ -13,7 +13,7 @@ from tests.waiting import wait_until
 
 
 def test_the_file_is_private_and_its_name_cannot_be_guessed(tmp_path):
-    paths = [store_order("0,1\n", "mpich", "4711", [str(tmp_path)]) for _ in range(3)]
+    paths = [store_order("0,1\n", "MPICH_RANK_ORDER", "4711", [str(tmp_path)]) for _ in range(3)]
     assert len(set(paths)) == 3
     for path in paths:
         folder = os.path.dirname(path)
@@ -28,17 +28,17 @@ def test_the_file_is_private_and_its_name_cannot_be_guessed(tmp_path):
 
 
 def test_a_job_id_from_elsewhere_does_not_lead_out_of_the_directory(tmp_path):
-    path = store_order("x", "slurm", "../../etc/", [str(tmp_path)])
+    path = store_order("x", "ranks.hosts", "../../etc/", [str(tmp_path)])
     assert os.path.dirname(os.path.dirname(path)) == str(tmp_path)
 
 
 def test_the_second_place_is_taken_where_the_first_fails(tmp_path):
-    path = store_order("x", "slurm", "", [str(tmp_path / "missing"), str(tmp_path)])
+    path = store_order("x", "ranks.hosts", "", [str(tmp_path / "missing"), str(tmp_path)])
     assert os.path.dirname(os.path.dirname(path)) == str(tmp_path)
     with pytest.raises(
         LaunchError, match=r"cannot write the order file in .*missing: No such file"
     ):
-        store_order("x", "slurm", "", [str(tmp_path / "missing")])
+        store_order("x", "ranks.hosts", "", [str(tmp_path / "missing")])
 
 
 def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch):
@@ -47,7 +47,7 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch):
 
     monkeypatch.setattr(launch_folder.os, "fsync", full)
     with pytest.raises(LaunchError, match="No space left on device"):
-        store_order("x", "mpich", "", [str(tmp_path)])
+        store_order("x", "MPICH_RANK_ORDER", "", [str(tmp_path)])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -58,12 +58,12 @@ def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
     def guessed(prefix, dir):  # noqa: A002  # mkdtemp's own word
         folder = tmp_path / "guessed"
         folder.mkdir(exist_ok=True)
-        (folder / "hosts").symlink_to(target)
+        (folder / "ranks.hosts").symlink_to(target)
         return str(folder)
 
     monkeypatch.setattr(launch_folder.tempfile, "mkdtemp", guessed)
     with pytest.raises(LaunchError, match="File exists"):
-        store_order("x", "slurm", "", [str(tmp_path)])
+        store_order("x", "ranks.hosts", "", [str(tmp_path)])
     assert target.read_text() == "precious"
 
 
@@ -80,7 +80,7 @@ def test_the_directory_goes_when_its_process_has_ended(tmp_path, monkeypatch, ke
     if kernel == "does not":
         monkeypatch.delattr(os, "pidfd_open", raising=False)
         monkeypatch.setattr(launch_folder, "_LOOK", 0.05)
-    path = store_order("x", "slurm", "", [str(tmp_path)])
+    path = store_order("x", "ranks.hosts", "", [str(tmp_path)])
     with subprocess.Popen(["sleep", "600"]) as job:
         remove_at_end(path, job.pid)
         assert os.path.exists(path)
@@ -89,7 +89,7 @@ def test_the_directory_goes_when_its_process_has_ended(tmp_path, monkeypatch, ke
 
 
 def test_a_process_that_is_not_there_leaves_the_file(tmp_path):
-    path = store_order("x", "slurm", "", [str(tmp_path)])
+    path = store_order("x", "ranks.hosts", "", [str(tmp_path)])
     with subprocess.Popen(["true"]) as job:
         pass
     remove_at_end(path, job.pid)

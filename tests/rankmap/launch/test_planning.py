@@ -3,13 +3,14 @@
 import os
 import signal
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from placement.errors import UsageError
-from rankmap.launch import planning
-from rankmap.launch.planning import last_result
+from rankmap.launch import Launch, planning
+from rankmap.launch.planning import PlannedLaunch, PlanningResult, plan_aside
 from rankmap.progress import step
 
 
@@ -22,25 +23,29 @@ def handlers():
         signal.signal(number, handler)
 
 
+def planned(word):
+    launch = Launch((word, "\udcff"), {"A": word})  # what is no UTF-8 arrives
+    return PlannedLaunch(launch, "/x/order", launch, ["nid00012"], word, ["a remark"])
+
+
 def test_the_last_answer_counts():
-    assert last_result(lambda: iter([{"a": 1}, {"a": 2}]), 5) == {"a": 2, "last": True}
+    assert plan_aside(lambda: iter([planned("a"), planned("b")]), 5) == PlanningResult(planned("b"))
 
 
 def test_the_best_so_far_counts_where_no_more_comes_in_time():
     def work():
-        yield {"a": 1}
+        yield planned("a")
         time.sleep(60)
-        yield {"a": 2}
+        yield planned("b")
 
-    assert last_result(work, 5) == {
-        "a": 1,
-        "late": "planning makes no progress (--patience is 5, raise it)",
-    }
+    late = "planning makes no progress (--patience is 5, raise it)"
+    assert plan_aside(work, 5) == PlanningResult(planned("a"), late)
 
 
 def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
     big = ["nid00012"] * 100_000
-    assert last_result(lambda: iter([{"places": big}]), 10)["places"] == big
+    plan = replace(planned("a"), rank_nodes=big)
+    assert plan_aside(lambda: iter([plan]), 10).plan == plan
 
 
 @pytest.mark.parametrize(
@@ -59,9 +64,9 @@ def test_a_child_that_fails_is_a_reason_and_nothing_more(monkeypatch, what, says
 
     def work():
         what()
-        yield {}
+        yield planned("a")
 
-    assert last_result(work, 5)["unclear"] == says
+    assert plan_aside(work, 5) == PlanningResult(failure=says)
     with pytest.raises(ChildProcessError):  # it has been waited for
         os.waitpid(started[0], os.WNOHANG)
 
@@ -72,7 +77,9 @@ def test_a_child_that_spins_without_a_word_is_given_up():
             pass
         yield
 
-    assert last_result(work, 5)["unclear"] == "planning takes too long (--patience is 5, raise it)"
+    assert plan_aside(work, 5) == PlanningResult(
+        failure="planning takes too long (--patience is 5, raise it)"
+    )
 
 
 @pytest.fixture
@@ -118,7 +125,7 @@ def test_a_child_that_says_it_goes_on_is_heard(monkeypatch):
     def work():
         step()
         os.read(said, 1)  # until that was heard
-        yield {"a": 1}
+        yield planned("a")
 
     def too_long(self):
         if len(heard) > 1:  # the first is the beginning
@@ -126,7 +133,7 @@ def test_a_child_that_says_it_goes_on_is_heard(monkeypatch):
         return ""
 
     monkeypatch.setattr(planning._Watch, "too_long", too_long)
-    assert last_result(work, 300)["a"] == 1
+    assert plan_aside(work, 300).plan == planned("a")
 
 
 def test_an_error_of_ours_says_what_it_says():
@@ -134,14 +141,14 @@ def test_an_error_of_ours_says_what_it_says():
         raise UsageError("no pattern", "give one")
         yield
 
-    assert last_result(work, 5)["unclear"] == "no pattern; give one"
+    assert plan_aside(work, 5) == PlanningResult(failure="no pattern; give one")
 
 
 def test_what_the_child_prints_is_dropped(capfd):
     def work():
         os.write(1, b"noise")
         os.write(2, b"noise")
-        yield {"a": 1}
+        yield planned("a")
 
-    assert last_result(work, 5)["a"] == 1
+    assert plan_aside(work, 5).plan == planned("a")
     assert capfd.readouterr() == ("", "")

@@ -8,12 +8,13 @@ import pytest
 
 from placement.errors import LaunchError, NidmapError, UsageError
 from placement.load import load_machine
+from rankmap.commands.model import JobArguments
 from rankmap.emit import read_order
 from rankmap.launch import CRAY, INTEL, OPENMPI, OTHER, Launch, find
 from rankmap.launch import _launchers as launchers
-from rankmap.launch.job import RunRequest, read_job
+from rankmap.launch.job import read_job_on
+from rankmap.launch.request import RunRequest
 from rankmap.orders import arrange
-from rankmap.predict import Job
 from tests.rankmap.helpers import named, slots
 
 JOB = {
@@ -34,8 +35,9 @@ def here(tmp_path, monkeypatch):
 
 def prepared(line, env=JOB, machine=None, **wish):
     wish = {**WISH, **wish}
-    request = RunRequest(Job(wish.pop("pattern"), wish.pop("ppn", None)), **wish)
-    return read_job(shlex.split(line), request, env, machine).prepared()
+    words = {name: wish.pop(name) for name in ("pattern", "ppn", "nodes") if name in wish}
+    request = RunRequest(tuple(shlex.split(line)), JobArguments(**words), **wish)
+    return read_job_on(machine, request, env).prepared()
 
 
 def refused(line, env=JOB, machine=None, **wish):
@@ -171,7 +173,7 @@ def test_own_counts_follow_the_nodes_however_they_are_listed():
 
 def test_aprun_gets_candidates_counts_and_the_rank_order():
     machine = load_machine("torus:4x4x4")
-    result = prepared("aprun -n 64 -N 16 ./app", {}, machine, nodes="12-15", dry=True)
+    result = prepared("aprun -n 64 -N 16 ./app", {}, machine, nodes="12-15", dry_run=True)
     assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "64", "-N", "16", "./app")
     assert result.launch.env["MPICH_RANK_REORDER_METHOD"] == "3"
     assert "a real run asks the launcher" in result.remarks[0]
@@ -182,13 +184,13 @@ def test_aprun_gets_candidates_counts_and_the_rank_order():
 
 def test_aprun_takes_the_nodes_of_its_own_list():
     machine = load_machine("torus:4x4x4")
-    result = prepared("aprun -L 12-15 -n 64 -N 16 ./app", {}, machine, dry=True)
+    result = prepared("aprun -L 12-15 -n 64 -N 16 ./app", {}, machine, dry_run=True)
     assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "64", "-N", "16", "./app")
 
 
 def test_aprun_fills_its_last_node_with_the_rest():
     machine = load_machine("torus:4x4x4")
-    wish = {"nodes": "12-15", "dry": True, "pattern": "stencil:5x10"}
+    wish = {"nodes": "12-15", "dry_run": True, "pattern": "stencil:5x10"}
     result = prepared("aprun -n 50 -N 16 ./app", {}, machine, **wish)
     assert result.order.counts.tolist() == [16, 16, 16, 2]
     assert "not as many ranks" in refused(

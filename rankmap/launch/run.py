@@ -1,0 +1,149 @@
+"""``nidmap run`` behind its options: plan aside, check where asked, become the launcher."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from placement.commands.common import say, to_json, write_output
+from placement.errors import LaunchError, NidmapError, error_text, printable
+from placement.support.lazy import lazy
+from rankmap.launch import Launch
+from rankmap.launch.launch_folder import discard_launch, remove_at_end
+from rankmap.launch.planning import PlannedLaunch, plan_aside
+from rankmap.launch.process import become, job_environment
+from rankmap.launch.queries import plain_host, query_rank_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankmap.launch import expectation as expectations
+    from rankmap.launch import job as launch_job
+    from rankmap.launch.request import RunRequest
+else:  # a launch has to be quick: numpy is loaded by the child that plans
+    expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
+
+__all__ = ["REFUSED", "consequence", "report", "show", "start"]
+
+SCHEMA = "nidmap.run/1"
+
+#: Exit code of `run` for its own refusal under ``--strict``.
+REFUSED = 125
+
+#: Seconds that a step which only says where its ranks are may take where patience has no limit,
+#: or where the job does not run without its answer.
+VERIFYING = 60.0
+
+#: What is said of the order file that a dry run's command names.
+NO_FILE = "a dry run leaves no order file: --order-dir DIR keeps one"
+
+
+def show(request: RunRequest, as_json: bool, strict: bool) -> int:
+    """Print the command that a run would start; ``--order-dir`` alone leaves its order file."""
+    launch, unclear, lines = Launch(request.command), "", []
+    known: dict[str, Any] = dict.fromkeys(("order_file", "strategy", "optimised", "gain"))
+    try:
+        job = launch_job.read_job(request, os.environ)
+        prepared = job.prepared()
+        expected, order = job.expected(prepared.order), prepared.order
+        kept = request.order_dir is not None
+        where = f"the order file is {prepared.path}" if kept else NO_FILE
+        lines = [job.words(order, expected.words), *prepared.remarks, *job.asked_remarks(), where]
+        known.update(order_file=prepared.path if kept else None, strategy=order.origin.strategy)
+        if not kept:
+            discard_launch(prepared.path)
+        known.update(optimised=order.origin.optimised, gain=expected.gain)
+        launch = prepared.launch
+    except (Exception, SystemExit) as error:
+        unclear = error_text(error)
+        report(f"{unclear}: {consequence(strict)}")
+        if strict:
+            return REFUSED
+    shown = {"argv": list(launch.argv), "env": launch.env, "command": launch.line()}
+    document = {"schema": SCHEMA, **shown, **known, "unclear": unclear}
+    write_output(to_json(document) if as_json else launch.line() + "\n", None)
+    for line in lines:
+        say(f"nidmap: {line}")
+    return 0
+
+
+def start(request: RunRequest, strict: bool, verify: bool) -> int:
+    """Become the launcher; come back only to say that it cannot be started."""
+    result = plan_aside(lambda: _plans(request), request.patience)
+    plan, unclear = result.plan, "" if result.plan else result.failure
+    if result.interrupted:
+        discard_launch(plan.path if plan else "")
+        raise KeyboardInterrupt
+    env = job_environment(os.environ)
+    if plan and verify:
+        seconds = request.patience
+        seconds = max(seconds, VERIFYING) if strict or not seconds else seconds
+        unclear = _verify(plan, env, strict, seconds)
+    if plan is None or unclear:
+        report(f"{unclear}: {consequence(strict)}")
+        discard_launch(plan.path if plan else "")
+        if strict:
+            return REFUSED
+        become(Launch(request.command), env)
+    for line in (plan.words, *plan.remarks):
+        report(line)
+    if request.order_dir is None:
+        remove_at_end(plan.path)
+    try:
+        become(plan.launch, env)
+    except NidmapError:
+        discard_launch(plan.path)
+        raise
+
+
+def _plans(request: RunRequest) -> Iterator[PlannedLaunch]:
+    """Yield what could start, and then the same with what is expected of it; in the child."""
+    job = launch_job.read_job(request, os.environ)
+    prepared = job.prepared()
+    yield prepared
+    try:
+        expected = job.expected(prepared.order).words
+    except Exception as error:  # the order is there, whatever is expected of it
+        expected = f"{expectations.UNKNOWN}: {error_text(error, 80)}"
+    remarks = [*prepared.remarks, *job.asked_remarks()]
+    yield replace(prepared, words=job.words(prepared.order, expected), remarks=remarks)
+
+
+def _verify(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:
+    """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
+
+    That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
+    """
+    planned = plan.rank_nodes
+    try:
+        hint = "--patience gives it longer"
+        hosts = query_rank_nodes(plan.probe, env, len(planned), seconds, hint)
+    except LaunchError as error:
+        if strict:
+            return f"cannot verify: {error}"
+        report(f"cannot verify: {error}")
+        return ""
+    pairs = zip(hosts, planned, strict=True)
+    wrong = [r for r, (host, node) in enumerate(pairs) if plain_host(host) != plain_host(node)]
+    if wrong:
+        first = wrong[0]
+        return (
+            f"{len(wrong)} of {len(planned)} ranks are not where the plan says, "
+            f"first rank {first}: on {hosts[first]}, planned {planned[first]}"
+        )
+    nodes = len(set(planned))
+    report(f"verified: all {len(planned)} ranks are where the plan says, on {nodes} nodes")
+    return ""
+
+
+def consequence(strict: bool) -> str:
+    """Return what follows where it is unclear how a command can be started in order."""
+    return "not started (--strict)" if strict else "default order"
+
+
+def report(text: str) -> None:
+    """Write one line on stderr; that it is closed must not cost the user their job."""
+    with contextlib.suppress(OSError, ValueError):
+        say(f"nidmap: {printable(text, 500)}")
