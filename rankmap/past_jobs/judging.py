@@ -121,7 +121,7 @@ class Judge:
         self.machine = machine
         self.applications = applications
         self._timeless = without_time(place_ranks(machine, "#0", 1))
-        self._costs: dict[Application, tuple[Cost, ...]] = {}
+        self._costs: dict[tuple[str, int, float | None], tuple[Cost, ...]] = {}
         self._ideal: dict[tuple[Cost, int, bytes], float] = {}
 
     def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
@@ -167,10 +167,11 @@ class Judge:
         return Span(min(ratios), geometric_mean(ratios), max(ratios)), best
 
     def _costs_of(self, application: Application) -> tuple[Cost, ...]:
-        if application not in self._costs:
+        key = application.pattern, application.ppn, application.bytes
+        if key not in self._costs:
             models = (Predictor(self.machine, job) for job in application.sending)
-            self._costs[application] = tuple(cost_by(model, self._timeless) for model in models)
-        return self._costs[application]
+            self._costs[key] = tuple(cost_by(model, self._timeless) for model in models)
+        return self._costs[key]
 
     def _ideal_cost(self, cost: Cost, rows: Ints) -> float:
         """Return what as many nodes of these kinds cost on an empty machine."""

@@ -125,7 +125,7 @@ def test_node_hours_are_those_of_the_share_alone():
 def test_a_pattern_of_other_ranks_is_as_if_unknown():
     machine = parse_spec(SPECS[0])
     seats = seat_jobs(machine, [JobRecord("7", NodeList(["nid00000", "nid00004"]), start=1.0)])
-    known = (Application(pattern="fft:4x4", communication=0.5),)
+    known = (Application(pattern="fft:4x4", communication=[0.5, 0.5]),)
     (found,) = judge_jobs(machine, seats, [0], known)
     assert found.patterns == ("stencil:auto", "alltoall")
     assert found.share == (0.5, 0.5, 0.5)
