@@ -19,7 +19,7 @@ from placement.support.registry import Registry, modules_in
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.placement import Origin, Placement
 
-__all__ = ["arrange", "find", "grid_of", "names", "ordering"]
+__all__ = ["QUICK", "arrange", "find", "grid_of", "names", "ordering"]
 
 Ordering = Callable[[Pattern, Placement], Placement]
 
@@ -31,6 +31,13 @@ BUNDLED = {
     **modules_in(os.path.dirname(__file__), "numbering"),
     **dict.fromkeys(_NUMBERED, "numbering"),
 }
+
+#: Those of process grids that take milliseconds and compile nothing, in the order in which
+#: searches try them.
+QUICK = (
+    "hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin", "cells",
+    "aligned",
+)  # fmt: skip
 
 _orderings: Registry[Ordering] = Registry("strategy", "nidmap.orders", __name__, BUNDLED)
 
