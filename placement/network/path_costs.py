@@ -149,13 +149,9 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
         return None
     dense = np.zeros(grid.there.shape)
     dense[grid.there] = price
-    one_switch = machine.router.shape[1] == 1
-    position = grid.position[machine.router[:, 0]] if one_switch else grid.position
     axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
     tables = [_stretches(grid, axis, dense[axis]) for axis in axes]
-    ends = machine.once(
-        "network torus ends", lambda: [_ends(grid, axis, position) for axis in axes]
-    )
+    ends = _ends(machine)
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
@@ -166,13 +162,20 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     return cost
 
 
-def _ends(grid: Grid, axis: int, position: Ints) -> tuple[Ints, Ints]:
-    """Return what a source and a target add to the place in the table of an axis."""
-    extent, low = grid.extents[axis], grid.stride(axis)
-    at = grid.along(position, axis)
-    high = position // (low * extent)
-    square = extent * extent
-    return high * low * square + at * extent, position % low * square + at
+@once
+def _ends(machine: Machine) -> list[tuple[Ints, Ints]]:
+    """Return what a source and a target add to the place in the table of each axis."""
+    grid = grid_of(machine)
+    one_switch = machine.router.shape[1] == 1
+    position = grid.position[machine.router[:, 0]] if one_switch else grid.position
+    ends = []
+    for axis, extent in enumerate(grid.extents):
+        if extent > 1:
+            at = grid.along(position, axis)
+            high, low = position // (grid.stride(axis) * extent), grid.stride(axis)
+            square = extent * extent
+            ends.append((high * low * square + at * extent, position % low * square + at))
+    return ends
 
 
 def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:
