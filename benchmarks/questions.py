@@ -54,9 +54,6 @@ SYNTHETIC = (
     "tree:16x12x4,bw=12.5",
 )
 
-#: Orders of the ranks by name that need no search.
-BY_NAME = ("hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin", "cells")
-
 
 @dataclass(frozen=True)
 class Question:
@@ -187,7 +184,7 @@ def plain_times(model: Predictor, question: Question, by_name: bool) -> dict[str
             continue  # does not apply
         plain = [value for key, value in seconds.items() if ", " not in key]
         seconds[name] = model.time(model.place(rows), min(plain, default=math.inf))
-        for order in BY_NAME if by_name else ():
+        for order in orders.QUICK if by_name else ():
             slots = model.place(rows)
             try:
                 made = orders.find(order)(fit_pattern(model.pattern, slots), slots)

@@ -117,6 +117,13 @@ class Traffic:
         """The listed flows: source, target, bytes and messages."""
         return self.source, self.target, self.bytes, self.messages
 
+    @property
+    def key(self) -> int:
+        """What tells who sends how many bytes to whom here from others."""
+        lines = self.all_to_alls
+        columns = self.source, self.target, self.bytes, lines.line, lines.end, lines.weight
+        return hash(tuple(column.tobytes() for column in (*columns, lines.scale)))
+
     def __len__(self) -> int:
         """How many flows are listed."""
         return len(self.source)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
@@ -44,11 +44,12 @@ from placement.support.arrays import summed
 
 __all__ = ["Division", "channels", "divide", "divide_each", "hops", "loads", "notes"]
 
-#: Powers by which ways are weighed for the best division, one a step; steps of any other.
+#: Powers by which ways are weighed for the best division, one a step, of many groups every second
+#: one; steps of any other.
 POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 5
 
 #: Numbers in a table of all demands that are divided together.
-TOGETHER = 1 << 19
+TOGETHER = 1 << 17
 
 #: Router pairs that are divided one by one, at most.
 FEW = 1024
@@ -90,22 +91,32 @@ class Division:
     minimal_share: float
 
 
-class Kept(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Kept:
     """What is the same for all demands of the same routers.
 
     Attributes
     ----------
     routers : TouchedRouters
-    sought, every : TouchedGroups
-        With a few third groups, and with all.
+    others : int64 (k,)
+        Groups that they are not in.
+    sought : TouchedGroups
+        With a few third groups.
     second : ChannelTables
         Seconds of a byte on the channels of `sought`.
     """
 
     routers: TouchedRouters
+    others: Ints
     sought: TouchedGroups
-    every: TouchedGroups
     second: ChannelTables
+
+    @cached_property
+    def every(self) -> TouchedGroups:
+        """The same with all third groups, which a guess does without."""
+        if len(self.sought.thirds) == len(self.others) and not self.sought.mean_passing:
+            return self.sought
+        return TouchedGroups(self.sought.groups, self.routers, self.others)
 
 
 class Network:
@@ -132,10 +143,8 @@ class Network:
         if len(others) > THIRDS:
             seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
         mean_passing = len(routers.units) >= MANY
-        sought = every = TouchedGroups(self.groups, routers, seen, mean_passing=mean_passing)
-        if len(seen) < len(others) or mean_passing:
-            every = TouchedGroups(self.groups, routers, others)
-        return Kept(routers, sought, every, self._seconds(sought, routers.units, others))
+        sought = TouchedGroups(self.groups, routers, seen, mean_passing=mean_passing)
+        return Kept(routers, others, sought, self._seconds(sought, routers.units, others))
 
     def _seconds(self, touched: TouchedGroups, units: Ints, others: Ints) -> ChannelTables:
         """Return the seconds of a byte on every channel that is looked at.
@@ -299,7 +308,8 @@ def divide_each(
     touched = network.touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
-    numbers = max(len(groups.channels), touched.every.numbers)
+    tables = touched.every if steps is None else touched.sought
+    numbers = max(len(groups.channels), tables.numbers)
     most = max(1, TOGETHER // numbers)
     runs = np.split(np.arange(len(demands)), starts)
     for pairwise, some in zip(listed[np.append(0, starts)], runs, strict=True):
@@ -322,7 +332,7 @@ def _divide_together(
     steps: int | None,
 ) -> Iterator[Division]:
     """Yield the divisions of demands that share all tables."""
-    routers, sought, every, second = touched
+    routers, sought = touched.routers, touched.sought
     groups, units = network.groups, routers.units
     total = routers.traffic(demands)
     lost = ~(groups.linked | groups.valiant | groups.same)
@@ -333,9 +343,8 @@ def _divide_together(
     variables: Pairs | Between = Between(total)
     if pairwise:
         variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
-    minimal = _fill(sought, second, _Shares(sought, total, variables), bias, steps)
-    if steps is not None:
-        every = sought
+    minimal = _fill(sought, touched.second, _Shares(sought, total, variables), bias, steps)
+    every = touched.every if steps is None else sought
     tables = every.load(minimal, total.minus(minimal))
     for k, demand in enumerate(demands):
         load = every.channel_loads(ChannelTables(*(table[k] for table in tables)))
@@ -393,7 +402,8 @@ def _fill(
     length = np.full(len(logit), FIRST)
     minimal = best = shares.take(_share(logit))
     least = np.full(len(minimal.inner), np.inf)
-    for power in (POWERS if bias == 1 else (1,) * STEPS)[:steps]:
+    powers = POWERS[:: 2 if touched.mean_passing else 1] if bias == 1 else (1,) * STEPS
+    for power in powers[:steps]:
         if not shares.free.any():
             break
         load = touched.load(minimal, shares.total.minus(minimal)).times(second)

@@ -62,6 +62,8 @@ class Demand:
     nodewise : Traffic
         The same node by node, on machines whose routing looks at the
         destination node (fat trees); else empty.
+    key : int
+        What tells the demand from others of the machine.
     """
 
     routers: int
@@ -72,6 +74,7 @@ class Demand:
     amount: Floats
     within: AllToAlls = NO_ALL_TO_ALLS
     nodewise: Traffic = NO_TRAFFIC
+    key: int = 0
 
     @classmethod
     def of(cls, machine: Machine, traffic: Traffic) -> Demand:
@@ -116,7 +119,7 @@ class Demand:
         within, twice = _on_routers(machine, traffic.all_to_alls)
         between = _between_routers(router_count(machine), [*listed, *twice])
         nodewise = traffic if machine.topology.kind in BY_NODE else NO_TRAFFIC
-        return cls(router_count(machine), out, into, *between, within, nodewise)
+        return cls(router_count(machine), out, into, *between, within, nodewise, traffic.key)
 
     @property
     def total(self) -> float:
@@ -135,6 +138,7 @@ class Demand:
             *merged,
             self.within.joined(other.within),
             self.nodewise + other.nodewise,
+            hash((self.key, other.key)),
         )
 
     def __mul__(self, factor: float) -> Demand:
@@ -145,6 +149,7 @@ class Demand:
             amount=self.amount * factor,
             within=self.within * factor,
             nodewise=self.nodewise.sized(factor),
+            key=hash((self.key, factor)),
         )
 
     __rmul__ = __mul__
@@ -160,15 +165,6 @@ class Demand:
         for routers in (self.source, self.target, self.within.end):
             used[routers] = True
         return np.flatnonzero(used)
-
-    def key(self) -> int:
-        """Return a number that tells this demand from others of the machine."""
-        nodes = self.nodewise
-        columns = [self.source, self.target, self.amount, self.out, self.into]
-        columns += [nodes.source, nodes.target, nodes.bytes]
-        for lines in (self.within, nodes.all_to_alls):
-            columns += [lines.line, lines.end, lines.weight, lines.scale]
-        return hash(tuple(column.tobytes() for column in columns))
 
     def blocks(self) -> Iterator[Pairs]:
         """Yield all router pairs with their bytes, block by block, sources ascending.
@@ -235,7 +231,8 @@ class Demand:
         """Return the demand with every message sent the other way."""
         turned = _between_routers(self.routers, [(self.target, self.source, self.amount)])
         back = self.nodewise.reversed()
-        return Demand(self.routers, self.into, self.out, *turned, self.within, back)
+        key = hash((self.key, "reversed"))
+        return Demand(self.routers, self.into, self.out, *turned, self.within, back, key)
 
 
 def _require_routers(machine: Machine, rows: Ints) -> None:

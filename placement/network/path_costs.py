@@ -151,7 +151,9 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     position = grid.position[machine.router[:, 0]] if one_switch else grid.position
     axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
     tables = [_stretches(grid, axis, dense[axis]) for axis in axes]
-    ends = [_ends(grid, axis, position) for axis in axes]
+    ends = machine.once(
+        "network torus ends", lambda: [_ends(grid, axis, position) for axis in axes]
+    )
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))

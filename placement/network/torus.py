@@ -117,7 +117,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     """
     grid = grid_of(machine)
     dense = np.zeros((len(grid.extents), 2, grid.size))
-    far = np.zeros(int(grid.there.sum()))
+    far = np.zeros(0)
     if _is_cut(grid):
         listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
     else:
@@ -130,8 +130,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
         _pairs(grid, *ends, amount[~stuck], dense)
         if stuck.any():
             lost = source[stuck], target[stuck], amount[stuck]
-            far += shortest_paths.pair_loads(_search(machine), *lost, len(far))
-    return far + np.maximum(dense, 0.0)[grid.there]
+            more = shortest_paths.pair_loads(_search(machine), *lost, len(grid.slots))
+            far = far + more if len(far) else more
+    load: Floats = np.maximum(dense.reshape(-1)[grid.slots], 0.0)
+    return load + far if len(far) else load
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:

@@ -50,6 +50,11 @@ class Grid:
         return self.count > 0
 
     @cached_property
+    def slots(self) -> Ints:
+        """These slots as numbers of all, int64 (c,)."""
+        return np.flatnonzero(self.there)
+
+    @cached_property
     def channel(self) -> Ints:
         """Row of each slot's channel, -1 where there is none, int64 (axes, 2, p)."""
         row = np.cumsum(self.there).reshape(self.there.shape) - 1

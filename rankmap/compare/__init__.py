@@ -28,12 +28,6 @@ __all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compare_strategie
 #: The order that every launcher makes where nobody says another.
 DEFAULT_ORDER = ROW_MAJOR
 
-#: Planners that are tried where none are named.
-STRATEGIES = (
-    "slurm-none", "slurm-tree", "slurm-dragonfly", "compact", "blades", "blades-linked", "hilbert",
-    "morton", "level-spread", "spread", "random",
-)  # fmt: skip
-
 SCHEMA = "nidmap.compare/1"
 
 

@@ -35,12 +35,7 @@ __all__ = ["AutoChoice", "auto", "choose", "describe_choice"]
 #: What every launcher does by itself.
 DEFAULT = "row-major"
 
-#: Orders of a process grid, the quick ones that mostly lose last.
-GRID = (
-    "boxes", "aligned", "hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin"
-)  # fmt: skip
-
-#: Of more ranks only the first of these is tried.
+#: Of more ranks only ``boxes`` is tried.
 MANY = 1 << 17
 
 #: An order that is no more above the bound ends the search.
@@ -230,8 +225,8 @@ def _candidates(pattern: Pattern, placement: Placement) -> Iterator[tuple[str, P
     """Yield the orders to be made, and the pattern that each is made for."""
     grid = stencil_of(pattern) if isinstance(pattern, Graph) else pattern
     if grid is not None and grid.dims is not None:
-        fitting = GRID[:1] if placement.ranks > MANY else GRID
-        yield from ((name, grid) for name in fitting if name in orders.BUNDLED)
+        quick = () if placement.ranks > MANY else orders.QUICK
+        yield from ((name, grid) for name in ("boxes", *quick))
     if isinstance(pattern, Graph) or edge_count(pattern, MOST_EDGES) <= MOST_EDGES:
         yield "graph", pattern
 

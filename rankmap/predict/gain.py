@@ -24,7 +24,7 @@ fabric of groups adapts, its own routing is likely, and the best division the ot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from operator import itemgetter
@@ -42,10 +42,10 @@ from rankmap.pattern.graph import RECORDING, Graph
 from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import ALGORITHMS
-from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
+from rankmap.predict.background import USUAL_LOAD, shared_channels
 from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.job_pattern import fit_pattern
-from rankmap.predict.model import Model
+from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 from rankmap.progress import step
 from rankmap.recording import Recording
@@ -75,6 +75,11 @@ AHEAD = 0.5
 #: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
 #: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
 EAGER = 65536.0
+
+
+#: Jobs of more nodes are large, and steps of their exchanges that are looked at by values of the
+#: unknowns that are not likely.
+LARGE, SOME_STEPS = 1024, 2
 
 
 class _Other(NamedTuple):
@@ -540,10 +545,8 @@ class _Times:
         busy[self.placement.rows] = False
         if busy.sum() < 2:
             return None
-        job = Other(np.flatnonzero(busy))
-        return shared_channels(
-            machine, beside([job], self.placement.rows), self.model.routing
-        ).left(self.wire)
+        job = self.model.job_on(np.flatnonzero(busy))
+        return shared_channels(machine, [job], self.model.routing).left(self.wire)
 
     def phases(
         self, algorithm: str, staged: bool = False, bias: float | None = None
@@ -563,7 +566,7 @@ class _Times:
     def _phase(self, model: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
         loads = model.loads(phase.total, self.least_channels, bias)
         _, *fixed = model.beyond(phase, loads, math.inf)
-        steps = [] if phase.steps is None else model.step_loads(phase, self.least_channels, bias)
+        steps = [] if phase.steps is None else self._steps(model, phase, bias)
         return _PhaseTimes(
             self._sent(loads, 1.0, phase.sent),
             tuple(self._sent(step.loads, step.times, step.message) for step in steps),
@@ -572,6 +575,22 @@ class _Times:
             phase.dependent,
             model.course(phase),
         )
+
+    def _steps(self, model: Model, phase: Phase, bias: float | None) -> Iterable[StepLoads]:
+        """Return the steps of a phase that are looked at.
+
+        Of a large job, whose steps take long, these are some where they are not sent as is likely;
+        of other biases they stand for so many that with the likely bias they take as long as all.
+        """
+        channels, large = self.least_channels, len(self.placement.rows) > LARGE
+        most = SOME_STEPS if large and model.algorithm != self.model.algorithm else None
+        if bias is None or not large:
+            return model.step_loads(phase, channels, bias, most)
+        every_s = model.in_steps(phase, channels, most=most)
+        some_s = model.in_steps(phase, channels, most=SOME_STEPS)
+        longer = every_s / some_s if some_s else 1.0
+        some = model.step_loads(phase, channels, bias, SOME_STEPS)
+        return (step._replace(times=step.times * longer) for step in some)
 
     def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)

@@ -27,6 +27,7 @@ from placement.network.adaptive import divide_each
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
+from placement.support.arrays import spread
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.place_ranks import parse_counts
@@ -41,7 +42,7 @@ from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 
-__all__ = ["Model"]
+__all__ = ["Model", "StepLoads"]
 
 GB = 1e9
 
@@ -139,6 +140,7 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: SharedLoads | None = None
+        self._crowd = Other(np.zeros(0, dtype=np.int64))
         self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
         self._most_kept = KEPT // max(1, len(self.channels))
 
@@ -234,7 +236,7 @@ class Model:
     def left(self, placement: Placement) -> Channels | None:
         """Return the channels with the bandwidth left to this job; None where all of it is."""
         if not self.background:
-            return None if self.constants.payload == 1 else self.channels
+            return None
         rows = placement.rows
         if self._busy[rows].any():
             shared = shared_channels(self.machine, beside(self.background, rows), self.routing)
@@ -243,6 +245,15 @@ class Model:
                 self._all = shared_channels(self.machine, self.background, self.routing)
             shared = self._all
         return replace(self.channels, bandwidth=shared.left(self.channels.bandwidth))
+
+    def job_on(self, rows: Ints) -> Other:
+        """Return the job that busy nodes are taken for where nobody says what runs there.
+
+        The last one is kept, with its loads: what a search compares leaves the same nodes busy.
+        """
+        if not np.array_equal(self._crowd.rows, rows):
+            self._crowd = Other(rows)
+        return self._crowd
 
     @property
     def routing_stated(self) -> bool:
@@ -282,9 +293,15 @@ class Model:
         return self._loads_of([demand], left, bias)[0]
 
     def step_loads(
-        self, phase: Phase, left: Channels | None, bias: float | None = None
+        self,
+        phase: Phase,
+        left: Channels | None,
+        bias: float | None = None,
+        most: int | None = None,
     ) -> Iterator[StepLoads]:
         """Yield the steps of a phase, one after the other, with the loads of the links in each.
+
+        Where bytes are divided, one of the steps that send the same between nodes stands for all.
 
         Parameters
         ----------
@@ -292,10 +309,14 @@ class Model:
             With steps.
         left, bias
             As for `loads`.
+        most : int or None
+            Steps that are looked at, at most: an even sample of all.
         """
         assert phase.steps is not None
         divided = bias is not None or self.routing == "adaptive"
-        steps = phase.steps()
+        steps = _merge_alike(phase.steps()) if divided or most else phase.steps()
+        if most:
+            steps = _sampled(list(steps), most)
         while batch := list(islice(steps, DIVIDED if divided else 1)):
             demands = [phase.placement.demand(flows) for flows, _ in batch]
             step_loads = self._loads_of(demands, left, bias)
@@ -307,10 +328,13 @@ class Model:
     ) -> list[Loads]:
         """Return the loads of several steps' demands; the latest are kept to be asked for again."""
         routing = self.routing if bias is None else "adaptive"
-        key = routing, tuple(demand.key() for demand in demands), bias
+        key = routing, tuple(demand.key for demand in demands), bias
         step_loads = self._known.pop(key, None)
         if step_loads is None:
-            step_loads = list(loads_of_each(self.machine, demands, routing, bias))
+            step_loads = [
+                replace(loads, channels=self.channels)
+                for loads in loads_of_each(self.machine, demands, routing, bias)
+            ]
         self._known[key] = step_loads
         while sum(map(len, self._known.values())) > max(2 * DIVIDED, self._most_kept):
             del self._known[next(iter(self._known))]
@@ -377,7 +401,7 @@ class Model:
             step_s = followed.seconds(wire, self.constants.eager_bytes)
             limits[name] = max(limits.get(name, 0.0), step_s)
         elif phase.steps is not None and max(limits.values()) < below:
-            limits["steps"] = self._in_steps(phase, left, below)
+            limits["steps"] = self.in_steps(phase, left, below)
         return limits
 
     @property
@@ -400,14 +424,28 @@ class Model:
         )
         return course
 
-    def _in_steps(self, phase: Phase, left: Channels | None, below: float) -> float:
+    def in_steps(
+        self,
+        phase: Phase,
+        left: Channels | None,
+        below: float = math.inf,
+        most: int | None = None,
+    ) -> float:
         """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
 
-        Steps that take `below` seconds together are enough: what follows is not looked at.
+        Parameters
+        ----------
+        phase : Phase
+            With steps.
+        left : Channels or None
+            As `left` returns them.
+        below : float
+            Seconds that are enough: what follows is not looked at.
+        most : int or None
+            As for `step_loads`.
         """
-        assert phase.steps is not None
         seconds: list[float] = []
-        for step in self.step_loads(phase, left):
+        for step in self.step_loads(phase, left, most=most):
             longest = max(self.process_s(step.message), self._longest(step.loads))
             seconds.append(step.times * longest)
             if math.fsum(seconds) >= below:
@@ -425,3 +463,28 @@ class Model:
             return 0.0
         slowest = float(self.injection[placement.rows].min())
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
+
+
+def _merge_alike(steps: Iterator[tuple[Traffic, float]]) -> Iterator[tuple[Traffic, float]]:
+    """Return each different step once, where it comes first, and for how many steps it stands.
+
+    Examples
+    --------
+    >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 8.0)
+    >>> steps = iter([(ring, 2.0), (ring.reversed(), 1.0), (ring, 3.0)])
+    >>> [times for _, times in _merge_alike(steps)]
+    [5.0, 1.0]
+    """
+    alike: dict[int, tuple[Traffic, float]] = {}
+    for flows, times in steps:
+        key = flows.key
+        _, before = alike.get(key, (flows, 0.0))
+        alike[key] = flows, before + times
+    return iter(alike.values())
+
+
+def _sampled(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
+    """Yield at most so many of some steps, each for those that are not looked at too."""
+    for place, stands_for in zip(*spread(len(steps), most), strict=True):
+        flows, times = steps[place - 1]
+        yield flows, times * stands_for

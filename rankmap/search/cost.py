@@ -191,7 +191,8 @@ class TimeCost:
             time += sum(model.parts(phase, loads, left))
             for flows, times, step_loads in self._exchanges(phase, loads):
                 seconds = step_loads.seconds()
-                extra += times * float(norm(seconds) - seconds.max(initial=0.0))
+                busy = seconds[seconds > 0]
+                extra += times * float(norm(busy) - busy.max(initial=0.0))
                 sent.append(Exchange(phase, flows, times, step_loads))
         return Judged(time, time + extra, sent)
 

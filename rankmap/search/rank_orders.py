@@ -38,12 +38,6 @@ __all__ = [
     "searched_orders",
 ]
 
-#: Orders that are made in milliseconds and compile nothing.
-QUICK = (
-    "hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin", "cells",
-    "aligned",
-)  # fmt: skip
-
 
 def ready(pattern: Pattern) -> None:
     """Load what maps a graph, where the pattern may be mapped: it may have to be compiled first."""
@@ -91,7 +85,7 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
     """
     makers: dict[str, Make] = {"row-major": lambda _: None}
     pattern = _grid_of(pattern)
-    makers |= {name: _by_name(name, pattern) for name in QUICK}
+    makers |= {name: _by_name(name, pattern) for name in orders.QUICK}
     if pattern.dims is not None and placement.ppn is not None:
         for name, slot_of_rank in itertools.chain(
             bricks(pattern.dims, placement.ppn), _along_lines(pattern, placement.ppn)
