@@ -173,7 +173,7 @@ def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
 
 
 def margins(seconds: Floats) -> Floats:
-    """Return how many times as long each class takes as the longest other one.
+    """Return how many times as long each class takes as the margin other one.
 
     Parameters
     ----------
@@ -184,12 +184,12 @@ def margins(seconds: Floats) -> Floats:
     >>> margins(np.array([[4.0, 2.0, 0.0]])).tolist()
     [[2.0, 0.5, 0.0]]
     """
-    longest = np.zeros_like(seconds)
+    margin = np.zeros_like(seconds)
     for k in range(seconds.shape[-1]):
         others = np.delete(seconds, k, axis=-1).max(axis=-1, initial=0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            longest[..., k] = np.where(seconds[..., k] > 0, seconds[..., k] / others, 0.0)
-    return longest
+            margin[..., k] = np.where(seconds[..., k] > 0, seconds[..., k] / others, 0.0)
+    return margin
 
 
 def merged_class(kind: str) -> str:
