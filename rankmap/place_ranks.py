@@ -13,6 +13,7 @@ from placement.errors import ParseError, PlanError, UsageError
 from placement.lookup import rows_of
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Strs
+from placement.support.quantities import counted
 from rankmap.placement import Placement
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
     if ppn.strip().isdigit():
         times = [nodes]
     if sum(times) != nodes:
-        have = "1 node" if nodes == 1 else f"{nodes} nodes"
+        have = counted(nodes, "node")
         raise UsageError(f"{what} has {sum(times)} numbers, but there are {have}")
     return np.repeat(np.array(counts, dtype=np.int64), times)
 

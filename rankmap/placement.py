@@ -18,6 +18,7 @@ from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.scheduler.node_order import slurm_order
 from placement.support.array_types import Ints, Strs
+from placement.support.quantities import counted
 from placement.traffic import Traffic
 from rankmap.permutation import broken, inverse
 
@@ -212,7 +213,7 @@ class Placement:
         >>> Placement(np.array(["a1", "a2"]), np.array([24, 12])).words()
         '2 nodes, 12 to 24 ranks each'
         """
-        nodes = "1 node" if len(self.counts) == 1 else f"{len(self.counts)} nodes"
+        nodes = counted(len(self.counts), "node")
         if self.ppn is not None:
             return f"{nodes} x {self.ppn}"
         return f"{nodes}, {self.counts.min()} to {self.counts.max()} ranks each"

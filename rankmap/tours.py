@@ -121,10 +121,10 @@ def shortest_ring(distance: Distance) -> Tour:
     count = len(distance)
     if isinstance(distance, Levels):
         order = sort_by_blocks(distance.blocks)
-        return _closed(distance, order, ring_length(distance, order))
+        return _close_tour(distance, order, ring_length(distance, order))
     if count <= EXACT:
-        order = _by_sets(_all_hops(distance))
-        return _closed(distance, order, ring_length(distance, order))
+        order = _tour_by_sets(_all_hops(distance))
+        return _close_tour(distance, order, ring_length(distance, order))
     start = sort_nodes(distance)
     _, first, router = np.unique(distance.blocks[:, 0], return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.int64)
@@ -134,10 +134,10 @@ def shortest_ring(distance: Distance) -> Tour:
     stops, least = _ring_of_routers(reduced, router[start])
     rank = np.argsort(stops)
     order = np.argsort(rank[router], kind="stable")
-    return _closed(distance, order, least)
+    return _close_tour(distance, order, least)
 
 
-def _closed(distance: Distance, order: Ints, least: int) -> Tour:
+def _close_tour(distance: Distance, order: Ints, least: int) -> Tour:
     """Return a tour that begins with the node listed first."""
     order = np.roll(order, -int(np.argmin(order)))
     return Tour(order, ring_length(distance, order), least)
@@ -162,11 +162,11 @@ def _ring_of_routers(distance: Distance, walked: Ints) -> tuple[Ints, int]:
         return start, count  # a hop to each: there is no shorter one
     hops = _all_hops(distance)
     if count <= EXACT:
-        order = _by_sets(hops)
+        order = _tour_by_sets(hops)
         # Two stops at a router pay nothing where no detour is shorter than the direct way.
         proved = isinstance(distance, TorusDistance)
-        return order, ring_length(distance, order) if proved else _bound(hops)
-    least = _bound(hops)
+        return order, ring_length(distance, order) if proved else _least_hops(hops)
+    least = _least_hops(hops)
     return improve_tour(hops, start, least), least
 
 
@@ -175,7 +175,7 @@ def _all_hops(distance: Distance) -> Ints32:
     return np.asarray(distance.hops(nodes[:, None], nodes), dtype=np.int32)
 
 
-def _bound(hops: Ints32) -> int:
+def _least_hops(hops: Ints32) -> int:
     """Return what no ring is below: each router has two neighbours, and none is nearer than two."""
     apart = hops + np.where(np.eye(len(hops), dtype=bool), np.iinfo(np.int32).max // 2, 0)
     if len(hops) == 2:
@@ -184,7 +184,7 @@ def _bound(hops: Ints32) -> int:
     return -(-int(nearest.sum()) // 2)
 
 
-def _by_sets(hops: Ints32) -> Ints:
+def _tour_by_sets(hops: Ints32) -> Ints:
     """Return a shortest closed tour, found by the shortest way through every set of stops."""
     count = len(hops)
     if count < 4:

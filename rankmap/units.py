@@ -15,7 +15,15 @@ from placement.support.array_types import Floats, Ints, Shape
 from rankmap.placement import Placement
 from rankmap.score.distance import Distance
 
-__all__ = ["Level", "Units", "bisect_points", "slots_by_node", "typical", "units_of", "unwrap"]
+__all__ = [
+    "Level",
+    "Units",
+    "bisect_points",
+    "level_distances",
+    "slots_by_node",
+    "units_of",
+    "unwrap",
+]
 
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.
 SAMPLE = 192
@@ -95,7 +103,9 @@ def units_of(placement: Placement, distance: Distance, blocks: Ints | None = Non
     ends = np.cumsum(placement.counts[nodes])
     levels: list[Level] = []
     columns = [np.arange(len(blocks)), *blocks[nodes].T]
-    for column, step in zip(columns, np.diff(typical(distance, blocks)).tolist(), strict=True):
+    for column, step in zip(
+        columns, np.diff(level_distances(distance, blocks)).tolist(), strict=True
+    ):
         change = np.flatnonzero(column[1:] != column[:-1])
         starts = np.concatenate([[0], ends[change], ends[-1:]])
         if levels and len(levels[-1].starts) == len(starts):  # steps of equal units go together
@@ -112,7 +122,7 @@ def slots_by_node(placement: Placement, nodes: Ints) -> Ints:
     return np.repeat(placement.first_slot[nodes] - before, counts) + np.arange(placement.ranks)
 
 
-def typical(distance: Distance, blocks: Ints) -> Floats:
+def level_distances(distance: Distance, blocks: Ints) -> Floats:
     """Return how far apart nodes are by the level at which they meet, float64 (k + 2,).
 
     0 for one node, then for nodes of one innermost block …, then for nodes

@@ -27,11 +27,10 @@ if [ ! -e "$venv/.done" ] || [ pyproject.toml -nt "$venv/.done" ]; then
         'pytest>=8' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
     touch "$venv/.done"
 fi
-# What an old interpreter lacks shows at once: the parts that read, choose and write, few
-# examples of each property; what waits for Slurm, MPI or many processes, or unpacks gigabytes,
-# is tested by `unit`.
-[ $# -gt 0 ] || set -- tests/placement/lists tests/placement/readers tests/placement/planners \
-    tests/writers tests/commands/test_plan_formats.py tests/rankmap/emit \
-    tests/rankmap/pattern -m 'not slurm and not mpi' -k 'not 256_mib and not bomb'
+# What an old interpreter lacks shows at once: a sample of every format is read, every planner
+# chooses, every format is written, with few examples of each property; the rest is tested by `unit`.
+[ $# -gt 0 ] || set -- tests/placement/lists tests/placement/readers/test_samples.py \
+    tests/placement/planners/test_contract.py tests/commands/test_plan_formats.py \
+    tests/rankmap/emit tests/rankmap/pattern/test_pattern.py -m 'not slurm and not mpi' -k 'not 256_mib and not bomb'
 export NIDMAP_HYPOTHESIS="${NIDMAP_HYPOTHESIS:-quick}"
 exec "$venv/bin/python" -m pytest -q -p no:cacheprovider "$@"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -11,9 +12,22 @@ from placement.support.lazy import lazy
 
 metadata = lazy("importlib.metadata")
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "modules_in"]
 
 Thing = TypeVar("Thing")
+
+
+def modules_in(folder: str, *others: str) -> dict[str, str]:
+    """Return the modules of a folder by the names of the things in them, but for some others.
+
+    Examples
+    --------
+    >>> modules_in(os.path.dirname(__file__))["array-types"]
+    'array_types'
+    """
+    files = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    modules = [name[:-3] for name in files if name[0] != "_" and name[:-3] not in others]
+    return {module.replace("_", "-"): module for module in modules}
 
 
 class Registry(Generic[Thing]):

@@ -24,7 +24,7 @@ from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 
-__all__ = ["BoundOrder", "Copies", "bind", "copies_inside"]
+__all__ = ["BINDERS", "BoundOrder", "Copies", "bind", "copies_inside"]
 
 #: Ranks of which copies are worked out beside a prediction; more take longer than that.
 MOST_RANKS = 20_000
@@ -166,7 +166,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     pattern : Pattern
         Fitted to the order's slots.
     binder : str
-        A launcher of `LAUNCHERS`, or ``openmpi``, which takes a rankfile.
+        A launcher of `BINDERS`, or ``openmpi``, which takes a rankfile.
     form : str
         The format that the order is written in (`rankmap.emit`).
 
@@ -208,7 +208,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
         places = of_count[order.ppn]
         if by_rank:
             places = [places[k] for k in np.argsort(arranged.order.rank_at_slot[: len(places)])]
-        options = LAUNCHERS[binder](places)
+        options = BINDERS[binder](places)
         variables = _nic_variables(places, by_rank) if binder != "hydra" else {}
     where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
     rests_on = _rests_on(hardware.bandwidth, hardware.mark)
@@ -244,7 +244,7 @@ def _pals(places: Sequence[Place]) -> tuple[str, ...]:
 #: What makes a launcher bind: its options, from the places of a node's ranks. It counts them
 #: by slot where MPI itself reorders them, as with MPICH_RANK_ORDER, or by rank (host files):
 #: what it binds is its own k-th process of a node.
-LAUNCHERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
+BINDERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
     "srun": _srun,
     "hydra": lambda places: (
         "-bind-to",

@@ -92,6 +92,7 @@ def jobs(
 
     \b
     nidmap jobs
+    nidmap jobs --user all --last 1000 -o week.csv
     sacct -a -X -P -o JobID,User,Start,End,NodeList,JobName | nidmap jobs -m lumi -
     nidmap jobs -m polaris accounting.log --applications mine.toml --last 0 -o jobs.html
     """

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from placement.lists import pasted
     from placement.machine import Machine
     from placement.nodelist import NodeList
-    from rankmap import order_file, place_ranks, predict
+    from rankmap import emit, place_ranks, predict
     from rankmap.launch import allocation
     from rankmap.placement import Placement
     from rankmap.predict import Job
 else:  # `run` takes these options, and starts without numpy
     pasted, allocation = lazy("placement.lists.pasted"), lazy("rankmap.launch.allocation")
-    order_file, place_ranks = lazy("rankmap.order_file"), lazy("rankmap.place_ranks")
+    emit, place_ranks = lazy("rankmap.emit"), lazy("rankmap.place_ranks")
     predict = lazy("rankmap.predict")
 
 __all__ = [
@@ -139,9 +139,7 @@ class OrderArguments:
 
     def read(self, placement: Placement) -> Placement:
         """Return the order in the file."""
-        return order_file.read_order_file(
-            self.path or "-", self.form, placement, self.launcher_order
-        )
+        return emit.read_order_file(self.path or "-", self.form, placement, self.launcher_order)
 
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:

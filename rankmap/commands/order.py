@@ -21,7 +21,7 @@ from placement.commands.common import (
 from placement.commands.plan import AFTER, bar
 from placement.errors import UsageError
 from placement.plan import overfull
-from rankmap.binding import bind, copies_inside
+from rankmap.binding import BINDERS, bind, copies_inside
 from rankmap.commands.model import (
     JobArguments,
     job_options,
@@ -78,7 +78,7 @@ _USUAL_DEADLINE, _MANY = 120.0, 1 << 17
 @click.option(
     "--bind",
     "binder",
-    type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
+    type=click.Choice([*BINDERS, "openmpi"]),
     help="Also place ranks inside the nodes; print the options that bind them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

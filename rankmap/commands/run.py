@@ -18,7 +18,7 @@ from rankmap.commands.model import (
     launcher_order_option,
     mapping_limit_option,
 )
-from rankmap.launch import LAUNCH
+from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER
 from rankmap.launch.launch_folder import remove_at_end
 from rankmap.launch.request import RunRequest
 from rankmap.launch.run import show, start
@@ -58,7 +58,7 @@ _LAUNCH = (
     launcher_order_option,
     advanced(
         "--mpi",
-        type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
+        type=click.Choice(["auto", CRAY, MPICH, INTEL, OPENMPI, OTHER]),
         default="auto",
         show_default=True,
         help="MPI library of the program; auto: ask mpiexec, else by network and modules.",

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from placement.errors import UsageError
+from placement.support.reading import decode, read_bytes
 from placement.support.registry import Registry
-from placement.support.suffixes import format_of_name
+from placement.support.suffixes import format_of_name, suffix_of
 from rankmap.emit import document, hosts, mpich, openmpi, slots, slurm
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse
@@ -25,9 +26,11 @@ __all__ = [
     "OrderFormat",
     "emit",
     "find",
+    "format_named",
     "format_of",
     "names",
     "read_order",
+    "read_order_file",
 ]
 
 #: How a launcher takes the nodes of a job: as native Slurm sorts them, or as given.
@@ -192,6 +195,52 @@ def read_order(
     positions = placement.sorting()
     return kind.translation.read(text, placement.take(positions), source).renumbered(
         inverse(positions)
+    )
+
+
+def read_order_file(
+    path: str, form: str | None, placement: Placement, launcher_order: str = "sorted"
+) -> Placement:
+    """Return the order that a file holds.
+
+    Parameters
+    ----------
+    path : str
+        ``-`` is standard input.
+    form : str or None
+        Its format (see `emit`); None: the one that its name states.
+    placement : Placement
+        The slots that it is for.
+    launcher_order : str
+        The node order that a file of ranks by slot was made for.
+
+    Raises
+    ------
+    UsageError
+        A name that states no format.
+    ParseError, BrokenOrderError
+        See `read_order`.
+    """
+    chosen = form or format_named(path)
+    find(chosen)
+    text = decode(read_bytes(path, "the order's -"), path)
+    return read_order(text, chosen, placement, path, launcher_order)
+
+
+def format_named(path: str) -> str:
+    """Return the format that a file's own name states, or refuse to guess.
+
+    Examples
+    --------
+    >>> format_named("plan/MPICH_RANK_ORDER")
+    'mpich'
+    """
+    suffix = suffix_of(path)
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    raise UsageError(
+        f"the name {path} does not say the format of the order",
+        "slots and mpich files look alike: name it FILE.slots or FILE.mpich",
     )
 
 

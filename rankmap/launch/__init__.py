@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from placement.errors import LaunchError
 from placement.support.lazy import lazy
-from placement.support.registry import Registry
+from placement.support.registry import Registry, modules_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,15 +56,12 @@ LAUNCH = "NIDMAP_LAUNCH"
 MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun")
 _MPIEXEC = re.compile(rf"(?:{'|'.join(MPIEXECS)})(?:[.-][A-Za-z0-9._-]+)?", re.ASCII)
 
-_ROOM = f"{__name__}.launchers"
-_MODULES = os.listdir(os.path.join(os.path.dirname(__file__), "launchers"))
-
 #: A launcher's class, or a module of those for each MPI library.
 _launchers: Registry[type[Launcher] | ModuleType] = Registry(
     "launcher",
     "nidmap.launchers",
-    _ROOM,
-    {name[:-3]: name[:-3] for name in _MODULES if name[0] != "_" and name.endswith(".py")},
+    f"{__name__}.launchers",
+    modules_in(os.path.join(os.path.dirname(__file__), "launchers")),
     MPIEXECS,
 )
 names = _launchers.names

@@ -22,13 +22,13 @@ from placement.nodelist import NodeList
 from placement.options import lay_figures
 from rankmap import progress
 from rankmap.emit import find as find_format
+from rankmap.emit import format_named, read_order_file
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
 from rankmap.launch.allocation import Allocation, allocation
 from rankmap.launch.expectation import Expectation, expectation
 from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
 from rankmap.launch.planning import PlannedLaunch
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
-from rankmap.order_file import format_named, read_order_file
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.place_ranks import place_ranks
@@ -98,11 +98,11 @@ def read_job_on(machine: Machine | None, request: RunRequest, env: Mapping[str, 
         raise UsageError("no --pattern given")
     if request.order_file is not None and request.strategy != "auto":
         raise UsageError("give either --order or --strategy")
-    how, library = _read_command(request.command, request.mpi, machine, env)
+    launcher, library = _read_command(request.command, request.mpi, machine, env)
     if machine is not None and library and not machine.topology.parameters.get("mpi"):
         machine = lay_figures(machine, {"mpi": library})
-    how.allocation = _name_nodes(how.find_allocation(), machine)
-    return JobLaunch(request, how, sent, machine)
+    launcher.allocation = _name_nodes(launcher.find_allocation(), machine)
+    return JobLaunch(request, launcher, sent, machine)
 
 
 def _find_machine(specs: tuple[str, ...], env: Mapping[str, str]) -> Machine | None:
@@ -163,7 +163,7 @@ class JobLaunch:
     Attributes
     ----------
     request : RunRequest
-    how : Launcher
+    launcher : Launcher
         With the command and its allocation.
     sent : Job
         What it sends; its pattern is '' where none was given.
@@ -173,7 +173,7 @@ class JobLaunch:
     """
 
     request: RunRequest
-    how: Launcher
+    launcher: Launcher
     sent: Job
     machine: Machine | None
     placement: Placement = field(init=False)
@@ -195,7 +195,7 @@ class JobLaunch:
 
     def expected(self, order: Placement) -> Expectation:
         """Return what is expected of an order over the launcher's own."""
-        return expectation(order, self._sent_in(order), self.how.keeps_list)
+        return expectation(order, self._sent_in(order), self.launcher.keeps_list)
 
     def _sent_in(self, order: Placement) -> Job:
         """Return what the job sends: of what an order is for, where nothing says."""
@@ -203,7 +203,7 @@ class JobLaunch:
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
-        return self.how.asked_remarks(self.request.answer_seconds)
+        return self.launcher.asked_remarks(self.request.answer_seconds)
 
     def words(self, order: Placement, expected: str) -> str:
         """Return which order is taken, by what it was chosen, and what is expected of it."""
@@ -229,28 +229,33 @@ class JobLaunch:
         """
         order = self.ordered()
         progress.step()
-        how, request, job = self.how, self.request, self.how.allocation
+        launcher, request, job = self.launcher, self.request, self.launcher.allocation
         free = self.lay(order)
-        laid, remark = fit_order(free, how.mapping(), request.mapping_limit, self._sent_in(order))
+        laid, remark = fit_order(
+            free, launcher.mapping(), request.mapping_limit, self._sent_in(order)
+        )
         remarks = self.remarks(order) + ([remark] if laid != free else [])
         if request.bind:
             laid = self._bound(laid)
         if laid != free:  # the same on the nodes as they are listed
             place = {name: k for k, name in enumerate(laid.names.tolist())}
             order = laid.renumbered(np.array([place[name] for name in order.names.tolist()]))
-        folders = order_folders(how.on_nodes, request.order_dir)
+        folders = order_folders(launcher.on_nodes, request.order_dir)
         path = store_order(
-            how.text(laid), find_format(how.format).file_name, job.job if job else "", folders
+            launcher.text(laid),
+            find_format(launcher.format).file_name,
+            job.job if job else "",
+            folders,
         )
         try:
-            launch = how.launch(laid, path)
+            launch = launcher.launch(laid, path)
             return Prepared(
                 launch=launch,
                 path=path,
                 probe=self.probe(launch),
-                rank_nodes=how.rank_nodes(laid),
+                rank_nodes=launcher.rank_nodes(laid),
                 words=self.words(order, UNTIMELY),
-                remarks=[*remarks, how.bound.remark] if how.bound else remarks,
+                remarks=[*remarks, launcher.bound.remark] if launcher.bound else remarks,
                 order=order,
                 laid=laid,
             )
@@ -260,7 +265,7 @@ class JobLaunch:
 
     def _bound(self, laid: Placement) -> Placement:
         """Return the order arranged inside its nodes, and have the launcher bind its ranks."""
-        job = self.how.allocation
+        job = self.launcher.allocation
         if job is not None and job.cpus is not None and laid.machine is not None:
             cores = int(laid.machine.cores[laid.rows].max())
             if int(job.cpus.min()) < cores:
@@ -268,14 +273,14 @@ class JobLaunch:
                     f"the job has only {job.cpus.min()} of a node's {cores} cores",
                     "drop --bind",
                 )
-        return self.how.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
+        return self.launcher.bind(laid, parse_pattern(laid.origin.pattern).on(laid))
 
     def _step_placement(self) -> Placement:
         """Return the nodes of the step, and how many ranks it has on each."""
-        request, how, job = self.request, self.how, self.how.allocation
+        request, launcher, job = self.request, self.launcher, self.launcher.allocation
         ppn = request.job.ppn
         listed, source = read_list(request.job.nodes or "", "--nodes")
-        nodes = listed or how.step.values.get("list") or (job.nodes if job else "")
+        nodes = listed or launcher.step.values.get("list") or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("not inside a job", "--nodes names the nodes")
         in_file = bool(listed) and source != "--nodes"
@@ -284,8 +289,8 @@ class JobLaunch:
         if outside:
             raise LaunchError(f"node {min(outside)} is not in the allocation")
         stated = ppn is not None or placement.ppn != 1
-        if not stated or "ranks" in how.step.values or (job and job.ranks):
-            ranks = how.ranks(len(placement.names))
+        if not stated or "ranks" in launcher.step.values or (job and job.ranks):
+            ranks = launcher.ranks(len(placement.names))
             if not stated:
                 counts = self._launcher_counts(ranks, placement)
                 used = np.flatnonzero(counts)
@@ -294,7 +299,7 @@ class JobLaunch:
                 raise LaunchError(
                     f"{ranks} ranks requested, but {placement.ranks} slots ({placement.words()})"
                 )
-        nodes_asked = how.step.number("nodes")
+        nodes_asked = launcher.step.number("nodes")
         if nodes_asked not in (None, len(placement.names)):
             raise LaunchError(f"{nodes_asked} nodes requested, but {placement.words()} given")
         self._refuse_too_many_cores(placement)
@@ -302,33 +307,38 @@ class JobLaunch:
 
     def _launcher_counts(self, ranks: int, placement: Placement) -> Ints:
         """Return the launcher's count_of ranks a node, for the nodes as they are listed."""
-        job = self.how.allocation
-        counts = self.how.counts(ranks, len(placement.names))
+        job = self.launcher.allocation
+        counts = self.launcher.counts(ranks, len(placement.names))
         if job is not None and set(job.nodes) == set(placement.names.tolist()):
             count_of = dict(zip(job.nodes, counts.tolist(), strict=True))
             return np.array([count_of[name] for name in placement.names.tolist()], dtype=np.int64)
-        return counts if self.how.keeps_list else counts[inverse(placement.sorting())]
+        return counts if self.launcher.keeps_list else counts[inverse(placement.sorting())]
 
     def _refuse_too_many_cores(self, placement: Placement) -> None:
         """Refuse ranks of more cores than the job has on a node."""
-        cores, job = self.how.cores(), self.how.allocation
-        if job and job.cpus is not None and cores > 1 and "overcommit" not in self.how.step.values:
+        cores, job = self.launcher.cores(), self.launcher.allocation
+        if (
+            job
+            and job.cpus is not None
+            and cores > 1
+            and "overcommit" not in self.launcher.step.values
+        ):
             job.refuse_more(placement, job.cpus // cores, f"ranks of {cores} CPUs")
 
     def lay(self, order: Placement) -> Placement:
         """Return the order on the nodes as the launcher takes them."""
         if self.request.launcher_order:
             return order if self.request.launcher_order == "given" else order.sorted()
-        if self.how.asks_order and not self.request.dry_run:
+        if self.launcher.asks_order and not self.request.dry_run:
             return order.renumbered(self._query_node_order(order))
         return order.sorted()
 
     def _query_node_order(self, order: Placement) -> Ints:
         """Return the positions of the nodes in the order that the launcher itself says."""
         try:
-            bare = Launch(self.probe(self.how.launch(order.sorted(), "")).argv)
+            bare = Launch(self.probe(self.launcher.launch(order.sorted(), "")).argv)
             seconds = self.request.answer_seconds
-            hosts = query_rank_nodes(bare, self.how.env, order.ranks, seconds)
+            hosts = query_rank_nodes(bare, self.launcher.env, order.ranks, seconds)
         except NidmapError as error:
             raise LaunchError(
                 f"this launcher orders the nodes itself, and asking it failed: {error.message}",
@@ -345,18 +355,20 @@ class JobLaunch:
 
     def probe(self, launch: Launch) -> Launch:
         """Return the same launch with a program that prints where each rank is."""
-        how, step = self.how, self.how.step
+        launcher, step = self.launcher, self.launcher.step
         before = launch.argv[: len(launch.argv) - (len(step.argv) - step.program)]
-        return replace(launch, argv=(*before, *rank_printer(how.rank_variables, how.host)))
+        return replace(
+            launch, argv=(*before, *rank_printer(launcher.rank_variables, launcher.host))
+        )
 
     def remarks(self, order: Placement) -> list[str]:
         """Return what the user should know of the launch."""
-        remarks, request, job = [], self.request, self.how.allocation
-        if self.how.asks_order and request.dry_run and not request.launcher_order:
+        remarks, request, job = [], self.request, self.launcher.allocation
+        if self.launcher.asks_order and request.dry_run and not request.launcher_order:
             remarks.append(
                 "this dry run takes the nodes in NID order; a real run asks the launcher"
             )
-        loose = self.how.unbound()
+        loose = self.launcher.unbound()
         if loose and not request.bind:
             remarks.append(
                 f"ranks are not bound to cores ({loose}) and may move inside their nodes"

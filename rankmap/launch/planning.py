@@ -37,7 +37,7 @@ _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 #: without a word, seconds of standing still (no work, no word), and seconds in all.
 _WORK, _SILENT, _STILL, _WHOLE = 1.0, 0.1, 0.4, 4.0
 
-#: Key of the child's last message: why none of its plans may be started, '' for nothing.
+#: Key of the child's last message: what went wrong, '' for nothing.
 _END = "end"
 
 #: Seconds between two looks at a child, and clock ticks a second in its ``stat``.
@@ -83,7 +83,7 @@ class PlanningResult:
     Attributes
     ----------
     plan : PlannedLaunch or None
-        The last one that the child has made; None where there is none that may be started.
+        The last one that the child has made; None where there is none.
     failure : str
         Why there is none, or none better; '' where the child came to its end.
     interrupted : bool
@@ -101,8 +101,8 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
     Parameters
     ----------
     work : callable
-        Yields plans, each better than the one before; an error says that none of them may
-        be started. What it prints is dropped.
+        Yields plans, each better than the one before, at least one unless it raises an error.
+        What it prints is dropped.
     seconds : float
         The patience, of which `_WORK` and its like are multiples; 0: no limit.
         What the child has yielded until then counts.
@@ -130,14 +130,15 @@ def _read(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
     """Return what the whole lines say that a child has written, which may have died half-way."""
     lines = [line for line in heard.split(b"\n")[:-1] if line]
     messages = [json.loads(line) for line in lines[-2:]]
-    ended = messages.pop()[_END] if messages and _END in messages[-1] else None
-    if not messages or ended:
-        return PlanningResult(None, ended or failure, interrupted)
+    if messages and _END in messages[-1]:
+        failure = messages.pop()[_END]
+    if not messages:
+        return PlanningResult(None, failure, interrupted)
     fields = messages[-1]
     for name in ("launch", "probe"):
         argv, env = fields[name]
         fields[name] = Launch(tuple(argv), env)
-    return PlanningResult(PlannedLaunch(**fields), failure if ended is None else "", interrupted)
+    return PlanningResult(PlannedLaunch(**fields), failure, interrupted)
 
 
 def _start(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:

@@ -68,7 +68,15 @@ class RunRequest:
 
     @property
     def search_seconds(self) -> float:
-        """Processor seconds that choosing an order may take."""
+        """Processor seconds that choosing an order may take.
+
+        Examples
+        --------
+        >>> from rankmap.commands.model import JobArguments
+        >>> requests = [RunRequest(("srun",), JobArguments(), patience=p) for p in (15.0, 0.0)]
+        >>> [(request.search_seconds, request.answer_seconds) for request in requests]
+        [(10.0, 2.0), (inf, 10.0)]
+        """
         return _SEARCH * self.patience or math.inf
 
     @property

@@ -8,13 +8,14 @@ distributions add theirs under the entry point group ``nidmap.orders``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
 
 from placement.errors import PlanError, UsageError, printable
 from placement.support.array_types import Shape
-from placement.support.registry import Registry
+from placement.support.registry import Registry, modules_in
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.placement import Origin, Placement
 
@@ -22,21 +23,21 @@ __all__ = ["QUICK", "arrange", "find", "grid_of", "names", "ordering"]
 
 Ordering = Callable[[Pattern, Placement], Placement]
 
-#: Bundled orderings of process grids that take milliseconds and compile nothing, in the order in
-#: which searches try them, and the modules they live in: imported only when they are asked for.
-QUICK = {
-    "hierarchical": "hierarchical",
-    "hilbert": "numbering",
-    "morton": "numbering",
-    "column-major": "numbering",
-    "folded": "numbering",
-    "round-robin": "numbering",
-    "cells": "cells",
-    "aligned": "aligned",
+#: Orders that say the slot of each rank by a formula, all in one module.
+_NUMBERED = ("row-major", "column-major", "round-robin", "folded", "morton", "hilbert")
+
+#: Where each bundled ordering lives: imported only when it is asked for.
+BUNDLED = {
+    **modules_in(os.path.dirname(__file__), "numbering"),
+    **dict.fromkeys(_NUMBERED, "numbering"),
 }
 
-#: All bundled orderings.
-BUNDLED = {"row-major": "numbering", **QUICK, "boxes": "boxes", "graph": "graph", "auto": "auto"}
+#: Those of process grids that take milliseconds and compile nothing, in the order in which
+#: searches try them.
+QUICK = (
+    "hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin", "cells",
+    "aligned",
+)  # fmt: skip
 
 _orderings: Registry[Ordering] = Registry("strategy", "nidmap.orders", __name__, BUNDLED)
 

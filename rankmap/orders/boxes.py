@@ -30,7 +30,7 @@ from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.score.distance import Distance, Levels, job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
+from rankmap.units import Level, Units, bisect_points, level_distances, units_of, unwrap
 
 #: Nested boxes, the smallest first; and such chains with what each costs.
 Chain = list[Shape]
@@ -95,7 +95,9 @@ def _judge(placement: Placement, distance: Distance) -> Distance:
         return distance
     if len(np.unique(distance.blocks[:, 0])) <= MOST_ROUTERS:
         return distance
-    return Levels(distance.blocks, distance.names, typical(distance, distance.blocks[:, :-1]))
+    return Levels(
+        distance.blocks, distance.names, level_distances(distance, distance.blocks[:, :-1])
+    )
 
 
 def _ways(pattern: GridPattern, placement: Placement, distance: Distance) -> Iterator[Ints]:

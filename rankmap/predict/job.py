@@ -9,7 +9,7 @@ from typing import Any
 
 from placement.commands.common import say
 from placement.machine import Machine
-from rankmap.order_file import read_text
+from placement.support.reading import decode, read_bytes
 from rankmap.pattern import Pattern
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
@@ -115,5 +115,5 @@ def _other_jobs(machine: Machine, background: str | Sequence[Other]) -> tuple[Ot
         for note in notes:
             say(f"nidmap: {note}")
         return tuple(jobs)
-    text, name = read_text(background)
-    return tuple(from_file(machine, text, name, load))
+    text = decode(read_bytes(background, "--background -"), background)
+    return tuple(from_file(machine, text, background, load))

@@ -179,11 +179,11 @@ class Model:
         return total if total < below else math.inf
 
     def _floor(self, phase: Phase) -> float:
-        """Return seconds that a phase takes wherever its nodes are: their own links, and ranks."""
+        """Return seconds that a phase takes by any routing: own links, ranks and latency."""
         least, posted = self.node_limits(phase)
         if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
             least = max(least, bound_demand(self.machine, phase.total).seconds)
-        return least + posted
+        return least + posted + latency_s(phase, {}, self.constants)
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:
         """Return what nodes and ranks need for a phase on any network, and what comes on top.
@@ -209,18 +209,20 @@ class Model:
         """
         short = copy(self)
         short.steps = min(GUESSED, self.steps or GUESSED)
-        total, bias = self.histogram(placement), usual_bias(self.machine)
-        wire = self.channels.bandwidth * GB
-        for phase in short.phases(placement):
-            steps = [(phase.traffic, 1.0)] if phase.steps is None else phase.steps()
-            sent = [(placement.demand(traffic), times) for traffic, times in steps]
-            divided = divide_each(self.machine, [demand for demand, _ in sent], bias, steps=1)
-            seconds = 0.0
-            for (demand, times), division in zip(sent, divided, strict=True):
-                links = float((division.load / wire).max(initial=0.0))
-                seconds += times * max(links, self._own_s(demand.out, demand.into))
-            total += max(self._floor(phase), seconds)
-        return total
+        phases = list(short.phases(placement))
+        sent = [
+            (number, placement.demand(traffic), times)
+            for number, phase in enumerate(phases)
+            for traffic, times in (phase.steps() if phase.steps else [(phase.traffic, 1.0)])
+        ]
+        demands, bias = [demand for _, demand, _ in sent], usual_bias(self.machine)
+        seconds, wire = np.zeros(len(phases)), self.channels.bandwidth * GB
+        divided = divide_each(self.machine, demands, bias, steps=1)
+        for (number, demand, times), division in zip(sent, divided, strict=True):
+            links = float((division.load / wire).max(initial=0.0))
+            seconds[number] += times * max(links, self._own_s(demand.out, demand.into))
+        floors = [self._floor(phase) for phase in phases]
+        return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""

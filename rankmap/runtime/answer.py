@@ -67,24 +67,24 @@ class Answerer:
     quiet: bool = False
 
 
-def asking_command(how: Answerer) -> str:
+def asking_command(answerer: Answerer) -> str:
     """Return the shell line that answers, for ``$NIDMAP_ASK``.
 
     It looks for nothing in the program's working directory.
     """
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; "
     code += "from rankmap.runtime.answer import main; main()"
-    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(asdict(how))])
+    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(asdict(answerer))])
 
 
 def main() -> None:
     """Answer the question on standard input; whatever fails is said in the answer's own line."""
     try:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-        how = Answerer(**json.loads(sys.argv[1]))
-        reranked = answer(question, how)
+        answerer = Answerer(**json.loads(sys.argv[1]))
+        reranked = answer(question, answerer)
         text = "\n".join(map(str, reranked.ranks.tolist()))
-        if reranked.remark and not how.quiet:
+        if reranked.remark and not answerer.quiet:
             remark = "; ".join(filter(None, [reranked.warning, reranked.remark]))
             print(f"nidmap: order of {len(reranked.ranks)} ranks {remark}", file=sys.stderr)
     except Exception as error:
@@ -92,7 +92,7 @@ def main() -> None:
     print(text, flush=True)
 
 
-def answer(question: str, how: Answerer) -> Reranked:
+def answer(question: str, answerer: Answerer) -> Reranked:
     """Return the processes in their new order.
 
     Raises
@@ -109,10 +109,12 @@ def answer(question: str, how: Answerer) -> Reranked:
     [0, 2, 1, 3]
     """
     pattern, hosts, edges = _parse(question)
-    words = dict(how.job)
-    if not (words.get("pattern") or how.order):
+    words = dict(answerer.job)
+    if not (words.get("pattern") or answerer.order):
         words["pattern"] = _named_pattern(pattern, hosts, edges)
-    return rerank.rerank(hosts, predict.Job(**words), how.machine or None, how.strategy, how.order)
+    return rerank.rerank(
+        hosts, predict.Job(**words), answerer.machine or None, answerer.strategy, answerer.order
+    )
 
 
 def _parse(text: str) -> tuple[str, Hosts, str]:

@@ -14,7 +14,7 @@ from placement.errors import NidmapError, UsageError, error_text
 from placement.load import load_machine
 from placement.machine import Machine
 from placement.support.array_types import Ints
-from rankmap.order_file import read_order_file
+from rankmap.emit import read_order_file
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse

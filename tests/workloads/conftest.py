@@ -13,9 +13,9 @@ import textwrap
 
 import pytest
 
-from tests.rankmap.mpis import ROOT, environment, flavours, with_mpi4py
+from tests.rankmap.mpis import ROOT, environment, flavours, once, with_mpi4py
 
-__all__ = ["bench", "launch", "place"]
+__all__ = ["bench", "launch", "once", "place"]
 
 #: Seconds after which a launch is tried again, as launchers lock up, and after which it hangs.
 LIMITS = (60, 600)
@@ -42,13 +42,6 @@ def library(place):
 def sizes(place):
     """Return the numbers of ranks to try: MPICH's spin while they wait, more of them the longer."""
     return (1, 2, 3, 4, 8) if library(place) == "openmpi" else (1, 2, 3, 5)
-
-
-@pytest.fixture
-def once(place):
-    """Leave MPICH's spinning ranks out where Open MPI's are tried: no matter of the library."""
-    if library(place) != "openmpi" and "openmpi" in dict(with_mpi4py()):
-        pytest.skip("tried under Open MPI")
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ class _Made(NamedTuple):
     @property
     def filled(self) -> Placement:
         """The order on the nodes as the launcher fills them by default: as listed, or its own."""
-        return self.prepared.order if self.job.how.keeps_list else self.prepared.laid
+        return self.prepared.order if self.job.launcher.keeps_list else self.prepared.laid
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def _compared_arms(
         )
     pattern = made[0].job.sent.pattern
     return arms, {
-        "workload": " ".join(job.how.step.argv[job.how.step.program :]),
+        "workload": " ".join(job.launcher.step.argv[job.launcher.step.program :]),
         "ranks": placement.ranks,
         "nodes": len(placement.names),
         "ppn": max(placement.counts.tolist()),

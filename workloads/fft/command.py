@@ -151,7 +151,7 @@ def _level_between(ranks: list[int], ends: dict[str, int]) -> str:
 def _show(session: Session, fits: dict[str, Scaling]) -> None:
     document = session.document()
     if fits:
-        document["fits"] = {way: {**asdict(fit), "jump": fit.jump} for way, fit in fits.items()}
+        document["fits"] = {way: asdict(fit) for way, fit in fits.items()}
     rows = [["transpose", "ranks", "grid", "best", "median", "exchange", "transform", "rearrange"]]
     for result in session.finished:
         phases = ("total", "communication", "transform", "rearrange")

@@ -24,6 +24,10 @@ distance = lazy("rankmap.score.distance")
 __all__ = ["PowerLaw", "Scaling", "fit_gamma", "levels", "student"]
 
 
+#: How often the intervals hold gamma.
+CONFIDENCE = 0.95
+
+
 @dataclass(frozen=True, slots=True)
 class PowerLaw:
     """T = C p^(-gamma) through some points.
@@ -39,8 +43,6 @@ class PowerLaw:
     first, last : float
         Fewest and most ranks of the points.
     points : int
-    error : float
-        Root mean square of log(measured / model).
     """
 
     gamma: float
@@ -50,17 +52,6 @@ class PowerLaw:
     first: float
     last: float
     points: int
-    error: float
-
-    def seconds(self, ranks: float) -> float:
-        """Return the model's time.
-
-        Examples
-        --------
-        >>> round(PowerLaw(0.5, 0.4, 0.6, 8.0, 1, 16, 5, 0.0).seconds(4), 3)
-        4.0
-        """
-        return float(self.constant * ranks**-self.gamma)
 
     def __str__(self) -> str:
         interval = f"[{self.low:.3f}, {self.high:.3f}]" if math.isfinite(self.low) else "[?]"
@@ -89,17 +80,6 @@ class Scaling:
     break_at: float | None = None
     level: str = ""
 
-    @property
-    def jump(self) -> float | None:
-        """Time just beyond the break over time just inside it, by the two models; None without.
-
-        The paper sees "a sharp change in total time when the communication
-        pattern changes".
-        """
-        if self.inside is None or self.beyond is None or self.break_at is None:
-            return None
-        return self.beyond.seconds(self.break_at) / self.inside.seconds(self.break_at)
-
 
 def fit_gamma(
     ranks: Sequence[float],
@@ -107,7 +87,6 @@ def fit_gamma(
     *,
     break_at: float | None = None,
     level: str = "",
-    confidence: float = 0.95,
 ) -> Scaling:
     """Fit T = C p^(-gamma) to runs on different numbers of ranks.
 
@@ -125,8 +104,6 @@ def fit_gamma(
         Fit in two pieces besides: up to so many ranks, and above. See `levels`.
     level : str
         What ends there, for the reader.
-    confidence : float
-        How often the intervals are to hold gamma.
 
     Raises
     ------
@@ -148,19 +125,17 @@ def fit_gamma(
         raise UsageError(f"{x.size} numbers of ranks for {y.size} times")
     if not (np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)).all():
         raise UsageError("ranks and times of a fit must be positive numbers")
-    if not 0 < confidence < 1:
-        raise UsageError(f"a confidence of {confidence:g} is none", "between 0 and 1")
-    whole = _fit(x, y, confidence)
+    whole = _fit(x, y)
     if whole is None:
         raise UsageError("gamma needs runs on two different numbers of ranks at least")
     if break_at is None:
         return Scaling(whole)
     near = x <= break_at
-    inside, beyond = (_fit(x[side], y[side], confidence) for side in (near, ~near))
+    inside, beyond = (_fit(x[side], y[side]) for side in (near, ~near))
     return Scaling(whole, inside, beyond, break_at, level)
 
 
-def _fit(x: Floats, y: Floats, confidence: float) -> PowerLaw | None:
+def _fit(x: Floats, y: Floats) -> PowerLaw | None:
     """Return the line through the logarithms; None for fewer than two different x."""
     if len(np.unique(x)) < 2:
         return None
@@ -172,7 +147,7 @@ def _fit(x: Floats, y: Floats, confidence: float) -> PowerLaw | None:
     squares, freedom = float(left @ left), len(x) - 2
     width = math.inf
     if freedom:
-        width = student(confidence, freedom) * math.sqrt(squares / freedom / spread)
+        width = student(CONFIDENCE, freedom) * math.sqrt(squares / freedom / spread)
     return PowerLaw(
         gamma=-slope,
         low=-slope - width,
@@ -181,7 +156,6 @@ def _fit(x: Floats, y: Floats, confidence: float) -> PowerLaw | None:
         first=float(x.min()),
         last=float(x.max()),
         points=len(x),
-        error=math.sqrt(squares / len(x)),
     )
 
 

@@ -140,15 +140,15 @@ def question(seed):
     return machine, [(int(a), int(b), 1e6) for a, b in zip(rows, np.roll(rows, 1), strict=True)]
 
 
-def test_two_hundred_questions_are_within_ten_per_cent_of_the_linear_program():
+def test_sixty_questions_are_within_ten_per_cent_of_the_linear_program():
     ratios = []
-    for seed in range(200):
+    for seed in range(60):
         machine, sent = question(seed)
         best = least(machine, sent)
         if best:
             worst = largest(machine, divide(machine, listed_demand(machine, sent)).load)
             ratios.append(worst / best)
-    assert len(ratios) > 180
+    assert len(ratios) > 54
     assert min(ratios) >= 1 - 1e-6
     assert max(ratios) <= CLOSE
     assert np.median(ratios) <= 1.02

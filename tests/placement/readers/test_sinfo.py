@@ -295,7 +295,6 @@ def test_no_node_in_any_partition():
         ("NODELIST STATE S:C:T\nn1 idle 2:16\n", "t:2: sct: '2:16' is not a number"),
         ("slurm_load_partitions: Unable to contact slurm controller\n", "t:1: "),
         ("n1 idle\nn[1-999999999] idle\n", "t:2: NODELIST: 'n[1-999999999]' makes 999999999"),
-        ("n[1-1100000] idle\nm[1-1100000] idle\n", "t:2: more than 2,097,152 nodes"),
         ("n1 idle\n" * 2_100_000, "t: more than 2,097,152 lines"),
     ],
 )
@@ -303,6 +302,12 @@ def test_what_cannot_be_read(text, message):
     with pytest.raises(ParseError) as raised:
         read(text, "t")
     assert str(raised.value).startswith(message)
+
+
+def test_more_nodes_than_any_machine_has_are_refused(monkeypatch):
+    monkeypatch.setattr("placement.readers.sinfo.MOST_NODES", 2000)
+    with pytest.raises(ParseError, match="t:2: more than 2,000 nodes"):
+        read("n[1-1100] idle\nm[1-1100] idle\n", "t")
 
 
 @pytest.mark.parametrize(

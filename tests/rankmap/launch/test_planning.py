@@ -152,3 +152,12 @@ def test_what_the_child_prints_is_dropped(capfd):
 
     assert plan_aside(work, 5).plan == planned("a")
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_fault_behind_a_plan_does_not_take_it_away():
+    def work():
+        yield planned("a")
+        raise ZeroDivisionError("division by zero")
+
+    result = PlanningResult(planned("a"), "ZeroDivisionError: division by zero")
+    assert plan_aside(work, 5) == result

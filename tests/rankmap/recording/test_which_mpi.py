@@ -38,9 +38,16 @@ def link_debian_names(folder, compilers, launcher):
         (folder / name).chmod(0o755)
 
 
-@pytest.mark.parametrize("compilers", ["own", "other", "other, own by its name", "none"])
-@pytest.mark.parametrize("script", [False, True])
-@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+#: Each MPI is met with and without a script, each set of compilers under both MPIs.
+COMPILERS = ("own", "other", "other, own by its name", "none")
+CASES = [
+    (mpi, bool((place + start) % 2), compilers)
+    for start, mpi in enumerate(("mpich", "openmpi"))
+    for place, compilers in enumerate(COMPILERS)
+]
+
+
+@pytest.mark.parametrize(("mpi", "script", "compilers"), CASES)
 def test_a_python_program_is_never_killed(tmp_path, mpi, script, compilers):
     here = places()
     if len(here) < 2 or not shutil.which("cc"):
