@@ -1,8 +1,8 @@
-"""`nidmap jobs` on a synthetic trace: seconds, memory, how far a few planners are from a search.
+"""`nidmap jobs` on a synthetic trace: seconds, memory, and how far quick answers are from `plan`'s.
 
 ::
 
-    python -m benchmarks jobs                     # 1,500 jobs of LUMI
+    python -m benchmarks jobs                     # 100,000 jobs of LUMI
     python -m benchmarks.jobs leonardo 4000 16    # machine, jobs, and of these with a full search
 """
 
@@ -78,7 +78,7 @@ def as_sacct(jobs: Iterator[JobRecord]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def main(machine: str = "lumi", count: int = 1_500, sample: int = 0) -> None:
+def main(machine: str = "lumi", count: int = 100_000, sample: int = 0) -> None:
     """Judge a synthetic trace, and say what that took."""
     m = nidmap.load_machine(machine)
     text = as_sacct(trace(m, count))
@@ -103,7 +103,7 @@ def main(machine: str = "lumi", count: int = 1_500, sample: int = 0) -> None:
 
 
 def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: int) -> None:
-    """Hold what planners say of a sample against full searches: half of it jobs that sat worse."""
+    """Hold quick answers of a sample against full searches: half of it jobs that sat worse."""
     rng, judge = np.random.default_rng(3), Judge(machine)
     several = [v for v in verdicts if 1 < v.nodes <= 256]
     worse = [v for v in several if v.slowdown.likely >= 1.05]
@@ -116,17 +116,17 @@ def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: in
         found = search_best(judge, seats, picked[job], free)
         pairs.append((picked[job].slowdown, found.slowdown))
         ends = (" ".join(f"{x:.2f}" for x in span) for span in pairs[-1])
-        print(f"  {picked[job].nodes:4} nodes: planners, search: {'   '.join(ends)}")
+        print(f"  {picked[job].nodes:4} nodes: quick, full: {'   '.join(ends)}")
     both = np.array(pairs)
     error = np.log(both[:, 0, 1] / both[:, 1, 1])
     inside = (both[:, 1, 1] >= both[:, 0, 0] * 0.99) & (both[:, 1, 1] <= both[:, 0, 2] * 1.01)
     print(
-        f"{len(pairs)} jobs: planners/search geometric mean {math.exp(error.mean()):.2f}, "
-        f"rms {math.exp(math.sqrt((error**2).mean())):.2f} x; search inside their range: "
+        f"{len(pairs)} jobs: quick/full geometric mean {math.exp(error.mean()):.2f}, "
+        f"rms {math.exp(math.sqrt((error**2).mean())):.2f} x; full inside quick's range: "
         f"{inside.mean():.0%}"
     )
 
 
 if __name__ == "__main__":
-    words = [*sys.argv[1:], *("lumi", "1500", "0")[len(sys.argv) - 1 :]]
+    words = [*sys.argv[1:], *("lumi", "100000", "0")[len(sys.argv) - 1 :]]
     main(words[0], int(words[1]), int(words[2]))

@@ -15,27 +15,17 @@ a stencil and an all-to-all.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
 from placement.accounting.record import JobRecord
-from placement.errors import NidmapError, ParseError
+from placement.errors import NidmapError, ParseError, printable
 from placement.sites.loading import read_tables
+from rankmap.past_jobs.quick_cost import Span
 from rankmap.predict import Job
 
-__all__ = [
-    "ASSUMED_SHARE", "UNKNOWN", "Application", "Span", "application_of", "read_applications",
-]  # fmt: skip
-
-
-class Span(NamedTuple):
-    """A figure with its ends."""
-
-    low: float
-    likely: float
-    high: float
-
+__all__ = ["ASSUMED_SHARE", "UNKNOWN", "Application", "application_of", "read_applications"]
 
 #: Share of its time that a job communicates where nobody says it, at least and at most: assumed.
 ASSUMED_SHARE = Span(0.05, 0.2, 0.5)
@@ -92,17 +82,6 @@ class Application(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         """What its jobs are held against: the pattern, or both where none is known."""
         return (self.pattern,) if self.pattern else ("stencil:auto", "alltoall")
 
-    @property
-    def sending(self) -> tuple[Job, ...]:
-        """What its jobs send, for each of `patterns`.
-
-        Of an all-to-all that is only assumed no algorithm is known: all is sent at once, which
-        is also judged five times as fast.
-        """
-        if self.pattern:
-            return (Job(self.pattern, self.ppn, self.bytes),)
-        return Job("stencil:auto", self.ppn), Job("alltoall", self.ppn, algorithm="at-once")
-
 
 UNKNOWN = Application()
 
@@ -128,7 +107,7 @@ def read_applications(source: str) -> tuple[Application, ...]:
         applications = msgspec.convert(read_tables(source), _File).application
     except msgspec.ValidationError as error:
         hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
-        raise ParseError(source, 0, str(error), hint) from None
+        raise ParseError(source, 0, printable(str(error), 200), hint) from None
     for application in applications:
         _refuse_pattern(application.pattern, source)
     return tuple(applications)

@@ -1,9 +1,9 @@
 """How jobs sat: each held against the best placement among the nodes that were free at its start.
 
-The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by what
-a placement costs everywhere (`rankmap.search.cost`); a job that sits as well as any of them
-would on an empty machine is held against nothing else. `search_best` has a full search for
-one job, and the range over what is not known of the machine.
+The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
+`rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
+machine is held against nothing else. `search_best` has a full search, and the predictor, for
+one job.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
-from statistics import geometric_mean
 from typing import cast
 
 import msgspec
@@ -32,12 +31,11 @@ from placement.planners import find
 from placement.request import Request
 from placement.scheduler.kinds import ANY, kinds_of, offered
 from placement.support.array_types import Ints, Mask
-from rankmap.past_jobs.applications import Application, Span, application_of
-from rankmap.place_ranks import place_ranks
+from rankmap.past_jobs.applications import Application, application_of
+from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.placement import Placement
-from rankmap.predict import Predictor
+from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
-from rankmap.search.cost import Cost, cost_by, without_time
 
 __all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
 
@@ -48,7 +46,7 @@ PLANNERS = ("level-spread", "spread", "compact")
 ALIKE = 0.01
 
 #: Jobs that one worker is given at a time, and from how many on there are workers.
-_CHUNK, _FEW = 10, 40
+_CHUNK, _FEW = 250, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +112,14 @@ class Judge:
     >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)
     >>> found = Judge(m).verdict(seat_jobs(m, [apart]), 0, m.compute)
     >>> round(found.slowdown.high, 2), found.best
-    (1.33, 'compact')
+    (1.33, 'level-spread')
     """
 
     def __init__(self, machine: Machine, applications: tuple[Application, ...] = ()) -> None:
         self.machine = machine
         self.applications = applications
-        self._timeless = without_time(place_ranks(machine, "#0", 1))
-        self._costs: dict[tuple[str, int, float | None], tuple[Cost, ...]] = {}
-        self._ideal: dict[tuple[Cost, int, bytes], float] = {}
+        self._costs: dict[tuple[str, int, float | None], QuickCost] = {}
+        self._ideal: dict[tuple[QuickCost, int, bytes], Span] = {}
 
     def verdict(self, seats: Seats, job: int, free: Mask) -> Verdict:
         """Return how one job sat, where these nodes were free beside its own."""
@@ -152,41 +149,40 @@ class Judge:
 
     def _slowdown(self, rows: Ints, usable: Mask, application: Application) -> tuple[Span, str]:
         """Return how much longer a job's communication takes, over all that it may send."""
-        costs = self._costs_of(application) if len(rows) > 1 else ()
-        costs_here = [cost_on(cost, rows) for cost in costs]
-        pairs = zip(costs_here, costs, strict=True)
-        if all(here <= self._ideal_cost(cost, rows) * (1 + ALIKE) for here, cost in pairs):
+        if len(rows) < 2:
+            return Span(1.0, 1.0, 1.0), ""
+        costs = [self._cost(pattern, application) for pattern in application.patterns]
+        open_ = [cost for cost in costs if not self._is_ideal(cost, rows)]
+        if not open_:
             return Span(1.0, 1.0, 1.0), ""
         choices = list(_choices(self.machine, usable, len(rows)))
         ratios, best = [], ""
-        for here, cost in zip(costs_here, costs, strict=True):
-            others = [(cost_on(cost, nodes), name) for name, nodes in choices]
-            least, name = min(others, default=(here, ""))
-            ratios.append(max(1.0, here / least) if least > 0 else 1.0)
-            best = name if least < here * (1 - ALIKE) else best
-        return Span(min(ratios), geometric_mean(ratios), max(ratios)), best
+        for cost in costs:
+            cost_here = cost.of(rows)
+            others = [(cost.of(nodes), name) for name, nodes in choices]
+            ratios.append(_ratio(cost_here, [other for other, _ in others]))
+            fastest, name = min(others, key=lambda pair: pair[0].likely, default=(cost_here, ""))
+            best = name if fastest.likely < cost_here.likely * (1 - ALIKE) else best
+        low, high = min(r.low for r in ratios), max(r.high for r in ratios)
+        likely = math.exp(sum(math.log(r.likely) for r in ratios) / len(ratios))
+        return Span(min(low, likely), likely, max(high, likely)), best
 
-    def _costs_of(self, application: Application) -> tuple[Cost, ...]:
-        key = application.pattern, application.ppn, application.bytes
+    def _cost(self, pattern: str, application: Application) -> QuickCost:
+        key = pattern, application.ppn, application.bytes
         if key not in self._costs:
-            models = (Predictor(self.machine, job) for job in application.sending)
-            self._costs[key] = tuple(cost_by(model, self._timeless) for model in models)
+            self._costs[key] = QuickCost(Predictor(self.machine, Job(*key)))
         return self._costs[key]
 
-    def _ideal_cost(self, cost: Cost, rows: Ints) -> float:
-        """Return what as many nodes of these kinds cost on an empty machine."""
+    def _is_ideal(self, cost: QuickCost, rows: Ints) -> bool:
+        """Return whether a job sits as well as on an empty machine."""
         kinds = np.unique(kinds_of(self.machine).of[rows]).tobytes()
         key = cost, len(rows), kinds
         if key not in self._ideal:
             empty = self.usable(rows, self.machine.compute)
-            choices = _choices(self.machine, empty, len(rows))
-            self._ideal[key] = min((cost_on(cost, nodes) for _, nodes in choices), default=math.inf)
-        return self._ideal[key]
-
-
-def cost_on(cost: Cost, rows: Ints) -> float:
-    """Return what a job costs on nodes, rank r on slot r."""
-    return cost.of(cost.model.place(rows))
+            spanned = [cost.of(nodes) for _, nodes in _choices(self.machine, empty, len(rows))]
+            self._ideal[key] = Span(*map(min, zip(*spanned, strict=True)))
+        span = cost.of(rows)
+        return all(a <= b * (1 + ALIKE) for a, b in zip(span, self._ideal[key], strict=True))
 
 
 def forget_pattern(application: Application) -> Application:
@@ -200,6 +196,12 @@ def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, 
     for name in PLANNERS:
         with contextlib.suppress(NidmapError):  # not for this network
             yield name, find(name)(machine, request)
+
+
+def _ratio(span: Span, others: Sequence[Span]) -> Span:
+    """Return own costs against the least of all; 1 where nothing costs anything."""
+    least = [min((o[k] for o in others), default=span[k]) for k in range(3)]
+    return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(span, least, strict=True)))
 
 
 def _spread(machine: Machine, rows: Ints) -> float:
@@ -225,7 +227,7 @@ def judge_jobs(
     wanted: Sequence[int] | Ints,
     applications: tuple[Application, ...] = (),
     usable: Mask | None = None,
-    tell: Callable[[float, str], None] | None = None,
+    told: Callable[[float, str], None] | None = None,
 ) -> list[Verdict]:
     """Judge jobs, on all cores where there are many.
 
@@ -239,7 +241,7 @@ def judge_jobs(
     applications : tuple of Application
     usable : bool (n,) or None
         Nodes that could be had at all; None: the compute nodes.
-    tell : callable or None
+    told : callable or None
         Is told how much is done (0 to 1), and what.
 
     Returns
@@ -247,15 +249,15 @@ def judge_jobs(
     list of Verdict
         In the order of the jobs' starts.
     """
-    available = machine.compute if usable is None else usable
-    sweep = free_at_starts(seats, available, wanted)
+    there = machine.compute if usable is None else usable
+    sweep = free_at_starts(seats, there, wanted)
     judge = Judge(machine, applications)
     judged_so_far: list[Verdict] = []
     judged = _in_parallel if len(wanted) > _FEW else _in_turn
     for verdicts in judged(judge, seats, sweep):
         judged_so_far += verdicts
-        if tell is not None:
-            tell(len(judged_so_far) / len(wanted), f"{len(judged_so_far)} of {len(wanted)} jobs")
+        if told is not None:
+            told(len(judged_so_far) / len(wanted), f"{len(judged_so_far)} of {len(wanted)} jobs")
     return judged_so_far
 
 
@@ -328,11 +330,10 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
     """
     rows = seats.of(verdict.job)
     application = application_of(seats.jobs[verdict.job], judge.applications)
-    if application.patterns != verdict.patterns:  # its pattern is for other ranks
-        application = forget_pattern(application)
     usable = judge.usable(rows, free)
     spanned: list[Span] = []
-    for job in application.sending:
+    for pattern in verdict.patterns:
+        job = Job(pattern, application.ppn, application.bytes)
         model = Predictor(judge.machine, job)
         chosen = plan(
             judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
@@ -341,6 +342,6 @@ def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Ver
         gain = Gains(model, model.place(rows)).of(order)
         likely = max(1.0, gain.likely)
         spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))
-    likely = geometric_mean(s.likely for s in spanned)
+    likely = math.exp(sum(math.log(s.likely) for s in spanned) / len(spanned))
     slowdown = Span(min(s.low for s in spanned), likely, max(s.high for s in spanned))
     return replace(verdict, slowdown=slowdown, best="auto", searched=True)

@@ -14,8 +14,9 @@ from placement.accounting.record import JobRecord
 from placement.accounting.seats import Seats
 from placement.support.array_types import Floats
 from placement.support.quantities import counted
-from rankmap.past_jobs.applications import Application, Span, application_of
+from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.judging import Verdict
+from rankmap.past_jobs.quick_cost import Span
 
 __all__ = ["WORSE", "Kin", "Summary", "hours_text", "ratio_text"]
 

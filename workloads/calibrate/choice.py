@@ -173,7 +173,7 @@ def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
 
 
 def margins(seconds: Floats) -> Floats:
-    """Return how many times as long each class takes as the longest other one.
+    """Return how many times as long each class takes as the margin other one.
 
     Parameters
     ----------
@@ -184,12 +184,12 @@ def margins(seconds: Floats) -> Floats:
     >>> margins(np.array([[4.0, 2.0, 0.0]])).tolist()
     [[2.0, 0.5, 0.0]]
     """
-    found = np.zeros_like(seconds)
+    margin = np.zeros_like(seconds)
     for k in range(seconds.shape[-1]):
         others = np.delete(seconds, k, axis=-1).max(axis=-1, initial=0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found[..., k] = np.where(seconds[..., k] > 0, seconds[..., k] / others, 0.0)
-    return found
+            margin[..., k] = np.where(seconds[..., k] > 0, seconds[..., k] / others, 0.0)
+    return margin
 
 
 def merged_class(kind: str) -> str:
@@ -233,11 +233,11 @@ def _seconds(
 ) -> list[float]:
     """Return the seconds of the busiest link of each class."""
     demand = Demand.of(machine, Traffic.of(rows[flows.source], rows[flows.target], GB))
-    found = dict.fromkeys(classes, 0.0)
+    seconds = dict.fromkeys(classes, 0.0)
     for kind, longest in loads(machine, demand, routing).by_class().items():
         name = merged_class(kind)
-        found[name] = max(found[name], longest)
-    return list(found.values())
+        seconds[name] = max(seconds[name], longest)
+    return list(seconds.values())
 
 
 def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:

@@ -102,10 +102,10 @@ def _start(launcher: Sequence[str], ranks: int | None) -> None:
     words = _launcher_words(launcher, ranks)
     if words is None:
         become_mpiexec(ranks or 1)
-    own = list(sys.orig_argv[1:])
-    own = own[: own.index("--")] if "--" in own else own
+    argv = list(sys.orig_argv[1:])
+    argv = argv[: argv.index("--")] if "--" in argv else argv
     env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
-    become([*words, sys.executable, *own], env)
+    become([*words, sys.executable, *argv], env)
 
 
 def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | None:
@@ -166,18 +166,18 @@ def _say_plan(
     rows = rows_of(machine, nodes or list(job.nodes if job else ()), "--nodes")
     if len(rows) < 2:
         raise UsageError("one node: no link is used", "2 are needed")
-    each = ppn or (common.ranks or 0) // len(rows) or 1
-    count = each * len(rows)
+    per_node = ppn or (common.ranks or 0) // len(rows) or 1
+    count = per_node * len(rows)
     words = list(launcher)
     if not words and job is not None:
         words = _launcher_words((), common.ranks or count) or []
     elif not words:
         names = NodeList(machine.names[rows].tolist()).fold()
         words = ["srun", "-N", str(len(rows)), "-n", str(count), "-w", names]
-    own = [*words, "nidmap", "calibrate", *(w for spec in specs for w in ("-m", spec))]
+    command = [*words, "nidmap", "calibrate", *(w for spec in specs for w in ("-m", spec))]
     chosen = choose_sets(machine, rows, common.seed)
-    levels = list(pairs_by_level(machine, rows, each, common.seed))
-    write_output(plan_text(chosen, levels, each, shlex.join(own)), None)
+    levels = list(pairs_by_level(machine, rows, per_node, common.seed))
+    write_output(plan_text(chosen, levels, per_node, shlex.join(command)), None)
 
 
 # --- on the ranks -------------------------------------------------------------

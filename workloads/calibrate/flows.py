@@ -88,9 +88,9 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
     """
     rng = np.random.default_rng(seed)
     between = _shifts_along_axes if machine.topology.kind == "torus" else _between_units
-    found = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
-    found += [*_permutations(len(rows), rng), *_fans(machine, rows, rng)]
-    return [flows for flows in found if len(flows)]
+    flows = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
+    flows += [*_permutations(len(rows), rng), *_fans(machine, rows, rng)]
+    return [candidate for candidate in flows if len(candidate)]
 
 
 def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
@@ -225,11 +225,11 @@ def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
             "2 nodes are needed, 16 to 64 see most of a machine",
         )
     counts = {host: len(ranks) for host, ranks in found.items()}
-    few, many = (choose(counts, key=lambda host: counts[host]) for choose in (min, max))
-    if counts[few] != counts[many]:
+    fewest, most = (choose(counts, key=lambda host: counts[host]) for choose in (min, max))
+    if counts[fewest] != counts[most]:
         raise UsageError(
-            f"ranks are not equal over the nodes: {counts[few]} on {printable(few)}, "
-            f"{counts[many]} on {printable(many)}",
+            f"ranks are not equal over the nodes: {counts[fewest]} on {printable(fewest)}, "
+            f"{counts[most]} on {printable(most)}",
             "srun --ntasks-per-node=… starts as many on each",
         )
     return found

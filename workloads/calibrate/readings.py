@@ -138,10 +138,10 @@ class Reader:
     def _read_messages(self) -> dict[str, float]:
         """Return the seconds between two messages of one rank, and of one node."""
         ends = list(zip(*self.plan.seats[:2], strict=True))
-        found = {"message": self._time_stream(ends[:1]) / WINDOW}
+        seconds = {"message": self._time_stream(ends[:1]) / WINDOW}
         if len(ends) > 1:
-            found["node messages"] = self._time_stream(ends) / (WINDOW * len(ends))
-        return found
+            seconds["node messages"] = self._time_stream(ends) / (WINDOW * len(ends))
+        return seconds
 
     def _read_latencies(self) -> dict[str, float]:
         """Return the seconds in which an empty message gets from one node to another, by pairs.

@@ -1,0 +1,258 @@
+"""What a job takes on its nodes in a tenth of a millisecond: for tables of many jobs.
+
+Nothing is routed. Of what a job sends, phase by phase, this looks at
+
+* the *cuts*: bytes that leave a router, chassis, group … over all links that leave it. No
+  routing is faster, and routers that take any way come close;
+* the *direct links*: bytes between two groups, two chassis of a group, two routers of a
+  chassis … over the links that join these two. Routers that keep to minimal ways are no
+  faster, where links join the two at all.
+
+Where routers adapt, the likely time is the geometric mean of the two, elsewhere that of
+direct links. A node's own links and what its ranks can send are in both. On a torus, and
+where no bandwidth is known, a placement costs what it costs a search (`rankmap.search.cost`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.machine import Machine
+from placement.network import channels
+from placement.network.bounds import families
+from placement.network.model import GB
+from placement.support.array_types import Floats, Ints
+from placement.support.arrays import sum_by_pair
+from placement.traffic import Traffic
+from rankmap.pattern import Pattern
+from rankmap.pattern.structured import Lines
+from rankmap.predict import Predictor
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.search.cost import cost_by, without_time
+
+__all__ = ["QuickCost", "Span", "cut_times"]
+
+#: Units of a level up to which the links between each two of them are kept in a table.
+_MOST_UNITS = 3072
+
+#: Answers that are kept.
+_KEPT = 100_000
+
+
+class Span(NamedTuple):
+    """A figure with its ends.
+
+    Attributes
+    ----------
+    low, likely, high : float
+        Where routers take any way, what is likely, and where they keep to minimal ways.
+    """
+
+    low: float
+    likely: float
+    high: float
+
+
+class _Sent(NamedTuple):
+    """What the nodes of a job send at the same time.
+
+    Attributes
+    ----------
+    least, posted : float
+        Seconds as `rankmap.predict.model.Model.node_limits` returns them.
+    traffic : Traffic
+        Between indices of the job's nodes.
+    """
+
+    least: float
+    posted: float
+    traffic: Traffic
+
+
+class _Level(NamedTuple):
+    """Units of the network that routers are in: groups, chassis, single routers.
+
+    Attributes
+    ----------
+    unit : int64 (routers,)
+    out : float64 (units,)
+        GB/s of all links that leave each unit.
+    direct : float64 (units, units) or None
+        GB/s of the links between two units of the same unit above; 0 where none join them.
+    """
+
+    unit: Ints
+    out: Floats
+    direct: Floats | None
+
+
+class QuickCost:
+    """Says about what one pattern takes on one machine, for one set of nodes after another.
+
+    Parameters
+    ----------
+    model : Predictor
+        Machine, pattern, ranks a node and bytes.
+
+    Attributes
+    ----------
+    timeless : str
+        Why no time can be told, so that a cost is J; '' where it is seconds.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.predict import Job
+    >>> m = nidmap.load_machine("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
+    >>> cost = QuickCost(Predictor(m, Job("alltoall", bytes=1e9)))
+    >>> apart, together = (cost.of(np.array(rows)) for rows in ([0, 2, 4, 6], [0, 1, 2, 3]))
+    >>> round(apart.likely, 2), round(together.likely, 2)
+    (0.3, 0.76)
+    """
+
+    def __init__(self, model: Predictor) -> None:
+        self.model = model
+        self.machine = model.machine
+        everyone = np.flatnonzero(self.machine.compute)[:1]
+        self.timeless = without_time(model.place(everyone))
+        self._plain = None
+        if self.timeless or self.machine.topology.kind == "torus":
+            self._plain = cost_by(model, self.timeless)
+        self._sent: dict[int, list[_Sent]] = {}
+        self._known: dict[bytes, Span] = {}
+
+    def of(self, rows: Ints) -> Span:
+        """Return the seconds of a job on these nodes, rank r in slot r; J where `timeless`.
+
+        Raises
+        ------
+        UsageError
+            The pattern is not for as many ranks.
+        """
+        key = rows.tobytes()
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[key] = self._span(np.asarray(rows, dtype=np.int64))
+        return self._known[key]
+
+    def _span(self, rows: Ints) -> Span:
+        if self._plain is not None:
+            cost = self._plain.of(self.model.place(rows))
+            return Span(cost, cost, cost)
+        cut = direct = likely = 0.0
+        for sent in self._phases(rows):
+            least, straight = cut_times(self.machine, rows, sent.traffic)
+            least = max(least, sent.least)
+            straight = max(least, straight)
+            cut += least + sent.posted
+            direct += straight + sent.posted
+            adapts = self.model.routing == "adaptive"
+            likely += (math.sqrt(least * straight) if adapts else straight) + sent.posted
+        return Span(cut, likely, direct)
+
+    def _phases(self, rows: Ints) -> list[_Sent]:
+        """Return what so many nodes send, wherever they are: all are taken to be alike."""
+        if len(rows) not in self._sent:
+            self._sent[len(rows)] = list(_sent(self.model, rows))
+        return self._sent[len(rows)]
+
+
+def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
+    """Yield the phases of a pattern with rank r in slot r."""
+    placement = model.place(rows)
+    pattern = fit_pattern(model.pattern, placement)
+    for phase in model.phases(placement):
+        traffic = phase.traffic.listed()
+        if _is_complete(pattern) and placement.ppn is not None:
+            pairs = len(rows) * max(len(rows) - 1, 1)
+            traffic = Traffic.everyone(np.arange(len(rows)), 1, phase.total.total / pairs)
+        yield _Sent(*model.node_limits(phase), traffic)
+
+
+def _is_complete(pattern: Pattern) -> bool:
+    """Return whether every rank sends as much to every other."""
+    return isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
+
+
+def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, float]:
+    """Return the seconds of the busiest cut, and of the busiest direct links.
+
+    Parameters
+    ----------
+    machine : Machine
+        Not a torus.
+    rows : int64 (n,)
+        Nodes of the job.
+    traffic : Traffic
+        Between indices of the job's nodes; what stays inside a node does not count.
+
+    Returns
+    -------
+    float
+    float
+        0.0 where no two of its units are joined directly.
+
+    Examples
+    --------
+    Two nodes on each of two switches send 1 GB to every node: 4 GB cross a link of 2 GB/s.
+
+    >>> import nidmap
+    >>> m = nidmap.load_machine("tree:2x3,bw=2")
+    >>> cut_times(m, np.array([0, 1, 4, 5]), Traffic.everyone(np.arange(4), 1, 1e9))
+    (2.0, 0.0)
+    """
+    cut = direct = 0.0
+    routers = machine.router[rows, 0]
+    for level in machine.once("quick levels", lambda: list(_levels(machine))):
+        units = level.unit[routers]
+        used = np.flatnonzero(np.bincount(units, minlength=len(level.out)))  # np.unique is slower
+        if len(used) < 2:
+            continue
+        at = np.searchsorted(used, units)
+        table = _between(at, len(used), traffic)
+        leaving = np.maximum(table.sum(axis=1), table.sum(axis=0)) - np.diag(table)
+        cut = max(cut, _slowest(leaving, level.out[used]))
+        if level.direct is not None:
+            direct = max(direct, _slowest(table, level.direct[used[:, None], used]))
+    return cut, direct
+
+
+def _between(at: Ints, units: int, traffic: Traffic) -> Floats:
+    """Return the bytes from unit to unit, where nodes are in units `at`; see `cut_times`."""
+    pair = at[traffic.source] * units + at[traffic.target]
+    table: Floats = np.zeros((units, units))
+    if len(pair):
+        table += np.bincount(pair, traffic.bytes, minlength=units * units).reshape(units, units)
+    if len(traffic.all_to_alls):
+        table += traffic.all_to_alls.table(at, units)
+    return table
+
+
+def _slowest(amount: Floats, gbs: Floats) -> float:
+    """Return the seconds of the longest transfer; where no link is known there is none."""
+    return float((amount / np.where(gbs > 0, gbs, np.inf)).max(initial=0.0)) / GB
+
+
+def _levels(machine: Machine) -> Iterator[_Level]:
+    """Yield the levels of a machine, outermost first, the last of single routers."""
+    links = channels(machine)
+    above = np.zeros(int(max(links.source.max(initial=0), links.target.max(initial=0))) + 1, int)
+    (family,) = families(machine)
+    for part in family.partitions[1:]:
+        label = part.label[family.unit]
+        above = above if len(above) == len(label) else np.zeros(len(label), dtype=np.int64)
+        count = len(part.out)
+        table = None
+        a, b = label[links.source], label[links.target]
+        siblings = (above[links.source] == above[links.target]) & (a != b)
+        if count <= _MOST_UNITS and siblings.any():
+            pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
+            table = np.zeros((count, count), dtype=np.float64)
+            table[pairs[0], pairs[1]] = pairs[2]
+        yield _Level(label, part.out, table)
+        above = label

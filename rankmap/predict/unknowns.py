@@ -1,0 +1,216 @@
+"""What is not known of a machine, a library and a program: likely values and other ones.
+
+Routers that adapt keep to minimal ways while these are less than so many times as full as
+detours (`placement.network.adaptive`): the likely value is what was measured or is assumed of
+the fabric, the ends are the best division there is, and routers that hardly take
+detours (`placement.network.largest_bias`). Where nothing says whether an InfiniBand
+fabric of groups adapts, its own routing is likely, and the best division the other value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from placement.fabrics import known_fabric
+from placement.network import largest_bias, routings, usual_bias
+from placement.support.quantities import time_text
+from rankmap.collectives import USUAL
+from rankmap.pattern.collective import Collective
+from rankmap.pattern.graph import RECORDING, Graph
+from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.background import USUAL_LOAD
+from rankmap.predict.constants import ARIES_PAYLOAD
+from rankmap.predict.model import Model
+from rankmap.predict.placement_times import EAGER, PlacementTimes, Values
+from rankmap.recording import Recording
+
+__all__ = ["OtherValue", "comparable_recording", "likely_values", "unknowns_of"]
+
+#: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
+SLOW_RANK = 2.0
+
+#: GB/s of copies inside a node where nothing states them: of an old node, and half of what the
+#: memory of today's nodes moves, 400 GB/s [assumed].
+OLD_NODE, NODE_OF_TODAY = 10.0, 200.0
+
+
+class OtherValue(NamedTuple):
+    """Another value of an unknown, and what one would say of it: ``a rank sends 2 GB/s``."""
+
+    changes: dict[str, Any]
+    words: str
+
+
+class OpenQuestion(NamedTuple):
+    """An unknown before anybody has worked out what it does: its other values than the likely."""
+
+    name: str
+    question: str
+    others: list[OtherValue]
+
+
+def likely_values(model: Model) -> Values:
+    """Return the likely value of every unknown: what is stated where something is."""
+    figures = model.constants
+    return Values(
+        bias=None,
+        algorithm=model.algorithm,
+        process=figures.process_gbs,
+        payload=figures.payload,
+        memory=figures.memory_gbs,
+        eager=figures.eager_bytes,
+    )
+
+
+def comparable_recording(model: Model) -> Recording | None:
+    """Return the recording whose run's seconds are comparable with the model's; None for none."""
+    known = model.pattern.known if isinstance(model.pattern, Graph) else {}
+    recording: Recording | None = known.get(RECORDING)
+    whole = recording is not None and not recording.window
+    return recording if whole and model.constants.slowed is not None else None
+
+
+def unknowns_of(model: Model, likely: Values, times: list[PlacementTimes]) -> list[OpenQuestion]:
+    """Return what is unknown of how placements are timed, and other values than the likely ones.
+
+    Parameters
+    ----------
+    model : Model
+    likely : Values
+    times : list of PlacementTimes
+        Of one placement, or of a plan and the baseline.
+    """
+    questions = (
+        _routing(model), _algorithm(model, likely), _process(model, likely), _payload(model),
+        _others(model, times), _staging(times), _overlap(times), _eager(model, times),
+        _rest(model, likely), _memory(model, times),
+    )  # fmt: skip
+    return [question for question in questions if question is not None]
+
+
+def _routing(model: Model) -> OpenQuestion | None:
+    """Return how willingly routers detour; None where the routing is known."""
+    topology = model.machine.topology
+    others = [OtherValue({"bias": 1.0}, "routers divide bytes as well as can be")]
+    if model.routing == "adaptive":
+        others += [OtherValue({"bias": largest_bias(model.machine)}, "routers hardly detour")]
+    else:
+        several = topology.parameters.get("routings", ())
+        applies = "adaptive" in (several or routings(model.machine))
+        unsaid = not model.routing_stated and (several or topology.fabric == "infiniband")
+        if not (applies and unsaid):
+            return None
+    return OpenQuestion("routing", "how well routers divert packets around full links", others)
+
+
+def _algorithm(model: Model, likely: Values) -> OpenQuestion | None:
+    """Return the algorithm of an all-to-all or a collective, where a library chooses it."""
+    if likely.algorithm != "library":
+        return None
+    question = "algorithm of the all-to-all, posted at once or in steps"
+    names = [ALGORITHMS[0] if model.mpi else "pairwise"]
+    if isinstance(model.pattern, Collective):
+        if model.mpi:  # its library's own choice is known
+            return None
+        names = list(dict.fromkeys(USUAL[model.pattern.name][:2]))
+        question = f"algorithm of the collective, {' or '.join(names)}"
+    others = [OtherValue({"algorithm": name}, f"the library goes by {name}") for name in names]
+    return OpenQuestion("algorithm", question, others)
+
+
+def _process(model: Model, likely: Values) -> OpenQuestion | None:
+    """Return what one rank can send."""
+    if model.process_stated:
+        return None
+    slow = likely.process or _slow_rank(model)
+    other = OtherValue({"process": slow}, f"a rank sends {slow:g} GB/s")
+    if likely.process:
+        other = OtherValue({"process": None}, "ranks send as fast as their node")
+    return OpenQuestion("process", f"bandwidth of one rank, {slow:g} GB/s or more", [other])
+
+
+def _slow_rank(model: Model) -> float:
+    """Return GB/s of one rank that is slow, where nothing states any."""
+    figures = model.machine.topology.bandwidth
+    interface = figures.get("injection", figures.get("up0", math.inf))
+    share = known_fabric(model.machine.topology).rank_share
+    return max(SLOW_RANK, share * interface) if interface < math.inf else SLOW_RANK
+
+
+def _payload(model: Model) -> OpenQuestion | None:
+    """Return the share of the wire that is payload, with a bias that keeps what was measured."""
+    if model.payload_stated:
+        return None
+    less: dict[str, Any] = {"payload": ARIES_PAYLOAD}
+    if model.routing == "adaptive":
+        less["bias"] = max(1.0, usual_bias(model.machine) * ARIES_PAYLOAD)
+    question = f"payload of the links, all of the wire or {ARIES_PAYLOAD:.0%}"
+    other = OtherValue(less, f"{ARIES_PAYLOAD:.0%} of the wire is payload")
+    return OpenQuestion("payload", question, [other])
+
+
+def _others(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
+    """Return what busy nodes send that belong to no known job."""
+    if model.background or any(timed.others is None for timed in times):
+        return None
+    question = f"traffic of other jobs, none or {USUAL_LOAD:g} GB/s a busy node"
+    other = OtherValue({"others": True}, f"other jobs send {USUAL_LOAD:g} GB/s a busy node")
+    return OpenQuestion("others", question, [other])
+
+
+def _staging(times: list[PlacementTimes]) -> OpenQuestion | None:
+    """Return whether a halo is exchanged direction by direction, where nothing says."""
+    if not all(timed.staging for timed in times):
+        return None
+    question = "halo exchange, all at once or direction by direction (stencil:…,staged)"
+    other = OtherValue({"staged": True}, "the halo is exchanged direction by direction")
+    return OpenQuestion("staging", question, [other])
+
+
+def _overlap(times: list[PlacementTimes]) -> OpenQuestion | None:
+    """Return how far ranks run ahead where anything goes in steps that no barrier parts."""
+    if not any(timed.stepwise for timed in times):
+        return None
+    end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
+    words = "ranks run ahead of others another way"
+    others = [OtherValue({"overlap": ends}, words) for ends in ((end, -end), (-end, end))]
+    return OpenQuestion("overlap", "how far ranks run ahead of others from step to step", others)
+
+
+def _eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
+    """Return up to which size sends are eager, where ranks are followed and nothing states it."""
+    if model.constants.eager is not None or not any(timed.eager for timed in times):
+        return None
+    none = OtherValue({"eager": 0.0}, "sends wait for their receivers")
+    larger = OtherValue({"eager": EAGER}, "sends do not wait for their receivers")
+    question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
+    return OpenQuestion("eager", question, [none, larger])
+
+
+def _rest(model: Model, likely: Values) -> OpenQuestion | None:
+    """Return what a recorded run does beside communication, where that takes any time.
+
+    It may be gone on another machine than the one that it was recorded on.
+    """
+    recording = comparable_recording(model)
+    if not likely.rest or recording is None:
+        return None
+    least = likely.rest / 2 if recording.ran_on(model.machine) else 0.0
+    less = OtherValue({"rest": least}, "the run does less beside communication")
+    more = OtherValue({"rest": likely.rest * 2}, "the run does more beside communication")
+    recorded = time_text(likely.rest * (model.constants.slowed or 1.0))
+    question = f"what the run does beside communication, {recorded} as recorded"
+    return OpenQuestion("rest", question, [less, more])
+
+
+def _memory(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
+    """Return how fast a node's memory copies, where that is assumed and anything stays inside."""
+    gbs = model.constants.memory_gbs
+    assumed = model.constants.memory_source == "assumed"
+    if gbs is None or not assumed or not any(timed.inside for timed in times):
+        return None
+    span = max(OLD_NODE, gbs / 2), max(NODE_OF_TODAY, 2 * gbs)
+    words = "the ranks of a node copy {:g} GB/s together"
+    others = [OtherValue({"memory": other}, words.format(other)) for other in span]
+    return OpenQuestion("memory", f"intra-node bandwidth, {gbs:g} GB/s assumed", others)
