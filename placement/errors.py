@@ -23,8 +23,8 @@ __all__ = [
     "printable_message",
 ]
 
-#: A word of a message that is cut at 80 characters: a path is not, nor what has quotes in it.
-_LONG_WORD = re.compile(r"[^\s/'\"]{81,}")
+#: What of a message is cut at 80 characters: what it quotes, and a word; a path is not.
+_LONG = re.compile(r"(?<!\w)(')[^']{81,}'(?!\w)|[^\s/'\"]{81,}")
 
 
 def printable(text: str, limit: int = 80) -> str:
@@ -55,7 +55,8 @@ def printable_message(text: str) -> str:
     >>> printable_message("no node 'a\\x1b[31m" + 99 * "b" + "'")  # doctest: +ELLIPSIS
     "no node 'a\\\\x1b[31mbbb...bbb…'"
     """
-    return printable(_LONG_WORD.sub(lambda word: f"{word[0][:79]}…", text), limit=8192)
+    cut = _LONG.sub(lambda long: f"{long[0][:79]}…{long[1] or ''}", text)
+    return printable(cut, limit=8192)
 
 
 def place(source: str, line: int = 0) -> str:

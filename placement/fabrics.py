@@ -1,12 +1,13 @@
 """Fabrics: what the hardware that joins routers is known to do, one record each.
 
-A network's ``kind`` is its shape; its fabric is what carries it: how fast a message and a hop
-are, what a node injects, whether routers send packets around full links, whether a message
-keeps to one cable of a bundle.
+A network's ``kind`` is its shape; its fabric is what carries it: how fast a message, a hop
+and a link are, what a node injects, whether routers send packets around full links, whether
+a message keeps to one cable of a bundle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from placement.machine import Topology
@@ -25,8 +26,8 @@ class Fabric(NamedTuple):
         One short message between neighbours, us, as its sites' configurations assume.
     hop_ns : float
         One more switch on the way, ns, likewise.
-    injection : float
-        GB/s a direction between a node and its router where nothing states it; 0 unknown.
+    bandwidth : mapping of str to float
+        GB/s a direction of a link of each class, where nothing states it.
     interface : str
         What injects so much.
     adapts : bool
@@ -46,7 +47,7 @@ class Fabric(NamedTuple):
     title: str
     mpi_us: float
     hop_ns: float
-    injection: float = 0.0
+    bandwidth: Mapping[str, float] = {}
     interface: str = ""
     adapts: bool = False
     by_cable: bool = False
@@ -55,6 +56,23 @@ class Fabric(NamedTuple):
     most_bias: float = 4.0
     rank_share: float = 0.0
 
+    @property
+    def injection(self) -> float:
+        """GB/s a direction between a node and its router; 0 unknown."""
+        return self.bandwidth.get("injection", 0.0)
+
+
+#: Aries: 3 lanes of 14 Gb/s (green; black is three links) and of 12.5 Gb/s (blue).
+_ARIES = {"injection": 10.0, "green": 5.25, "black": 15.75, "blue": 4.6875}
+#: Gemini; `-cable` where a link leaves its blade (y) or its cage (z).
+_GEMINI = {
+    "injection": 10.4,
+    **{"x": 9.375, "y": 9.375, "y-cable": 4.6875, "z": 15.0, "z-cable": 9.375},
+}
+#: 200 Gb/s a NIC and a link.
+_SLINGSHOT = {"injection": 25.0, "local": 25.0, "global": 25.0}
+#: HDR of 200 Gb/s; a fat tree's links are taken to be EDR, of 100 Gb/s.
+_INFINIBAND = {"injection": 25.0, "local": 25.0, "global": 25.0, "up": 12.5}
 
 #: All fabrics by name. Aries has 10 blue tiles a router, and a PCIe 3 x16 host interface. Its
 #: bias: likely as 9 GB/s a node in all-to-alls of two blades say, at most as the 16.6 % need that
@@ -62,18 +80,24 @@ class Fabric(NamedTuple):
 #: UGAL as published, 1, to Aries, and as Aries.
 FABRICS = {
     "aries": Fabric(
-        "Aries", 1.3, 100.0, 10.0, "Aries", adapts=True, ports=10, bias=4.0, most_bias=20.0
+        "Aries", 1.3, 100.0, _ARIES, "Aries", adapts=True, ports=10, bias=4.0, most_bias=20.0
     ),
-    "gemini": Fabric("Gemini", 1.5, 105.0, 10.4, "Gemini"),
+    "gemini": Fabric("Gemini", 1.5, 105.0, _GEMINI, "Gemini"),
     "slingshot": Fabric(
-        "Slingshot", 2.0, 350.0, 25.0, "Slingshot", adapts=True, ports=16, rank_share=0.8
+        "Slingshot", 2.0, 350.0, _SLINGSHOT, "Slingshot", adapts=True, ports=16, rank_share=0.8
     ),
     "infiniband": Fabric(
-        "InfiniBand", 1.2, 100.0, 25.0, "InfiniBand of 200 Gb/s", by_cable=True, rank_share=0.8
+        "InfiniBand",
+        1.2,
+        100.0,
+        _INFINIBAND,
+        "InfiniBand of 200 Gb/s",
+        by_cable=True,
+        rank_share=0.8,
     ),
 }
 # Of Ethernet nothing is measured here: its latencies are taken to be InfiniBand's.
-FABRICS["ethernet"] = FABRICS["infiniband"]._replace(injection=0.0, interface="", rank_share=0.0)
+FABRICS["ethernet"] = FABRICS["infiniband"]._replace(bandwidth={}, interface="", rank_share=0.0)
 
 #: The fabric that a synthetic network's kind is taken for.
 TAKEN_FOR = {"dragonfly": "aries", "torus": "gemini"}
@@ -105,3 +129,10 @@ def fabric_of(topology: Topology) -> Fabric:
     if topology.kind == "dragonfly" and topology.router_levels == 2:
         return FABRICS["slingshot"]
     return FABRICS[TAKEN_FOR.get(topology.kind, "infiniband")]
+
+
+# What a file of blocks does not say of the accelerators in them.
+#: GB/s a direction of a GPU to others of its block (NVLink 5), and to the network (400 Gb/s).
+GPU_INSIDE, GPU_OUTSIDE = 900.0, 50.0
+#: GPUs of a node.
+GPUS = 4

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import ParseError, place, printable
+from placement.errors import ParseError, place
 from placement.machine import Machine
 from placement.readers import find, resembling
 from placement.records import LinkRecords
@@ -79,7 +79,7 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
             raise ParseError(
                 source,
                 number,
-                f"'{printable(line.strip(), 60)}' is not a link",
+                f"'{line.strip()}' is not a link",
                 "two routers, and the remaining GB/s if it is only degraded",
             )
         yield number, (words[0], words[1]), gbs
@@ -141,7 +141,7 @@ class _RemainingCables:
         for name in ends:
             if name not in self.index:
                 there = f"there are {self.names[0]} to {self.names[-1]}" if len(self.names) else ""
-                text = f"{self.machine.name} has no router {printable(name, 40)}"
+                text = f"{self.machine.name} has no router {name}"
                 raise ParseError(self.sources[-1], line, text, there)
         a, b = sorted(self.index[name] for name in ends)
         if (a, b) not in self.bundles:

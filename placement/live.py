@@ -1,5 +1,8 @@
 """The machine as the scheduler that runs here says it: ``-m slurm:``, ``pbs:``, ``flux:``.
 
+``-m here:`` is the site that the cluster's name is of, as Slurm, the PBS server or
+/etc/xthostname says it, where its nodes are called as the site's; else what the scheduler says.
+
 Slurm is asked for its topology, and for its nodes by ``sinfo``, which states cores, GPUs,
 features and states in a tenth of a second for 6,000 nodes, in one form in all versions. Where
 no topology is stated the nodes' names may say cabinets, racks and blades. Nothing is kept:
@@ -253,7 +256,7 @@ def places_by_name(states: Dump) -> list[Dump]:
 
     Examples
     --------
-    >>> states = read_text("r1i0n0 idle\\nr1i1n0 idle\\nr2i0n0 idle\\n", "sinfo")
+    >>> states = read_text("NODELIST STATE\\nr1i0n0 idle\\nr1i1n0 idle\\nr2i0n0 idle\\n", "sinfo")
     >>> [s.name for s in places_by_name(states)[0].switches]
     ['all', 'r1', 'r1i0', 'r1i1', 'r2', 'r2i0']
     """
@@ -279,5 +282,5 @@ def places_by_name(states: Dump) -> list[Dump]:
             key = "Switches" if below[0] in children else "Nodes"
             lines.append(f"SwitchName={place} {key}={','.join(below)}\n")
         dump = read_text("".join(lines), "the nodes' names")
-        return [replace(dump, format="names")]
+        return [replace(dump, format="names", kind="places", scheduler="")]
     return []

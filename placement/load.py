@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError
-from placement.here import is_live
 from placement.links_down import WORD as LINKS_DOWN
 from placement.machine import Machine
 from placement.options import Figures, lay_figures, split_figures
@@ -41,6 +40,9 @@ else:
     links_down = lazy("placement.links_down")
 
 __all__ = ["Sources", "build", "load_machine", "open_sources"]
+
+#: How the words begin that ask what runs here (`placement.live`).
+LIVE = ("here:", "slurm:", "pbs:", "flux:")
 
 
 @dataclass
@@ -93,7 +95,7 @@ def load_machine(*specs: str) -> Machine:
         site; at most one site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, ``links-down:FILE`` which links are down
-        (`placement.links_down`), ``here:`` the machine that this is (`placement.here`).
+        (`placement.links_down`), ``here:`` the machine that this is (`placement.live`).
         Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML says what is inside a node.
@@ -140,10 +142,10 @@ def open_sources(*specs: str) -> Sources:
 
 def build(sources: Sources) -> Machine:
     """Put together what `open_sources` has read."""
-    if sources.overlays and sources.site is None and not sources.dumps:
-        raise sources.overlays[0].alone()
-    if sources.links_down and sources.site is None and not sources.dumps:
-        raise ParseError(sources.links_down[0], 0, "links-down needs a machine", "-m MACHINE")
+    added = [*(laid.source for laid in sources.overlays), *sources.links_down]
+    if added and sources.site is None and not sources.dumps:
+        hint = f"-m MACHINE -m {added[0]}"
+        raise ParseError(added[0], 0, "is laid over a machine, and no machine of its own", hint)
     site, dumps = sources.site, sources.dumps
     if isinstance(site, SyntheticSite) and not dumps:
         machine = site.machine
@@ -168,7 +170,7 @@ def _open(sources: Sources, word: str) -> None:
     sources.figures |= figures
     if is_spec(spec):
         _set_site(sources, SyntheticSite(parse_spec(spec)))
-    elif is_live(spec):
+    elif spec.startswith(LIVE):
         _ask(sources, spec)
     elif spec == "prefer:last":
         sources.prefer = "last"

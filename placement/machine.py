@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-__all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
+__all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology", "once"]
 
 frames = lazy("placement.views.frames")
 
@@ -286,13 +287,6 @@ class Machine:
             )
         return self.coords[:, self.topology.levels.index(level)]
 
-    def once(self, key: str, make: Callable[[], T]) -> T:
-        """Return what was made of this machine before under `key`, or make it: it never changes."""
-        if key not in self._cache:
-            self._cache[key] = make()
-        value: T = self._cache[key]
-        return value
-
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""
         table: pandas.DataFrame = frames.to_pandas(self)
@@ -302,6 +296,31 @@ class Machine:
         """Return nodes and routers as a networkx graph: `placement.views.frames.to_networkx`."""
         graph: networkx.Graph[str] = frames.to_networkx(self)
         return graph
+
+
+def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
+    """Decorate a function of a machine alone: what it returns is kept with the machine.
+
+    A machine never changes. What is made of one with other links or nodes begins anew
+    (``replace(machine, links=…, _cache={})``).
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> names_of = once(lambda machine: machine.names.tolist())
+    >>> names_of(machine := parse_spec("torus:2")) is names_of(machine)
+    True
+    """
+    key = f"{make.__module__}.{make.__qualname__}"
+
+    @wraps(make)
+    def make_once(machine: Machine) -> T:
+        if key not in machine._cache:
+            machine._cache[key] = make(machine)
+        value: T = machine._cache[key]
+        return value
+
+    return make_once
 
 
 def _same(x: Any, y: Any) -> bool:

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from typing import SupportsIndex, overload
 
 from placement.errors import ParseError
-from placement.lists.expanding import MAX_NAMES, count, expand
+from placement.lists.expanding import MAX_LENGTH, MAX_NAMES, NAME, count, expand
 from placement.lists.folding import fold, numeric_order
 from placement.lists.pasted import pieces
-from placement.lists.piece import MAX_LENGTH, NAME
 from placement.support.regex import compile_pattern
 
 __all__ = ["NodeList"]

@@ -25,7 +25,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class Options:
 
 
 def _quote_text(text: str) -> str:
-    return repr(printable(text.strip(), 40))
+    return repr(text.strip())
 
 
 def split_figures(word: str, mixed: bool = False) -> tuple[str, Figures]:

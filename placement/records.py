@@ -7,7 +7,7 @@ line it stood on, so that whoever finds a contradiction later can point at it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.errors import ParseError, place, printable_message
@@ -212,10 +212,6 @@ class Dump:
 
     Attributes
     ----------
-    format : str
-        Name of the reader (``xtprocadmin``, ``rtr-aries`` …).
-    source : str
-        File name as given, ``-`` for standard input.
     counts : LineCounts
         Every line accounted for.
     nodes : NodeRecords or None
@@ -230,12 +226,16 @@ class Dump:
         where it does not.
     parameters : mapping
         What else the format states (block sizes, torus extents).
-    findings : tuple of Finding
-        What the reader itself can see to be wrong, or worth a remark.
+    findings : sequence of Finding
+        What the reader itself can see to be wrong, or worth a remark; kept by line, faults
+        first.
+    source : str
+        File name as given, ``-`` for standard input.
+    format, kind, scheduler : str
+        Of its `placement.readers.Format`. The registry of formats fills in these and `source`,
+        a reader leaves them out.
     """
 
-    format: str
-    source: str
     counts: LineCounts
     nodes: NodeRecords | None = None
     links: LinkRecords | None = None
@@ -243,10 +243,15 @@ class Dump:
     routers: Strs | None = None
     fabric: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    findings: Sequence[Finding] = ()
+    source: str = ""
+    format: str = ""
+    kind: str = ""
+    scheduler: str = ""
 
     def __post_init__(self) -> None:
-        findings = tuple(replace(finding, source=self.source) for finding in self.findings)
+        in_order = sorted(self.findings, key=lambda finding: (finding.line, not finding.fault))
+        findings = tuple(replace(finding, source=self.source) for finding in in_order)
         object.__setattr__(self, "findings", findings)
 
     @property

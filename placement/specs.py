@@ -52,7 +52,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from placement.fabrics import TAKEN_FOR, fabric_of
+from placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
 from placement.names.columns import nid_names
 from placement.options import FIGURES, Options, lay_figures, split_figures
@@ -82,22 +82,6 @@ MAX_PARALLEL = 1_000_000
 
 #: Cables between two switches at most: more than any switch has ports.
 MAX_CABLES = 2048
-
-#: Aries, GB/s a direction: three lanes a link at 14 (electrical) and 12.5 Gb/s (optical).
-ARIES = {"green": 5.25, "black": 15.75, "blue": 4.6875}
-
-#: Slingshot: every link between switches has 200 Gb/s.
-SLINGSHOT = 25.0
-
-#: A torus link where the spec states none: Gemini's slowest, y over cable.
-TORUS = 4.6875
-
-#: A DragonFly+ link where the spec states none: 200 Gb/s InfiniBand.
-DRAGONFLY_PLUS = 25.0
-
-#: A fat tree link where the spec states none: 100 Gb/s InfiniBand.
-FATTREE = 12.5
-
 
 #: Small machines with the proportions of large ones; two chassis and blades keep every class.
 MINICRAYS = {
@@ -161,6 +145,12 @@ def _only(options: Options, known: str) -> None:
     options.only(*known.split(), "burst", *FIGURES)
 
 
+def _links_of(fabric: str) -> dict[str, float]:
+    """Return GB/s a direction of links between routers where a spec states none."""
+    figures = FABRICS[fabric].bandwidth
+    return {kind: gbs for kind, gbs in figures.items() if kind != "injection"}
+
+
 def _dragonfly(options: Options) -> Machine:
     if "switches" in options.given:
         return _slingshot(options)
@@ -169,14 +159,14 @@ def _dragonfly(options: Options) -> Machine:
         kind="dragonfly",
         levels=("group", "chassis", "blade", "node"),
         extents=tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes")),
-        bandwidth=ARIES | options.speeds("injection", "green", "black", "blue"),
+        bandwidth=_links_of("aries") | options.speeds("injection", "green", "black", "blue"),
     )
     return _machine(options, _set_wiring(options, topology))
 
 
 def _slingshot(options: Options) -> Machine:
     _only(options, "groups switches nodes nics wiring global injection bw local-bw global-bw")
-    gbs = options.speed("bw", SLINGSHOT)
+    gbs = options.speed("bw", _links_of("slingshot")["global"])
     by_kind = {kind: options.speed(f"{kind}-bw", gbs) for kind in ("local", "global")}
     nics = options.whole("nics", 1, most=64)
     topology = Topology(
@@ -208,7 +198,7 @@ def _torus(options: Options) -> Machine:
     extents = options.dims(options.sizes, "the torus's extents", len(AXES))
     axes = AXES[: len(extents)]
     _only(options, f"nodes bw {' '.join(axes)} injection")
-    gbs = options.speed("bw", TORUS)
+    gbs = options.speed("bw", _links_of("gemini")["y-cable"])  # its slowest
     topology = Topology(
         kind="torus",
         levels=(*axes, "node"),
@@ -234,7 +224,7 @@ def _fattree(options: Options) -> Machine:
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_CABLES))
-    gbs = options.speed("bw", FATTREE)
+    gbs = options.speed("bw", _links_of("infiniband")["up"])
     topology = Topology(
         kind="fattree",
         levels=(*(f"level{n}" for n in range(len(down) - 1, 1, -1)), "leaf", "node"),
@@ -253,7 +243,7 @@ def _fattree(options: Options) -> Machine:
 def _dragonfly_plus(options: Options) -> Machine:
     _only(options, "groups leaves spines nodes links global bw local-bw global-bw injection")
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
-    gbs = options.speed("bw", DRAGONFLY_PLUS)
+    gbs = options.speed("bw", _links_of("infiniband")["global"])
     topology = dragonfly_plus.topology_of(
         (groups, leaves, options.whole("nodes")),
         spines,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from placement.commands.nodes import nodes_document
-from placement.emit import emit
-from placement.emit.formats import Emission, HeaderJob
+from placement.emit import Emission, HeaderJob, emit
 from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList

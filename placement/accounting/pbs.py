@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from placement.accounting.record import JobRecord
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.lists.pasted import exec_host
 from placement.nodelist import NodeList
 from placement.readers.plain import split_lines
@@ -52,7 +52,7 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
             continue
         begin = RECORD.match(row)
         if begin is None:
-            what = f"'{printable(row, 40)}' is not a PBS accounting record"
+            what = f"'{row}' is not a PBS accounting record"
             raise ParseError(source, line, what, "one looks like 05/01/2024 12:00:00;E;7.pbs;…")
         if begin[1] == "E":
             job = _job(begin[2], row[begin.end() :], source, line)
@@ -69,10 +69,10 @@ def _job(number: str, message: str, source: str, line: int) -> JobRecord | None:
     try:
         start, end = float(fields["start"]), float(fields["end"])
     except (KeyError, ValueError):
-        what = f"job {printable(number, 40)} has no start= and end= in seconds"
+        what = f"job {number} has no start= and end= in seconds"
         raise ParseError(source, line, what, "is the record complete?") from None
     if not start <= end < 1e12:
-        raise ParseError(source, line, f"job {printable(number, 40)} ends before it starts")
+        raise ParseError(source, line, f"job {number} ends before it starts")
     parts = exec_host(fields[hosts], line, source, vnodes=hosts == "exec_vnode")
     names = dict.fromkeys(part.text.partition(":")[0] for part in parts)
     name, user, queue = (fields.get(key, "") for key in ("jobname", "user", "queue"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from placement.accounting.pbs import RECORD, read_log
 from placement.accounting.record import JobRecord
 from placement.accounting.tables import head_of, read_table
-from placement.errors import LaunchError, ParseError, printable
+from placement.errors import LaunchError, ParseError
 from placement.slurm.jobs import jobs_in
 
 __all__ = ["read_jobs"]
@@ -54,7 +54,7 @@ def read_jobs(text: str, source: str) -> Iterator[JobRecord]:
     words = line.split()
     if {"JobID", "NodeList"} <= set(words):
         raise ParseError(source, at, "a table whose columns are cut off", "print it with sacct -P")
-    raise ParseError(source, at, f"'{printable(line, 40)}' is not the start of a job list", _HINT)
+    raise ParseError(source, at, f"'{line}' is not the start of a job list", _HINT)
 
 
 def _read_queue(text: str, source: str) -> Iterator[JobRecord]:

@@ -10,10 +10,10 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
 
-from placement.accounting.moments import parse_duration, parse_moment
 from placement.accounting.record import JobRecord
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
 from placement.nodelist import NodeList
 from placement.readers.plain import split_lines
 from placement.support.reading import LIMIT
@@ -179,9 +179,7 @@ def _job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
         end = None if lasted is None else start + lasted
     if end is not None and end < start:
         hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
-        raise ParseError(
-            source, line, f"job {printable(cells['id'], 40)} ends before it starts", hint
-        )
+        raise ParseError(source, line, f"job {cells['id']} ends before it starts", hint)
     return JobRecord(
         cells["id"],
         _read_nodes(cells["nodes"], source, line),
@@ -202,7 +200,7 @@ def _read_cell(
     try:
         return parse(text)
     except (ValueError, OverflowError):
-        what = f"{column} '{printable(text, 40)}' is not a time"
+        what = f"{column} '{text}' is not a time"
         hint = "2024-05-01T12:00:00, with +02:00 or without, or seconds since 1970"
         raise ParseError(source, line, what, hint) from None
 
@@ -212,3 +210,77 @@ def _read_nodes(text: str, source: str, line: int) -> NodeList:
         return NodeList.parse(text).unique
     except NidmapError as error:
         raise ParseError(source, line, f"bad nodes: {error.message}", error.hint) from None
+
+
+# --- points in time and durations as accounting writes them
+
+#: What stands for a time that there is not, or not yet.
+_NO_TIME = {"", "unknown", "none", "n/a", "null", "invalid", "0"}
+
+_NUMBER = re.compile(r"\d{1,11}(?:\.\d{1,9})?", re.ASCII)
+_DURATION = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,5}):)?(\d{1,5}):(\d{1,2})(?:\.\d+)?", re.ASCII)
+
+
+def parse_moment(text: str) -> float | None:
+    """Return a point in time in Unix seconds; None where the text says that there is none.
+
+    A date without a zone is taken for UTC, so that it is only good beside others
+    of the same zone.
+
+    Raises
+    ------
+    ValueError
+        Where it is no time.
+
+    Examples
+    --------
+    >>> parse_moment("1970-01-02T00:00:10"), parse_moment("1970-01-02 02:00:10+02:00")
+    (86410.0, 86410.0)
+    >>> parse_moment("86410"), parse_moment("Unknown")
+    (86410.0, None)
+    """
+    words = text.strip()
+    if words.lower() in _NO_TIME:
+        return None
+    if _NUMBER.fullmatch(words):
+        return float(words)
+    read = datetime.fromisoformat(_plain_zone(words))
+    return (read if read.tzinfo else read.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def _plain_zone(text: str) -> str:
+    """Return a date with its zone as Python 3.10 reads it too.
+
+    Examples
+    --------
+    >>> _plain_zone("2024-05-01T12:00:00Z"), _plain_zone("2024-05-01T12:00:00+0200")
+    ('2024-05-01T12:00:00+00:00', '2024-05-01T12:00:00+02:00')
+    """
+    if text[-1] in "zZ":
+        return f"{text[:-1]}+00:00"
+    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text) if len(text) > 19 else text
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of ``[DAYS-]HOURS:MINUTES:SECONDS``, or of a number of them.
+
+    Raises
+    ------
+    ValueError
+        Where it is not a duration.
+
+    Examples
+    --------
+    >>> parse_duration("1-02:00:01"), parse_duration("00:10"), parse_duration("7")
+    (93601.0, 10.0, 7.0)
+    """
+    words = text.strip()
+    if words.lower() in _NO_TIME - {"0"}:
+        return None
+    if _NUMBER.fullmatch(words):
+        return float(words)
+    match = _DURATION.fullmatch(words)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.commands.common import say, warn
-from placement.emit.formats import JOB_NODES
+from placement.emit import JOB_NODES
 from placement.errors import PlanError
 from placement.lists.pasted import read_list
 from placement.lookup import find_rows, rows_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from placement.errors import OutputError, printable
+from placement.errors import OutputError, SiteError, place, printable
 from placement.hooks import SERVICES, load
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -19,13 +19,14 @@ from placement.support.quantities import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from placement import here, site
     from placement import load as loading
+    from placement import site
     from placement.machine import Machine
+    from placement.sites import loading as site_files
 else:
-    here = lazy("placement.here")
     site = lazy("placement.site")
     loading = lazy("placement.load")
+    site_files = lazy("placement.sites.loading")
 
 __all__ = [
     "AdvancedCommand",
@@ -33,6 +34,7 @@ __all__ = [
     "absolute_specs",
     "advanced",
     "among",
+    "configured_specs",
     "json_option",
     "kind_option",
     "machine_from",
@@ -114,7 +116,7 @@ quiet_option = click.option(
 )
 
 
-#: ``-m/--machine``; where it is not given, the machine is where one is (`placement.here`).
+#: ``-m/--machine``; where it is not given, the machine is where one is (`machine_specs`).
 machine_option = click.option(
     "-m",
     "--machine",
@@ -214,7 +216,30 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
 
 def named_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
     """Return the ``-m`` options, else ``$NIDMAP_MACHINE``, else what the user's own file says."""
-    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or here.configured()
+    return specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split()) or configured_specs()
+
+
+def configured_specs() -> tuple[str, ...]:
+    """Return what the user's own file names as the machine; () where it names none.
+
+    The file has one key, ``machine``: a word of ``-m``, or a list of them.
+
+    Raises
+    ------
+    SiteError
+        It cannot be read, or says something else.
+    """
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    path = os.path.join(folder, "nidmap", "config.toml")
+    if not os.path.exists(path):
+        return ()
+    tables = site_files.read_tables(path)
+    words = tables.pop("machine", [])
+    named = [words] if isinstance(words, str) else words
+    if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
+        what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
+        raise SiteError(f"{place(path)}: {what}", 'machine = "lumi", or a list of words of -m')
+    return tuple(named)
 
 
 def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement import writers
 from placement.commands.common import (
     json_option,
     machine_from,
@@ -26,7 +25,7 @@ from placement.records import Finding
 from placement.support.quantities import counted
 from placement.support.suffixes import format_of_name
 from placement.topologies import wiring_text
-from placement.views import graph_files as graphs
+from placement.views import exports
 from placement.views.summary import summarise
 
 if TYPE_CHECKING:
@@ -188,15 +187,8 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     if not chosen:
         raise UsageError("no format", f"give --format, or -o with {', '.join(SUFFIXES)}")
     built = machine_from(specs)
-    write_output(_machine_text(built, chosen), output)
+    write_output(exports.write(built, chosen), output)
     say(f"{built.name} as {chosen}: {counted(len(built), 'node')}, wiring {wiring_text(built)}")
-
-
-def _machine_text(machine: Machine, name: str) -> str | bytes:
-    if name not in (*graphs.FORMATS, *writers.BUNDLED):
-        known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
-        raise UsageError(f"no format {name!r}", f"there are {known}")
-    return graphs.write(machine, name) if name in graphs.FORMATS else writers.write(machine, name)
 
 
 @machine.command()

@@ -31,8 +31,8 @@ from placement.commands.tables import align_columns
 from placement.errors import ParseError, UsageError
 from placement.hooks import NODES, SERVICES, load
 from placement.lists import expanding
+from placement.lists.expanding import TextPiece
 from placement.lists.pasted import read_list
-from placement.lists.piece import TextPiece
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints

@@ -29,8 +29,7 @@ from placement.commands.common import (
 )
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
 from placement.commands.sending import sending_options
-from placement.emit import FORMATS
-from placement.emit.formats import JOB_NODES
+from placement.emit import FORMATS, JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from placement.lookup import find_rows

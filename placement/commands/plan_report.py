@@ -13,8 +13,7 @@ import numpy as np
 
 from placement.commands.common import absolute_specs, say, warn
 from placement.commands.sending import SENDING
-from placement.emit import emit
-from placement.emit.formats import Emission, HeaderJob, inside_job
+from placement.emit import Emission, HeaderJob, emit, inside_job
 from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.nodelist import NodeList

@@ -265,14 +265,12 @@ def _words(comment: str) -> dict[str, str]:
         name, mark, value = part.partition("=")
         if name not in _WORDS or not mark or not value:
             raise UsageError(
-                f"--comment=nidmap: '{printable(part, 40)}' is not understood",
+                f"--comment=nidmap: '{part}' is not understood",
                 f"it may say {', '.join(f'{word}=' for word in _WORDS)}",
             )
         words[name] = value
     if words.get("pin", "no") not in ("yes", "no"):
-        raise UsageError(
-            f"--comment=nidmap: pin={printable(words['pin'], 40)} is neither yes nor no"
-        )
+        raise UsageError(f"--comment=nidmap: pin={words['pin']} is neither yes nor no")
     return words
 
 

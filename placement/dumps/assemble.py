@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.dumps.contradictions import absent_cabinets, contradictions
+from placement.dumps.contradictions import contradictions
 from placement.dumps.tables import (
     KEYS,
     UNKNOWN,
@@ -27,7 +27,6 @@ from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
 from placement.names.columns import nid_names
-from placement.readers import find
 from placement.records import Dump
 from placement.support.array_types import Array, Ints, Ints32, Strs
 from placement.support.lazy import lazy
@@ -110,13 +109,13 @@ def assemble(
     if apart.findings:
         first = apart.findings[0].text
         table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
-    places = None if site is None else _places_of(site, dumps)
+    places = None if site is None else _places_of(site, apart.absent)
     network = locate_nodes(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
-    printed = next(filter(None, (find(d.format).scheduler for d in dumps)), "")
+    printed = next(filter(None, (d.scheduler for d in dumps)), "")
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
-    named += [d.source for d in dumps if d.format != "site"]
+    named += [d.source for d in dumps if d.kind != "site"]
     first = dumps[0].source if site is None else site.name
     machine = _machine(table, network, name or first.rpartition("/")[2] or first)
     return replace(
@@ -140,12 +139,11 @@ def _remarks(dump: Dump) -> list[str]:
     return [str(fault.error()) for fault in findings[: 2 if more else 3]] + more
 
 
-def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:
+def _places_of(site: Source, absent: set[str]) -> Ints32 | None:
     """Return where a site has nodes, those of cabinets left out that a whole dump lacks."""
     nodes = site.records().nodes
     if nodes is None or nodes.position is None or nodes.cname is None:
         return None if nodes is None else nodes.position
-    absent = {cabinet for dump in dumps for cabinet in absent_cabinets(site, dump)}
     if not absent:
         return nodes.position
     gone = [name[: name.index("c", 1)] in absent for name in nodes.cname.tolist()]
@@ -154,9 +152,9 @@ def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:
 
 def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Table:
     """Join the nodes, a site's own where no dump says where its nodes are."""
-    if site is None or any(d.format == "site" for d in dumps):
+    if site is None or any(d.kind == "site" for d in dumps):
         table = join(dumps, as_given=as_given)
-        if {find(d.format).kind for d in dumps} == {"links"}:
+        if {d.kind for d in dumps} == {"links"}:
             table.notes.append(
                 "a link list does not mark service nodes: all are taken as compute nodes"
             )
@@ -172,7 +170,7 @@ def _places(dump: Dump) -> bool:
     """Return True where a dump says where its nodes are, without a site's help."""
     if dump.nodes is None:
         return False
-    if find(dump.format).kind == "cables" or dump.nodes.coords is not None:
+    if dump.kind == "cables" or dump.nodes.coords is not None:
         return True
     cname = dump.nodes.cname
     return cname is not None and bool(np.char.startswith(cname, "c").any())
@@ -244,7 +242,7 @@ def fill(table: Table, site: Dump) -> None:
 
 def _rank(dump: Dump) -> int:
     """Return where a dump stands among those joined: what lists nodes before what adds to them."""
-    return _RANKS.get(find(dump.format).kind, 1) + dump.lists_jobs
+    return _RANKS.get(dump.kind, 1) + dump.lists_jobs
 
 
 def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
@@ -252,7 +250,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
     key, at = match_rows(table, new)
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
-        if find(dump.format).kind in ("states", "topology") or "position" in table.columns:
+        if dump.kind in ("states", "topology") or "position" in table.columns:
             rows = np.flatnonzero(at < 0).tolist()
             some = ", ".join(new.called(row) for row in rows[:3])
             more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
@@ -263,7 +261,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
             table, at = _add_rows(table, new, at)
     joined = at >= 0
     _overwrite(table, {name: c[joined] for name, c in new.columns.items()}, at[joined])
-    if find(dump.format).kind == "states" and not dump.lists_jobs:
+    if dump.kind == "states" and not dump.lists_jobs:
         _mark_unlisted(table, at[joined])
     return table
 
@@ -365,6 +363,6 @@ def _names(table: Table, nid: Ints) -> Strs:
 def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
-        if find(dump.format).kind == "topology" and (dump.switches or dump.fabric == "flat"):
+        if dump.kind == "topology" and (dump.switches or dump.fabric == "flat"):
             return slurm_tree.switches_of(dump, names)
     return None

@@ -16,7 +16,8 @@ from placement.dumps.contradictions import contradictions
 from placement.dumps.tables import Table
 from placement.errors import NidmapError, ParseError
 from placement.fabrics import fabric_of
-from placement.geometry.numbering import first_wrong, most_follow, numbering_of, wrong_nid
+from placement.geometry.cray import first_wrong, most_follow, wrong_nid
+from placement.geometry.network import numbering_of
 from placement.load import build
 from placement.machine import Machine
 from placement.names.columns import format_cnames, parse_cnames
@@ -73,7 +74,7 @@ def _numbering(dump: Dump) -> list[Finding]:
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
         return []
-    if dump.format == "site" or dump.fabric == "gemini":  # coordinates count there
+    if dump.kind == "site" or dump.fabric == "gemini":  # coordinates count there
         return []
     parts = parse_cnames(nodes.cname)
     rule = most_follow(parts, nodes.nid)

@@ -17,14 +17,13 @@ import numpy as np
 from placement.dumps.tables import Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place
 from placement.names.columns import parse_cnames
-from placement.readers import find
 from placement.records import Dump, Finding
 from placement.support.array_types import Ints
 
 if TYPE_CHECKING:
     from placement.topologies.source import Source
 
-__all__ = ["WHOLE", "Contradictions", "absent_cabinets", "contradictions"]
+__all__ = ["WHOLE", "Contradictions", "contradictions"]
 
 _KIND = "contradiction"
 
@@ -46,10 +45,13 @@ class Contradictions(NamedTuple):
         Each blames the later dump of the two.
     formats : set of str
         Formats of which two dumps contradict one another.
+    absent : set of str
+        Cabinets of the site that a whole dump of its nodes lacks.
     """
 
     findings: list[Finding]
     formats: set[str]
+    absent: set[str]
 
     def error(self) -> ParseError:
         """Return the error that refuses the dumps: the first contradiction, the others counted."""
@@ -85,15 +87,16 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     >>> print(apart.findings[0])
     1.txt:1: fault: c0-0c0s0n1 is service, but compute in 0.txt:1
     """
-    listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.format != "site"]
-    apart = Contradictions([], set())
+    listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.kind != "site"]
+    apart = Contradictions([], set(), set())
     for earlier, later in combinations(listing, 2):
         differences = list(_between(earlier, later))
         apart.findings.extend(differences)
         if differences and earlier.format == later.format:
             apart.formats.add(later.format)
     for dump in listing:
-        gone = absent_cabinets(site, dump)
+        gone = _absent_cabinets(site, dump)
+        apart.absent.update(gone)
         if site is not None and gone:
             some = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
             word = "cabinets" if len(gone) > 1 else "cabinet"
@@ -102,7 +105,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     return apart
 
 
-def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
+def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     """Return the cabinets of a site that a whole dump of its nodes does not have.
 
     A dump that lists far fewer nodes than the site is an extract, and only
@@ -110,7 +113,7 @@ def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     """
     mine = None if site is None else site.records().nodes
     theirs = dump.nodes
-    if mine is None or mine.cname is None or theirs is None or dump.format == "site":
+    if mine is None or mine.cname is None or theirs is None or dump.kind == "site":
         return []
     if theirs.cname is None or theirs.role is None or len(theirs) < WHOLE * len(mine):
         return []
@@ -132,7 +135,7 @@ def _between(earlier: Dump, later: Dump) -> Iterator[Finding]:
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)
-    kinds = {find(earlier.format).kind, find(later.format).kind}
+    kinds = {earlier.kind, later.kind}
     alike = kinds in ({"inventory"}, {"states"})  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():

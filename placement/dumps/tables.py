@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from placement.errors import ParseError, place, printable
+from placement.errors import ParseError, place
 from placement.lookup import find_rows
 from placement.names.columns import name_numbers
 from placement.records import Dump, Finding, NodeRecords
@@ -97,7 +97,7 @@ class Table:
         """Return the best name of a row for a message."""
         for name in ("cname", "name"):
             if self.columns[name][row]:
-                return printable(str(self.columns[name][row]))
+                return str(self.columns[name][row])
         return f"NID {self.columns['nid'][row]}"
 
     def take(self, rows: Ints) -> Table:

@@ -18,26 +18,22 @@ from placement.dumps.tables import Table
 from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
 from placement.names.columns import parse_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
 from placement.records import Dump
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.topologies import grid
 
 if TYPE_CHECKING:
-    from placement import readers
-    from placement.geometry import aries, cabled, gemini, numbering, slingshot, slurm_tree
+    from placement.geometry import aries, cabled, cray, gemini, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
     from placement.topologies.source import Source
 else:
     aries = lazy("placement.geometry.aries")
     cabled = lazy("placement.geometry.cabled")
+    cray = lazy("placement.geometry.cray")
     gemini = lazy("placement.geometry.gemini")
     slingshot = lazy("placement.geometry.slingshot")
     slurm_tree = lazy("placement.geometry.slurm_tree")
-    numbering = lazy("placement.geometry.numbering")
-    readers = lazy("placement.readers")  # a site alone needs no reader
 
 __all__ = ["Geometry", "locate_nodes", "number_positions"]
 
@@ -76,7 +72,7 @@ def locate_nodes(
     stated = None if site is None else site.topology()
     if stated is not None and table.known("position").all():
         return _network_as_given(table, dumps, stated)
-    lists = [dump for dump in dumps if dump.links is not None and _lists_cables(dump)]
+    lists = [dump for dump in dumps if dump.links is not None and dump.kind == "cables"]
     if lists:
         return cabled.locate_hosts(table, lists, stated)
     if not table.has("cname"):
@@ -87,11 +83,7 @@ def locate_nodes(
         bandwidth = None if stated is None else stated.bandwidth
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
     refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
-    return _cray(table, parts, dumps, site, places)
-
-
-def _lists_cables(dump: Dump) -> bool:
-    return readers.find(dump.format).kind == "cables"
+    return cray.locate_cray(table, parts, dumps, site, places)
 
 
 def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -> Geometry:
@@ -134,32 +126,6 @@ def number_positions(
     nics = int(topology.parameters.get("up", (1,))[0]) if topology.kind == "fattree" else 1
     router = first[:, None] * nics + np.arange(nics)
     return Geometry(topology, coords, router.astype(np.int32))
-
-
-def _cray(
-    table: Table,
-    parts: NDArray[np.int32],
-    dumps: Sequence[Dump],
-    site: Source | None,
-    places: NDArray[np.int32] | None,
-) -> Geometry:
-    """Return the network that cnames tell."""
-    fabrics = {d.fabric for d in dumps} & {"aries", "gemini"}
-    stated: Topology | None = None
-    rule: Xc | GeminiNumbering | None
-    if site is None:
-        rule = numbering.numbering(table, parts, min(fabrics) if len(fabrics) == 1 else "")
-    else:
-        stated = site.topology()
-        rule = numbering.numbering_of(stated)
-        if rule is None:
-            what = f"{site.name} is {stated.fabric or stated.kind}"
-            raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")
-        if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
-            numbering.refuse_wrong_nids(table, parts, rule, site.name)
-    if isinstance(rule, Xc):
-        return aries.locate_xc(table, parts, rule, dumps, stated, places)
-    return gemini.locate_xe(table, parts, rule, dumps, stated)
 
 
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
+from placement.fabrics import FABRICS
 from placement.geometry import listed
 from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
@@ -16,15 +17,12 @@ from placement.names.xc import Xc
 from placement.records import Dump
 from placement.topologies import grid
 
-__all__ = ["BANDWIDTH", "LEVELS", "attach_routers", "locate_xc", "topology_of"]
+__all__ = ["LEVELS", "attach_routers", "locate_xc", "topology_of"]
 
 LEVELS = ("group", "chassis", "blade", "node")
 
 #: Chassis a group, blades a chassis, nodes a blade: the same on every XC.
 GROUP = (6, 16, 4)
-
-#: GB/s a direction: 3 lanes of 14 Gb/s (green; black is three links) and of 12.5 Gb/s (blue).
-BANDWIDTH = {"injection": 10.0, "green": 5.25, "black": 15.75, "blue": 4.6875}
 
 #: Blue links a group pair where nothing states them: two blades a chassis, as on Edison.
 ASSUMED_LINKS = 24
@@ -111,8 +109,8 @@ def topology_of(groups: int, positions: int, wiring: str, links: int) -> Topolog
         Blue links a group pair.
     """
     parameters = {"positions": positions, "global": links}
-    extents = (groups, *GROUP)
-    return Topology("dragonfly", LEVELS, extents, "aries", wiring, dict(BANDWIDTH), parameters)
+    extents, gbs = (groups, *GROUP), dict(FABRICS["aries"].bandwidth)
+    return Topology("dragonfly", LEVELS, extents, "aries", wiring, gbs, parameters)
 
 
 def attach_routers(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
+from placement.fabrics import FABRICS
 from placement.geometry import listed
 from placement.geometry.network import Geometry, refuse
 from placement.machine import Topology
@@ -21,7 +22,6 @@ from placement.names.gemini import GeminiNumbering
 from placement.records import Dump
 from placement.support.array_types import Ints
 from placement.topologies import grid
-from placement.topologies.torus import GEMINI
 
 __all__ = ["LEVELS", "attach_routers", "locate_xe", "topology_of"]
 
@@ -98,13 +98,15 @@ def _shape(
     if rule is not None:
         return topology_of(rule.columns, rule.rows)
     extents = (*(int(v) + 1 for v in coords.max(axis=0)), 2)
-    return Topology("torus", LEVELS, extents, "gemini", bandwidth=dict(GEMINI))
+    return Topology("torus", LEVELS, extents, "gemini", bandwidth=dict(FABRICS["gemini"].bandwidth))
 
 
 def topology_of(columns: int, rows: int) -> Topology:
     """Return the topology of an XE or XK on a floor of so many columns and rows of cabinets."""
     extents, parameters = (columns, 2 * rows, 24, 2), {"columns": columns, "rows": rows}
-    return Topology("torus", LEVELS, extents, "gemini", "", dict(GEMINI), parameters)
+    return Topology(
+        "torus", LEVELS, extents, "gemini", "", dict(FABRICS["gemini"].bandwidth), parameters
+    )
 
 
 def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology) -> None:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import ParseError
-from placement.geometry.network import Geometry
-from placement.geometry.numbering import numbering_of
+from placement.geometry.network import Geometry, numbering_of
 from placement.machine import LISTED, Links, Topology
 from placement.names.columns import format_cnames, parse_cnames
 from placement.names.gemini import GeminiNumbering

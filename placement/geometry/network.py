@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
 from placement.machine import Links, Topology
+from placement.names.gemini import GeminiNumbering
+from placement.names.xc import Xc
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import rank_within
 
-__all__ = ["Geometry", "SwitchSeats", "refuse", "seats"]
+__all__ = ["Geometry", "Rule", "SwitchSeats", "numbering_of", "refuse", "seats"]
+
+#: How cnames are numbered.
+Rule = Xc | GeminiNumbering
 
 _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
@@ -123,3 +128,13 @@ def _dense_rank(outer: Ints, key: Ints) -> Ints:
     first = np.searchsorted(pairs, pairs // span * span)
     rank: Ints = (np.arange(len(pairs)) - first)[inverse]
     return rank
+
+
+def numbering_of(topology: Topology) -> Rule | None:
+    """Return the numbering that a network states, None where it states none."""
+    parameters = topology.parameters
+    if topology.fabric == "aries" and "positions" in parameters:
+        return Xc(int(parameters["positions"]))
+    if topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
+        return GeminiNumbering(int(parameters["columns"]), int(parameters["rows"]))
+    return None

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
 from placement.errors import ParseError, UsageError
+from placement.fabrics import FABRICS
 from placement.geometry.network import Geometry
 from placement.machine import Topology
 from placement.names.cname import Xname
@@ -29,10 +30,7 @@ from placement.support.array_types import Ints
 from placement.support.arrays import rank_within
 from placement.topologies.dragonfly import attachments
 
-__all__ = ["BANDWIDTH", "GroupRule", "attach_switches", "locate_ex", "parse_groups"]
-
-#: GB/s a direction: 200 Gb/s a NIC and a link.
-BANDWIDTH = {"injection": 25.0, "local": 25.0, "global": 25.0}
+__all__ = ["GroupRule", "attach_switches", "locate_ex", "parse_groups"]
 
 #: Ports to nodes that a switch has.
 ENDPOINTS = 16
@@ -163,7 +161,7 @@ def locate_ex(
         extents=(len(sizes), int(sizes.max()), int(node.max()) + 1),
         fabric="slingshot",
         wiring="consecutive",
-        bandwidth=dict(bandwidth or BANDWIDTH),
+        bandwidth=dict(bandwidth or FABRICS["slingshot"].bandwidth),
         parameters=parameters,
     )
     return replace(attach_switches(topology, coords), notes=_notes(groups, floor))

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from placement.dumps.tables import Table
+from placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
 from placement.geometry.network import Geometry, refuse, seats
 from placement.lookup import find_rows
 from placement.machine import Links, Switches, Topology
@@ -83,13 +84,6 @@ def locate_leaves(table: Table, dump: Dump) -> Geometry:
         forest = _add_root(_group_blocks(forest))
     placed = place_forest(forest)
     return _as_domains(placed) if forest.kind == "block" else placed
-
-
-#: GB/s a direction of a GPU to others of its block (NVLink 5), and to the network (400 Gb/s).
-GPU_INSIDE, GPU_OUTSIDE = 900.0, 50.0
-
-#: GPUs of a node, of which the file says nothing.
-GPUS = 4
 
 
 def _as_domains(network: Geometry) -> Geometry:

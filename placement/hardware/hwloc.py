@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.hardware.lookup import refuse_other_node
 from placement.hardware.model import Core, Device, NodeHardware
 from placement.machine import Machine
@@ -50,6 +50,11 @@ class HardwareFile(NamedTuple):
 
     hardware: NodeHardware
 
+    @property
+    def source(self) -> str:
+        """The file."""
+        return self.hardware.source
+
     def over(self, machine: Machine) -> Machine:
         """Return the machine with this type of node added to those that are known.
 
@@ -65,11 +70,6 @@ class HardwareFile(NamedTuple):
             sources=(*machine.sources, self.hardware.source),
             _cache={},
         )
-
-    def alone(self) -> ParseError:
-        """Return the error of a node that no machine goes with."""
-        hint = f"-m MACHINE -m {self.hardware.source} says what is inside its nodes"
-        return ParseError(self.hardware.source, 0, "one node, and no machine", hint)
 
 
 def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
@@ -113,9 +113,7 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     except RecursionError:
         raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
     except ValueError as wrong:
-        raise ParseError(
-            source, 0, f"'{printable(str(wrong), 40)}' is not an hwloc number"
-        ) from None
+        raise ParseError(source, 0, f"'{wrong}' is not an hwloc number") from None
     if not tree.cores:
         raise ParseError(source, 0, "a node without a core")
     cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, tree)) for pus in tree.cores)

@@ -14,16 +14,44 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, product
 from math import prod
 from typing import NamedTuple
 
-from placement.errors import ParseError, printable
-from placement.lists.piece import MAX_LENGTH, NAME, TextPiece
+from placement.errors import ParseError
 from placement.support.regex import compile_pattern, with_lines
 
-__all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
+__all__ = [
+    "MAX_CHARACTERS", "MAX_LENGTH", "MAX_NAMES", "NAME", "TextPiece", "count", "expand",
+]  # fmt: skip
+
+#: Characters of the longest name: more is not a host name anywhere.
+MAX_LENGTH = 255
+#: A host name, or ``#`` and a number for an index of the machine's table.
+NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A stretch of host list text and where it stood.
+
+    Attributes
+    ----------
+    text : str
+    line : int
+        Line of the source on which it begins, from 1.
+    expected : int
+        Nodes that the source says there are; 0 where it does not say.
+    state : str
+        State of the job that has them, as printed; '' where the source says none.
+    """
+
+    text: str
+    line: int = 1
+    expected: int = 0
+    state: str = field(default="", repr=False, compare=False)
+
 
 #: Names that one list may hold, repeats counted.
 MAX_NAMES = 4_000_000
@@ -268,7 +296,7 @@ class _WordReader:
         items = packed.split(",")
         if not _RANGES.fullmatch(packed):
             bad = next((i for i in items if not _RANGES.fullmatch(i)), packed)
-            what = f"'{printable(bad, 30)}'" if bad else "an empty entry"
+            what = f"'{bad}'" if bad else "an empty entry"
             hint = "brackets hold numbers and ranges, as in nid[00045,00050-00053]"
             raise self.error(line, f"{what} in '{word}' is neither a number nor a range", hint)
         width = max(map(len, packed.replace("-", ",").split(",")))

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from placement.errors import ParseError, printable
-from placement.lists.piece import TextPiece
+from placement.errors import ParseError
+from placement.lists.expanding import TextPiece
 from placement.support.reading import read_bytes
 from placement.support.regex import compile_pattern, with_lines
 
@@ -198,7 +198,7 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
     for part in value.split("+"):
         match = (_VNODE if vnodes else _SLOT).fullmatch(part)
         if match is None:
-            what = f"'{printable(part)}' is not part of a PBS host list"
+            what = f"'{part}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
         slots = 1 if vnodes else _slots(match)
         text_pieces.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
@@ -235,7 +235,7 @@ def rankfile(text: str, source: str) -> list[TextPiece]:
         match = _RANK.fullmatch(body)
         if match is None or len(match[1]) > 9 or int(match[1]) in ranks:
             hint = "each rank once, as in: rank 0=node1 slot=0"
-            raise ParseError(source, number, f"'{printable(body)}' does not fit a rank file", hint)
+            raise ParseError(source, number, f"'{body}' does not fit a rank file", hint)
         ranks[int(match[1])] = TextPiece(match[2], number)
     missing = next((r for r in range(len(ranks)) if r not in ranks), None)
     if missing is not None:
@@ -309,7 +309,7 @@ def table(text: str, source: str) -> tuple[list[TextPiece], bool] | None:
     if at is not None and all(word[0].isalpha() for word in words):
         return _read_headed(_TableHeader(first.text, words, at), rows, source)
     if any(map(_TELLING.fullmatch, words[1:])):
-        what = f"'{printable(first.text.strip(), 60)}' is a row of a table without its header"
+        what = f"'{first.text.strip()}' is a row of a table without its header"
         raise ParseError(source, first.line, what, _ALONE)
     return None
 
@@ -390,7 +390,7 @@ def _leaving(row: str) -> bool:
 
 
 def _misfit(row: _TableLine, source: str) -> ParseError:
-    what = f"this row does not fit the table above it: '{printable(row.text.strip())}'"
+    what = f"this row does not fit the table above it: '{row.text.strip()}'"
     return ParseError(source, row.line, what, _ALONE)
 
 

@@ -19,8 +19,7 @@ _CNAME = re.compile(
     r"c(?P<col>\d{1,4})-(?P<row>\d{1,4})"
     r"(?:c(?P<cage>\d{1,4})"
     r"(?:s(?P<slot>\d{1,4})"
-    r"(?:n(?P<node>\d{1,4})(?:a(?P<accelerator>\d))?"
-    r"|(?:a(?P<aries>\d)|g(?P<gemini>\d))(?:l(?P<tile>[0-7]{2}))?)?)?)?",
+    r"(?:n(?P<node>\d{1,4})(?:a\d)?|g(?P<gemini>\d))?)?)?",  # n1a0: an accelerator
     re.ASCII | re.IGNORECASE,
 )
 
@@ -50,14 +49,8 @@ class Cname:
         Blade in the cage, 0 to 15 (0 to 7 on an XE or XK).
     node : int or None
         Node on the blade, 0 to 3.
-    accelerator : int or None
-        Accelerator of the node (``a0`` behind a node).
-    aries : int or None
-        Aries router of the blade (``a0`` behind a slot).
     gemini : int or None
         Gemini router of the blade, 0 or 1 (nodes 0 and 1, nodes 2 and 3).
-    tile : int or None
-        Router tile; the name has it in octal (``l57`` is 47).
 
     Examples
     --------
@@ -72,10 +65,7 @@ class Cname:
     cage: int | None = None
     slot: int | None = None
     node: int | None = None
-    accelerator: int | None = None
-    aries: int | None = None
     gemini: int | None = None
-    tile: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> Cname:
@@ -107,22 +97,16 @@ class Cname:
             hint = "one looks like c11-2c0s15n3 or c0-0c1"
             raise ParseError(text or "''", 0, "not a cname", hint)
         parts = match.groupdict()
-        padded = [v for k, v in parts.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
+        padded = [v for v in parts.values() if v and len(v) > 1 and v[0] == "0"]
         if padded:
             raise ParseError(text, 0, f"'{padded[0]}' has a leading zero, cnames have none")
-        values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in parts.items()}
+        values = {k: v and int(v) for k, v in parts.items()}
         wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
         for part, limit in {**LIMITS, "gemini": 2}.items():
             if (values[part] or 0) >= limit:
                 there = f"{part if part == 'gemini' else f'{part}s'} 0 to {limit - 1}"
                 what = f"{part} {values[part]} is impossible"
                 raise ParseError(text, 0, what, f"{wholes[part]} has {there}")
-        if values["aries"]:
-            what = f"router a{values['aries']} is impossible"
-            raise ParseError(text, 0, what, "a blade has one Aries, a0")
-        if (values["tile"] or 0) > 0o57:
-            what = f"tile l{values['tile']:02o} is impossible"
-            raise ParseError(text, 0, what, "a router has tiles l00 to l57")
         return cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
 
     @property

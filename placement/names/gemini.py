@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,12 +58,19 @@ class GeminiNumbering(Numbering):
     [[13, 1, 16, 0]]
     """
 
+    title: ClassVar = "XE or XK"
+
     columns: int
     rows: int
 
     def __post_init__(self) -> None:
         if self.columns < 1 or self.rows < 1:
             raise ValueError(f"{self.columns} x {self.rows} cabinets: at least 1 x 1 is needed")
+
+    @property
+    def floor(self) -> str:
+        """The shape of the machine room in words."""
+        return f"{self.columns} x {self.rows} cabinets"
 
     @property
     def limits(self) -> tuple[int, int, int, int, int]:

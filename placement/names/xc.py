@@ -17,6 +17,7 @@ group of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,11 +49,18 @@ class Xc(Numbering):
     [[17, 3, 15, 3]]
     """
 
+    title: ClassVar = "XC"
+
     positions: int
 
     def __post_init__(self) -> None:
         if self.positions < 1:
             raise ValueError(f"{self.positions} cabinet positions in a row: at least 1 is needed")
+
+    @property
+    def floor(self) -> str:
+        """The shape of the machine room in words."""
+        return f"{self.positions} cabinet positions in a row"
 
     @property
     def groups_a_row(self) -> int:

@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network.demand import Demand
 from placement.network.dragonfly import channels, path_hops
 from placement.network.groups import Groups, groups_of
@@ -158,6 +158,11 @@ class Network:
             out[:, count:] = self.between[pairs].max(axis=1)[:, None]
             back[:, count:] = self.between.T[pairs].max(axis=1)[:, None]
         return ChannelTables(self.inside[members], out, back)
+
+
+@once
+def _network_of(machine: Machine) -> Network:
+    return Network(groups_of(machine))
 
 
 class Pairs:
@@ -304,7 +309,7 @@ def divide_each(
     if not demands:
         return
     groups = groups_of(machine)
-    network = machine.once("network.adaptive", lambda: Network(groups))
+    network = _network_of(machine)
     touched = network.touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])

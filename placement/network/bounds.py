@@ -34,7 +34,7 @@ import numpy as np
 
 from placement.all_to_alls import AllToAlls
 from placement.errors import UsageError
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import channels
 from placement.network.demand import Demand
 from placement.network.model import GB, injection_bandwidth
@@ -269,6 +269,7 @@ def _part_name(machine: Machine, name: str, inside: Ints) -> str:
     return f"a {name} of {len(inside)} routers"
 
 
+@once
 def families(machine: Machine) -> list[Family]:
     """Return the partitions of a machine, made once: of routers, and from the outside in.
 
@@ -279,7 +280,7 @@ def families(machine: Machine) -> list[Family]:
     >>> [part.name for part in families(m)[0].partitions]
     ['router', 'group', 'chassis', 'blade']
     """
-    return machine.once("network cuts", lambda: list(_make_families(machine)))
+    return list(_make_families(machine))
 
 
 def _make_families(machine: Machine) -> Iterator[Family]:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import shortest_paths, single
 from placement.network.demand import Demand
 from placement.network.groups import Groups, groups_of
@@ -151,10 +151,13 @@ def _touched(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
         thirds = np.arange(groups.count) if valiant else np.zeros(0, dtype=np.int64)
         return TouchedGroups(groups, touched, np.setdiff1d(thirds, touched.units), valiant)
 
-    known: dict[bytes, TouchedGroups] = groups.channels.machine.once(
-        f"network.touched {valiant}", dict
-    )
-    return keep_last(known, routers, make)
+    return keep_last(_known_tables(groups.channels.machine)[valiant], routers, make)
+
+
+@once
+def _known_tables(machine: Machine) -> dict[bool, dict[bytes, TouchedGroups]]:
+    """Return where the last tables of `_touched` are kept: of `minimal`, of `valiant`."""
+    return {False: {}, True: {}}
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.all_to_alls import AllToAlls, product_over_lines
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import switches
 from placement.network.demand import Demand
 from placement.network.shortest_paths import refuse_large_table
@@ -297,12 +297,9 @@ def _cable(regular: Regular, level: int, lower: Ints, port: Ints) -> Ints:
     return regular.first[level - 1] + pair * parallel + port // parents
 
 
+@once
 def regular_tree(machine: Machine) -> Regular | None:
     """Return the whole fat tree, None where the listed cables make none."""
-    return machine.once("network fattree", lambda: _make_regular(machine))
-
-
-def _make_regular(machine: Machine) -> Regular | None:
     tree = shape(machine.topology) if machine.links is None else _two_levels(machine)
     if tree is None:
         return None

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from placement.errors import UsageError
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.local_paths import UNREACHED, LocalPaths
@@ -180,6 +180,7 @@ class Groups:
         return out
 
 
+@once
 def groups_of(machine: Machine) -> Groups:
     """Return the groups of a dragonfly; made once a machine.
 
@@ -198,10 +199,6 @@ def groups_of(machine: Machine) -> Groups:
     >>> groups.gates[0, 1].tolist(), groups.third_share[0, 1].tolist()
     ([0.5, 0.5, 0.0, 0.0], 0.5)
     """
-    return machine.once("network.groups", lambda: _make_groups(machine))
-
-
-def _make_groups(machine: Machine) -> Groups:
     channels = from_links(machine)
     _, label = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     source, target = channels.source.astype(np.int64), channels.target.astype(np.int64)

@@ -16,10 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import rings
 from placement.network.fattree import by_residue, regular_tree
-from placement.network.groups import Groups, groups_of
+from placement.network.groups import groups_of
 from placement.network.rails import rails_of
 from placement.network.torus_grid import Grid, grid_of
 from placement.network.touched import TouchedGroups, TouchedRouters
@@ -107,7 +107,7 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
     groups = groups_of(machine)
     if not groups.complete:
         return None
-    every = machine.once("network.every router", lambda: _every_router(groups))
+    every = _every_router(machine)
     [minimal] = every.prices(every.price_tables(price))
     rows = (
         every.routers.row[machine.router[:, 0]]
@@ -127,8 +127,10 @@ def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
     return cost
 
 
-def _every_router(groups: Groups) -> TouchedGroups:
+@once
+def _every_router(machine: Machine) -> TouchedGroups:
     """Return the tables of all routers, for minimal paths alone."""
+    groups = groups_of(machine)
     routers = TouchedRouters(groups, np.arange(groups.routers))
     return TouchedGroups(groups, routers, np.zeros(0, dtype=np.int64), detours=False)
 
@@ -147,13 +149,9 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
         return None
     dense = np.zeros(grid.there.shape)
     dense[grid.there] = price
-    one_switch = machine.router.shape[1] == 1
-    position = grid.position[machine.router[:, 0]] if one_switch else grid.position
     axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
     tables = [_stretches(grid, axis, dense[axis]) for axis in axes]
-    ends = machine.once(
-        "network torus ends", lambda: [_ends(grid, axis, position) for axis in axes]
-    )
+    ends = _ends(machine)
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
@@ -164,13 +162,20 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     return cost
 
 
-def _ends(grid: Grid, axis: int, position: Ints) -> tuple[Ints, Ints]:
-    """Return what a source and a target add to the place in the table of an axis."""
-    extent, low = grid.extents[axis], grid.stride(axis)
-    at = grid.along(position, axis)
-    high = position // (low * extent)
-    square = extent * extent
-    return high * low * square + at * extent, position % low * square + at
+@once
+def _ends(machine: Machine) -> list[tuple[Ints, Ints]]:
+    """Return what a source and a target add to the place in the table of each axis."""
+    grid = grid_of(machine)
+    one_switch = machine.router.shape[1] == 1
+    position = grid.position[machine.router[:, 0]] if one_switch else grid.position
+    ends = []
+    for axis, extent in enumerate(grid.extents):
+        if extent > 1:
+            at = grid.along(position, axis)
+            high, low = position // (grid.stride(axis) * extent), grid.stride(axis)
+            square = extent * extent
+            ends.append((high * low * square + at * extent, position % low * square + at))
+    return ends
 
 
 def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.errors import NidmapError, printable
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import components
 from placement.topologies import links, router_count, router_names
@@ -157,6 +157,7 @@ class Rails:
             raise no_path(self.machine, *ends)
 
 
+@once
 def rails_of(machine: Machine) -> Rails:
     """Return which attachments of a machine's nodes are joined.
 
@@ -166,10 +167,6 @@ def rails_of(machine: Machine) -> Rails:
     >>> rails_of(parse_spec("torus:4")).part.ravel().tolist()
     [0, 0, 0, 0]
     """
-    return machine.once("network rails", lambda: _find_rails(machine))
-
-
-def _find_rails(machine: Machine) -> Rails:
     cables = links(machine)
     ends = cables.a.astype(np.int64), cables.b.astype(np.int64)
     label = components(router_count(machine), *ends)

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import shortest_paths
 from placement.network.demand import Demand
-from placement.network.groups import Groups
+from placement.network.groups import Groups, groups_of
 from placement.network.local_paths import UNREACHED, LocalPaths
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import rank_within
@@ -163,9 +163,9 @@ def _first_hops(local: LocalPaths) -> tuple[Ints, Ints]:
     return np.stack([hop[:, :, :most] for _, hop in parts]), np.stack([n for n, _ in parts])
 
 
-def _next_hops(groups: Groups) -> NextHops:
-    machine = groups.channels.machine
-    return machine.once("network.single", lambda: NextHops(groups))
+@once
+def _next_hops(machine: Machine) -> NextHops:
+    return NextHops(groups_of(machine))
 
 
 def _batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]:
@@ -173,7 +173,7 @@ def _batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]:
     step = max(1, _TABLE // max(1, groups.routers))
     for low in range(0, len(target), step):
         some = target[low : low + step]
-        yield some, _next_hops(groups).towards(some)
+        yield some, _next_hops(groups.channels.machine).towards(some)
 
 
 def loads(groups: Groups, demand: Demand) -> Floats:

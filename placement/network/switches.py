@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from placement.all_to_alls import AllToAlls, product_over_lines
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.model import Channels, from_links
@@ -46,9 +46,10 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
     ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
-    return machine.once("network switches", lambda: _directed_channels(machine))
+    return _directed_channels(machine)
 
 
+@once
 def _directed_channels(machine: Machine) -> Channels:
     """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
     both, rates = from_links(machine), links(machine).rates()
@@ -70,12 +71,9 @@ def _directed_channels(machine: Machine) -> Channels:
     )
 
 
+@once
 def graph(machine: Machine) -> StateGraph:
     """Return the switches as a graph whose paths climb and then descend, where those reach all."""
-    return machine.once("network switch graph", lambda: _cable_graph(machine))
-
-
-def _cable_graph(machine: Machine) -> StateGraph:
     routers, level, links = len(router_coords(machine)), _levels(machine), channels(machine)
     cable = links.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from placement.all_to_alls import match_lines
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import rings, shortest_paths
 from placement.network.demand import Demand
 from placement.network.model import Channels
@@ -65,9 +65,10 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
-    return machine.once("network torus channels", lambda: _channels(machine))
+    return _channels(machine)
 
 
+@once
 def _channels(machine: Machine) -> Channels:
     grid = grid_of(machine)
     axis, way, at = np.nonzero(grid.there)
@@ -250,13 +251,11 @@ def _stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
     return stuck
 
 
+@once
 def _search(machine: Machine) -> StateGraph:
     """Return the routers as a graph, every direction of an axis one way."""
     two = channels(machine)
-    return machine.once(
-        "network torus graph",
-        lambda: graph_of(two, router_count(machine), count=np.ones(len(two))),
-    )
+    return graph_of(two, router_count(machine), count=np.ones(len(two)))
 
 
 def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import find
 from placement.topologies import router_coords
@@ -115,12 +115,9 @@ class Grid:
         return np.swapaxes(index, 1, 2).reshape(-1, self.extents[axis])
 
 
+@once
 def grid_of(machine: Machine) -> Grid:
     """Return the grid of a torus, made once a machine."""
-    return machine.once("network torus", lambda: _grid(machine))
-
-
-def _grid(machine: Machine) -> Grid:
     extents = machine.topology.extents[: machine.topology.router_levels]
     position = number(router_coords(machine), extents, first_fastest=True)
     cells = np.arange(math.prod(extents))

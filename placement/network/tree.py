@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import shortest_paths, switches
 from placement.network.demand import Demand
 from placement.network.rails import no_path
@@ -200,12 +200,9 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     )
 
 
+@once
 def forest_of(machine: Machine) -> Forest | None:
     """Return the tree, None where the links make none, or several cables join two switches."""
-    return machine.once("network forest", lambda: _build_forest(machine))
-
-
-def _build_forest(machine: Machine) -> Forest | None:
     bundles = links(machine)
     half = int(bundles.count.sum())
     a, b = bundles.a.astype(np.int64), bundles.b.astype(np.int64)

@@ -10,10 +10,13 @@ a line of another format is an error that names both.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from typing import NamedTuple
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.records import Dump
 from placement.support.reading import load
 from placement.support.registry import Registry
@@ -23,14 +26,23 @@ __all__ = [
     "resembling",
 ]  # fmt: skip
 
-#: Every format of ours, in the order in which they are tried: the commonest first, what could be
-#: anything last. Its module has ``_`` for ``-``.
-BUNDLED = (
+#: The formats that are tried first, the commonest first of all.
+_FIRST = (
     *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
-    *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
+    *("torus-coordinates", "system-map", "topology-conf"),
     *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes"),
     *("slurm-json", "topology-yaml", "pbsnodes", "flux-resources", "lldp"),
     *("job-list", "sinfo"),
+)
+#: Modules here that readers share.
+_SHARED = {"cables", "cray", "node_states", "plain", "rows", "rtr", "slurm_switches", "trees"}
+_FOUND = {file[:-3] for file in os.listdir(__path__[0]) if file.endswith(".py") and file[0] != "_"}
+
+#: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for
+#: ``-``.
+BUNDLED = (
+    *_FIRST,
+    *sorted({name.replace("_", "-") for name in _FOUND - _SHARED} - {*_FIRST}),
 )
 
 #: How much of a text its format is recognised by.
@@ -55,8 +67,6 @@ class Format(NamedTuple):
         Makes records of a text and the name of its source, or raises ParseError.
     scheduler : str
         Whose output it is: ``slurm``, ``pbs``; '' no scheduler's.
-    vague : bool
-        True where a single line could be anything: no line of another dump is taken for its.
     """
 
     name: str
@@ -64,7 +74,6 @@ class Format(NamedTuple):
     sniff: Callable[[str], bool]
     read: Callable[[str, str], Dump]
     scheduler: str = ""
-    vague: bool = False
 
 
 #: All formats by name; other distributions add theirs under the entry point group.
@@ -74,29 +83,20 @@ FORMATS: Registry[Format] = Registry(
 
 
 def dump_format(
-    name: str,
-    kind: str,
-    sniff: Callable[[str], bool],
-    scheduler: str = "",
-    vague: bool = False,
+    name: str, kind: str, sniff: Callable[[str], bool], scheduler: str = ""
 ) -> Callable[[Callable[[str, str], Dump]], Callable[[str, str], Dump]]:
     """Register the decorated function as the reader of a format; the parameters are `Format`'s."""
 
     def decorate(reader: Callable[[str, str], Dump]) -> Callable[[str, str], Dump]:
-        record = Format(name, kind, sniff, reader, scheduler, vague)
-        FORMATS.register(name)(record)
-        return reader
+        @wraps(reader)
+        def read(text: str, source: str) -> Dump:
+            dump = reader(text, source)
+            return replace(dump, source=source, format=name, kind=kind, scheduler=scheduler)
+
+        FORMATS.register(name)(Format(name, kind, sniff, read, scheduler))
+        return read
 
     return decorate
-
-
-def _read_no_file(text: str, source: str) -> Dump:
-    raise ParseError(source, 0, "is made by nidmap itself, no file has it")
-
-
-# What is made here of a site and of nodes' names goes the way of dumps that were read.
-for _name, _kind in {"site": "site", "names": "places"}.items():
-    dump_format(_name, _kind, lambda _: False)(_read_no_file)
 
 
 def find(name: str) -> Format:
@@ -197,8 +197,10 @@ def recognise(text: str, source: str) -> str:
         name = resembling(part)
         if name:
             return name
-    what = f"'{printable(words, 40)}' is in no format that nidmap reads"
-    raise ParseError(source, line, what, f"it reads {', '.join(FORMATS.names())}")
+    what = f"'{words}' is in no format that nidmap reads"
+    raise ParseError(
+        source, line, what, f"it reads {', '.join(FORMATS.names())}; tables with their header"
+    )
 
 
 def resembling(part: str, but: str = "") -> str:
@@ -221,7 +223,6 @@ def resembling(part: str, but: str = "") -> str:
     'meshcoords'
     """
     for name in FORMATS.in_order():
-        form = find(name)
-        if name != but and not (but and form.vague) and form.sniff(part):
+        if name != but and find(name).sniff(part):
             return name
     return ""

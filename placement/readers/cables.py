@@ -45,7 +45,7 @@ class Cables:
     >>> cables = Cables("ethernet")
     >>> leaf, node = cables.end("a", "switch", "leaf1"), cables.end("b", "host", "n1")
     >>> cables.port(1, leaf, "swp1", node, "eth0")
-    >>> dump = cables.dump("mine", "x.txt", LineCounts(1))
+    >>> dump = cables.dump(LineCounts(1))
     >>> dump.nodes.name.tolist(), dump.nodes.router.tolist(), dump.links.a_port.tolist()
     (['n1'], ['leaf1'], ['swp1'])
     """
@@ -115,12 +115,11 @@ class Cables:
         """Yield what the format knows besides."""
         yield from ()
 
-    def dump(self, format: str, source: str, counts: LineCounts) -> Dump:  # noqa: A002  # Dump's field
+    def dump(self, counts: LineCounts) -> Dump:
         """Return hosts, switches and links.
 
         Parameters
         ----------
-        format, source : str
         counts : LineCounts
 
         Returns
@@ -142,15 +141,13 @@ class Cables:
             text = "no host with a cable to a switch in it"
             faults.insert(0, Finding(0, "no-nodes", text, self.hint))
         return Dump(
-            format,
-            source,
             counts,
             nodes=nodes,
             links=view.links(),
             routers=np.array(switches) if switches else None,
             fabric=self.fabric,
             parameters={"other_adapters": sum(k != "switch" and not n for n, k in named)},
-            findings=tuple(sorted(faults, key=lambda f: f.line)),
+            findings=faults,
         )
 
 

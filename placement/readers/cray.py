@@ -8,7 +8,7 @@ link lists of Edison and Theta (2,304 routers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -31,7 +31,6 @@ _WHAT = ("columns", "rows", "cages", "slots", "nodes")
 
 def cray_dump(
     rows: Rows,
-    name: str,
     *,
     fabric: str = "",
     router: Strs | None = None,
@@ -44,8 +43,6 @@ def cray_dump(
     rows : Rows
         With the numbers nid, col, row, cage, slot, node; the numbers x, y, z
         and cores and the words role, state and mode where the format has them.
-    name : str
-        The format's.
     fabric : str
         '' to tell it from the coordinates.
     router : str (n,) or None
@@ -75,7 +72,7 @@ def cray_dump(
     nodes = NodeRecords(
         line=rows.line, nid=nid, cname=names, coords=xyz, router=router, cores=cores, **words
     )
-    return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, findings=in_order(findings))
+    return Dump(rows.counts, nodes, fabric=fabric, findings=findings)
 
 
 def node_key(parts: Ints32) -> Ints:
@@ -277,8 +274,3 @@ def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) 
         lambda row: f"{name(row)} again, first on line {line[earliest[row]]}",
         hint="was the dump taken twice?",
     )
-
-
-def in_order(faults: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings by line, faults first where they share one."""
-    return tuple(sorted(faults, key=lambda fault: (fault.line, not fault.fault)))

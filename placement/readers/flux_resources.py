@@ -63,7 +63,7 @@ def read(text: str, source: str) -> Dump:
     lines = split_lines(text, source)
     headers = sum(bool(_HEADER.fullmatch(line)) for line in lines)
     nodes = _nodes(lines, source)
-    return states_dump("flux-resources", source, count_lines(lines, headers), nodes)
+    return states_dump(source, count_lines(lines, headers), nodes)
 
 
 def _nodes(lines: list[str], source: str) -> Iterator[StatedNode]:

@@ -7,7 +7,7 @@ one for each port with a cable (``[1]⇥"H-506b4b0300cc02a6"[1](506b4b0300cc02a6
 information (``-f``) are read too. Read from the source of infiniband-diags.
 
 An end is known by its GUID: descriptions repeat (two switches fresh from the
-factory are called the same) and one host has several adapters. A `Fabric` names
+factory are called the same) and one host has several adapters. `InfinibandCables` names
 them, for ``ibnetdiscover --ports`` too; what is wrong with cables `Cables` finds.
 """
 
@@ -24,7 +24,16 @@ from placement.readers.cables import Cables
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump, Finding
 
-__all__ = ["RATES", "WIDTHS", "Fabric", "bandwidth", "fabric_lines", "host_name", "read", "sniff"]
+__all__ = [
+    "RATES",
+    "WIDTHS",
+    "InfinibandCables",
+    "bandwidth",
+    "fabric_lines",
+    "host_name",
+    "read",
+    "sniff",
+]
 
 #: Data rate of one lane in Gbit/s, line coding taken off (8b/10b to QDR, 64b/66b from FDR10
 #: on, from HDR on as the InfiniBand Trade Association's roadmap rates them).
@@ -93,7 +102,7 @@ def read(text: str, source: str) -> Dump:
     (['node018'], [1], [12.5])
     """
     lines = split_lines(text, source)
-    fabric = Fabric()
+    fabric = InfinibandCables()
     headers, owner = 0, -1
     for number, line in fabric_lines(lines, source):
         if thing := _THING.fullmatch(line):
@@ -105,10 +114,10 @@ def read(text: str, source: str) -> Dump:
             raise strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover")
     counts = count_lines(lines, headers)
     refuse_empty(counts, source, "switch")
-    return fabric.dump("ibnetdiscover", source, counts)
+    return fabric.dump(counts)
 
 
-def _take(fabric: Fabric, line: str, number: int, owner: int) -> bool:
+def _take(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
     """Take one port of the switch or adapter whose paragraph this is, False where it is none."""
     match = _PORT.fullmatch(line)
     _, quote, rest = ((match and match[5]) or "").partition('"')
@@ -161,7 +170,7 @@ def host_name(description: str) -> str:
     return words[0] if len(words) == 1 or _ADAPTER.fullmatch(words[1]) else ""
 
 
-class Fabric(Cables):
+class InfinibandCables(Cables):
     """The adapters and switches of InfiniBand, known by their GUIDs."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from placement.readers import dump_format
-from placement.readers.ibnetdiscover import Fabric, bandwidth, fabric_lines
+from placement.readers.ibnetdiscover import InfinibandCables, bandwidth, fabric_lines
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
 
@@ -58,15 +58,15 @@ def read(text: str, source: str) -> Dump:
     lines = split_lines(text, source)
     counts = count_lines(lines)
     refuse_empty(counts, source, "port")
-    fabric = Fabric()
+    fabric = InfinibandCables()
     for number, line in fabric_lines(lines, source):
         if not _take(fabric, line, number):
             what = "a port of ibnetdiscover"
             raise strange_line("ibnetdiscover-ports", source, number, line, what)
-    return fabric.dump("ibnetdiscover-ports", source, counts)
+    return fabric.dump(counts)
 
 
-def _take(fabric: Fabric, line: str, number: int) -> bool:
+def _take(fabric: InfinibandCables, line: str, number: int) -> bool:
     """Take one port, False where it is none."""
     match = _PORT.fullmatch(line)
     if not match or not match[7]:

@@ -42,7 +42,7 @@ def sniff(head: str) -> bool:
     return False
 
 
-@dump_format("job-list", "states", sniff, vague=True)
+@dump_format("job-list", "states", sniff)
 def read(text: str, source: str) -> Dump:
     r"""Read a list of jobs.
 
@@ -76,4 +76,4 @@ def read(text: str, source: str) -> Dump:
         for name in expand([piece], source)
     ]
     counts = count_lines(split_lines(text, source))
-    return states_dump("job-list", source, counts, nodes, jobs=True, empty="no job has nodes")
+    return states_dump(source, counts, nodes, jobs=True, empty="no job has nodes")

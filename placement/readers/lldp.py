@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.cables import Cables
 from placement.readers.trees import count_json_lines, load_json
@@ -90,14 +90,14 @@ def read(text: str, source: str) -> Dump:
     try:
         seen = {device: list(_neighbours(root[device]["lldp"])) for device in root}
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        what = f"an entry is not as lldpcli prints it: {printable(str(error))}"
+        what = f"an entry is not as lldpcli prints it: {error}"
         raise ParseError(source, 0, what, _HOW) from None
     fabric = _SeenFabric(seen)
     at = 0
     for device in seen:
         at = max(at, text.find(f'"{device}"', at))
         fabric.take(device, text.count("\n", 0, at) + 1)
-    return fabric.dump("lldp", source, count_json_lines(text))
+    return fabric.dump(count_json_lines(text))
 
 
 class _SeenFabric(Cables):
@@ -138,7 +138,7 @@ class _SeenFabric(Cables):
             if name and name not in self.seen and words & _FORWARDING
         )
         if unasked:
-            some = ", ".join(map(printable, unasked[:3])) + (" …" if len(unasked) > 3 else "")
+            some = ", ".join(unasked[:3]) + (" …" if len(unasked) > 3 else "")
             text = f"{len(unasked)} that bridge or route, not asked ({some}), count as hosts"
             yield Finding(0, "unasked", text, "are they switches? Then ask them too", fault=False)
 

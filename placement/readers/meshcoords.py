@@ -51,7 +51,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cores.tolist(), dump.nodes.coords.tolist()
     ([68], [[6, 0, 0]])
     """
-    return cray_dump(r.Rows.read(text, source, "meshcoords", _line), "meshcoords")
+    return cray_dump(r.Rows.read(text, source, "meshcoords", _line))
 
 
 def _line(line: str) -> r.Row | None:

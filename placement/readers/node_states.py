@@ -19,7 +19,7 @@ from placement.errors import ParseError
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords
 
-__all__ = ["FIGURES", "StatedNode", "is_known", "node_state", "slurm_state", "states_dump", "worst"]
+__all__ = ["FIGURES", "StatedNode", "node_state", "slurm_state", "states_dump", "worst"]
 
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {
@@ -103,7 +103,6 @@ def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
 
 
 def states_dump(
-    name: str,
     source: str,
     counts: LineCounts,
     printed: Iterable[StatedNode],
@@ -115,8 +114,6 @@ def states_dump(
 
     Parameters
     ----------
-    name : str
-        Of the format.
     source : str
     counts : LineCounts
     printed : iterable of StatedNode
@@ -143,7 +140,7 @@ def states_dump(
     parameters = {"jobs": True} if jobs else {}
     if not by_name:
         fault = Finding(0, "no-nodes", empty, "is this the right cluster?", fault=not jobs)
-        return Dump(name, source, counts, parameters=parameters, findings=(fault,))
+        return Dump(counts, parameters=parameters, findings=(fault,))
     nodes = list(by_name.values())
     free = ("idle", "planned")
     figures = {
@@ -158,7 +155,7 @@ def states_dump(
         planned=np.array([node.planned for node in nodes]),
         **figures,
     )
-    return Dump(name, source, counts, nodes=records, parameters=parameters)
+    return Dump(counts, records, parameters=parameters)
 
 
 def node_state(text: str) -> tuple[str, bool] | None:
@@ -205,17 +202,6 @@ def _worst_known(words: list[str]) -> str:
         return max(words, key=worst)
     state = max(known, key=worst, default="unknown")
     return state if worst(state) > worst("planned") else "unknown"
-
-
-def is_known(word: str) -> bool:
-    """Say whether a full word is one of Slurm's states.
-
-    Examples
-    --------
-    >>> is_known("drained"), is_known("compute")
-    (True, False)
-    """
-    return word in _RANK or word in NEUTRAL
 
 
 def worst(word: str) -> int:

@@ -85,9 +85,9 @@ def read(text: str, source: str) -> Dump:
     ['idle', 'drained']
     """
     if text.lstrip()[:1] == "{":
-        return states_dump("pbsnodes", source, count_json_lines(text), _from_json(text, source))
+        return states_dump(source, count_json_lines(text), _from_json(text, source))
     lines = split_lines(text, source)
-    return states_dump("pbsnodes", source, count_lines(lines), _from_lines(lines, source))
+    return states_dump(source, count_lines(lines), _from_lines(lines, source))
 
 
 def _from_json(text: str, source: str) -> Iterator[StatedNode]:

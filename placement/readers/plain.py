@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import resembling
 from placement.records import LineCounts
 
@@ -123,7 +123,7 @@ def strange_line(
     other = resembling(line, but=name)
     if other:
         return two_formats(source, number, other, f"the others are {name}")
-    return ParseError(source, number, f"{printable(line.strip())!r} is not {what}", hint)
+    return ParseError(source, number, f"{line.strip()!r} is not {what}", hint)
 
 
 def two_formats(source: str, number: int, other: str, others: str) -> ParseError:

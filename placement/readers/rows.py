@@ -15,15 +15,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
 from placement.readers import resembling
 from placement.readers.plain import MOST_NODES, two_formats
 from placement.records import LineCounts
 from placement.support.array_types import Ints, Ints32, Mask, Strs
-
-Bytes = NDArray[np.uint8]
 
 #: The biggest number that a dump may hold; a bigger one is read as -1.
 BIGGEST = 2**31 - 1
@@ -31,12 +28,18 @@ BIGGEST = 2**31 - 1
 #: Characters in a line at most; real ones have some hundred.
 LONGEST_LINE = 2**16
 
-_PIECE = 2**21  # characters handled at a time: bounds the memory of the byte masks
-_DIGITS = 10  # digits of a number at most, those of BIGGEST
-_HEX = np.full(256, 255, dtype=np.uint8)
-_HEX[48:58] = range(10)
-_HEX[97:103] = range(10, 16)
+_PIECE = 2**21  # characters handled at a time: bounds the memory of what is made of them
+#: A hexadecimal number, and the x of what only looks like one (``8x1``, ``00x1f``); what is
+#: before them is looked at last: a literal beginning is searched for ten times as fast.
+_HEX = re.compile(r"0x(?<!\S0x)([0-9a-f]+)")
+_FALSE_HEX = re.compile(r"x(?<=[0-9]x)(?=[0-9a-f])")
 _NUMBER = re.compile(r"(?<!\S)0x0|0")
+#: Translates all bytes but digits into blanks.
+_DIGITS = bytes(c if chr(c) in "0123456789" else 32 for c in range(256))
+#: Translates digits into 0, and what is blank into a blank; ends of lines stay.
+_SHAPE = bytes(
+    48 if chr(c) in "0123456789" else 32 if c <= 32 and c != 10 else c for c in range(256)
+)
 
 
 class LineBlock(NamedTuple):
@@ -97,87 +100,33 @@ def pieces(text: str, source: str) -> Iterator[LineBlock]:
         end = len(text)
         if end - start > _PIECE:  # cut behind a newline
             end = text.rfind("\n", start, start + _PIECE) + 1 or start + _PIECE
-        lengths = np.diff(np.flatnonzero(_bytes(text[start:end]) == 10))
-        if lengths.max(initial=0) > LONGEST_LINE:
-            line += int(np.argmax(lengths > LONGEST_LINE))
-            raise ParseError(source, line, f"is longer than {LONGEST_LINE} characters")
-        piece = _piece(text[start:end], line)
-        yield piece
-        start, line = end, line + len(piece.shapes)
+        block = _block(text[start:end], line, source)
+        yield block
+        start, line = end, line + len(block.shapes)
 
 
-def _bytes(text: str) -> Bytes:
-    """Return lower-case bytes between two newlines: no mask needs to mind the ends."""
-    raw = b"".join((b"\n", text.lower().encode("utf-8", "surrogatepass"), b"\n"))
-    return np.frombuffer(raw, dtype=np.uint8)
-
-
-def _piece(text: str, line: int) -> LineBlock:
-    data = _bytes(text.removesuffix("\n"))
-    inside, hexed, false = _numbers(data)
-    edge = np.flatnonzero(inside[1:] != inside[:-1]) + 1
-    start, length = edge[::2], edge[1::2] - edge[::2]
-    shapes = _shapes(data, inside, start, hexed, false)
-    ends = np.flatnonzero(data == 10)
-    first = np.searchsorted(start, ends)
-    return LineBlock(line, shapes, first.astype(np.int64), _values(data, start, length, hexed))
-
-
-def _numbers(data: Bytes) -> tuple[Mask, Ints, Ints]:
-    """Return a mask of the bytes in numbers, where the x of hexadecimal ones are, and false ones.
-
-    A false one (``00x1f``, ``8x1``) must not make the shape of a true one.
-    """
-    inside = (data - np.uint8(48)) < 10
-    x = np.flatnonzero(data == 120)
-    # data ends with a newline and x is none, so x + 1 exists; x - 2 may wrap to the end: a newline
-    x = x[inside[x - 1] & (_HEX[data[x + 1]] < 16)]
-    begins = (data[x - 1] == 48) & (data[x - 2] <= 32)
-    x, other = x[begins], x[~begins]
-    inside[x] = True
-    at = x + 1
-    for _ in range(_DIGITS + 6):
-        if not at.size:
-            break
-        inside[at] = True
-        at = at + 1
-        at = at[_HEX[data[at]] < 16]
-    return inside, x, other
-
-
-def _shapes(data: Bytes, inside: Mask, start: Ints, hexed: Ints, false: Ints) -> tuple[str, ...]:
-    """Write each line with its numbers as 0 and its blanks squeezed."""
-    blank = (data <= 32) & (data != 10)
-    out = np.where(inside, np.uint8(48), data)
-    out[blank] = 32
-    out[hexed] = ord("x")
-    out[false] = ord("?")
-    keep = ~inside
-    keep[start] = True
-    keep[hexed] = keep[hexed + 1] = True
-    keep[1:] &= ~(blank[1:] & (data[:-1] <= 32))
-    lines = out[keep].tobytes().decode("utf-8", "replace").split("\n")[1:-1]
-    once = dict(zip(lines, lines, strict=True))  # lines of a shape share its text
-    return tuple(map(once.__getitem__, lines))
-
-
-def _values(data: Bytes, start: Ints, length: Ints, hexed: Ints) -> Ints32:
-    """Return the numbers that start at `start` and are `length` digits long."""
-    value = (data[start] - np.uint8(48)).astype(np.int64)
-    base = np.full(len(start), 10, dtype=np.int64)
-    skip = np.zeros(len(start), dtype=np.int64)
-    which = np.searchsorted(start, hexed - 1)
-    base[which], skip[which] = 16, 1
-    rows = np.flatnonzero(length > 1 + skip)
-    for digit in range(1, _DIGITS + 1):
-        if not rows.size:
-            break
-        at = start[rows] + skip[rows] + digit
-        value[rows] = value[rows] * base[rows] + _HEX[data[at]]
-        rows = rows[length[rows] > skip[rows] + digit + 1]
-    value[rows] = -1
-    value[value > BIGGEST] = -1
-    return value.astype(np.int32)
+def _block(text: str, line: int, source: str) -> LineBlock:
+    """Return the shapes of some lines, and the numbers in them."""
+    # hexadecimal numbers in decimals behind an X, which lower case has not
+    lower = _HEX.sub(lambda word: f"X{min(int(word[1], 16), BIGGEST + 1)}", text.lower())
+    lower = _FALSE_HEX.sub("?", lower)
+    data = lower.removesuffix("\n").encode("utf-8", "surrogatepass")
+    digits = data.translate(_DIGITS).strip()
+    # not of blanks alone, of which numpy makes a 0
+    numbers = np.fromstring(digits, np.int64, sep=" ") if digits else np.zeros(0, np.int64)
+    code = np.frombuffer(b"\n" + data.translate(_SHAPE) + b"\n", np.uint8)
+    lengths = np.diff(np.flatnonzero(code == 10))
+    if lengths.max(initial=0) > LONGEST_LINE:
+        line += int(np.argmax(lengths > LONGEST_LINE))
+        raise ParseError(source, line, f"is longer than {LONGEST_LINE} characters")
+    here, before = code[1:], code[:-1]
+    squeezed = ((here == 48) & (before == 48)) | ((here == 32) & ((before == 32) | (before == 10)))
+    lines = here[~squeezed].tobytes().decode("utf-8", "replace").split("\n")[:-1]
+    shape_of = {marked: marked.replace("X", "0x") for marked in dict.fromkeys(lines)}
+    count_of = {marked: marked.count("0") for marked in shape_of}
+    first = np.cumsum([0, *map(count_of.__getitem__, lines)], dtype=np.int64)
+    numbers[numbers > BIGGEST] = -1
+    return LineBlock(line, tuple(map(shape_of.__getitem__, lines)), first, numbers.astype(np.int32))
 
 
 #: More tiles than this are refused: three times what the largest list known has (553,000).
@@ -279,7 +228,7 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
     passed = 0
     for word, want in zip(words, expected, strict=False):
         if not re.fullmatch(want.pattern, word, re.I | re.A):
-            raise NidmapError(f"'{printable(word, 40)}' is not a {want.what}", want.hint)
+            raise NidmapError(f"'{word}' is not a {want.what}", want.hint)
         at |= {name: passed + i for i, name in enumerate(want.numbers)}
         kept |= {want.name: word.lower()} if want.keep else {}
         passed += numbers_in(word)
@@ -448,7 +397,7 @@ class _Reading:
             if name is not None:
                 words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", self._line(line + 1)[0].lower())
                 what = "NID" if name in ("nid", "hex") else name
-                word = printable(words[place], 30) if place < len(words) else "of this line"
+                word = words[place] if place < len(words) else "of this line"
                 shown = f"{self.name}: {what} {word} is out of range"
                 raise ParseError(self.source, line + 1, shown, f"it can be 0 to {BIGGEST}")
 

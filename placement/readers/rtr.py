@@ -14,7 +14,7 @@ import numpy as np
 from placement.errors import ParseError
 from placement.names.columns import write_names
 from placement.readers import rows as r
-from placement.readers.cray import FARTHEST, LIMITS, duplicates, in_order, list_faults, node_key
+from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
 from placement.records import Dump, Finding, LinkRecords
 from placement.support.array_types import Array, Ints, Ints32, Strs
 
@@ -186,14 +186,12 @@ class Tiles:
             **{name: column[rows] for name, column in columns.items()},
         )
         return Dump(
-            f"rtr-{fabric}",
-            self.rows.source,
             self.rows.counts,
             links=links,
             routers=self.names,
             fabric=fabric,
             parameters=parameters,
-            findings=in_order(faults),
+            findings=faults,
         )
 
 

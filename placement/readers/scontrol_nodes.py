@@ -68,7 +68,7 @@ def read(text: str, source: str) -> Dump:
     (['drained'], [16])
     """
     lines = split_lines(text, source)
-    return states_dump("scontrol-nodes", source, count_lines(lines), _nodes(text, source))
+    return states_dump(source, count_lines(lines), _nodes(text, source))
 
 
 def _nodes(text: str, source: str) -> Iterator[StatedNode]:

@@ -1,9 +1,8 @@
 """``sinfo`` (plain, ``-N``, ``-N -l``, ``-o '%N %t'``): states, features, cores, memory, weights.
 
 Read are plain ``sinfo``, ``-l``, ``-N``, ``-N -l`` (whose first line is a
-date), any ``-o`` format that prints a header, and without a header (``-h``)
-those same ones, ``-o "%N %t"`` and `QUERY`. Checked on the outputs of a real
-slurmctld 22.05.
+date) and any ``-o`` format, all with the header that says what the columns are.
+Checked on the outputs of a real slurmctld 22.05.
 
 sinfo repeats a node once a partition: it becomes one node, in the worst of
 the states printed, or ``inactive`` where the ``AVAIL`` column shows that none
@@ -13,14 +12,14 @@ of its partitions is up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from placement.errors import ParseError
 from placement.readers import dump_format
-from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
+from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
 from placement.readers.slurm_switches import expand
 from placement.records import Dump, Finding, LineCounts
@@ -39,22 +38,6 @@ COLUMNS = {
     "FEATURES": "features", "AVAIL_FE": "cut_features", "REASON": "reason",
     "RESERVATION": "reservation",
 }  # fmt: skip
-_QUERY_COLUMNS = (
-    *("nodes", "partition", "avail", "state", "cpus", "memory"),
-    *("sockets", "cores", "weight", "gres", "features"),
-)
-#: What sinfo prints under -h, told apart by the number of words: default, -l, -N, -N -l.
-SHAPES = (
-    ("nodes", "state"),
-    ("nodes", "count", "partition", "state"),
-    ("partition", "avail", "", "count", "state", "nodes"),
-    ("partition", "avail", "", "", "", "", "", "count", "state", "nodes"),
-    (
-        *("nodes", "count", "partition", "state", "cpus", "sct"),
-        *("memory", "", "weight", "cut_features", "reason"),
-    ),
-)
-
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}\s*")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _NUMBER = re.compile(r"([0-9]{1,15})(?:\.[0-9]+)?([KMGTP]?)\+?")
@@ -74,19 +57,12 @@ def sniff(head: str) -> bool:
     --------
     >>> sniff("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n")
     True
-    >>> sniff("nid00001 idle\nnid00002 drng*\n")
-    True
     """
-    lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
-    if lines and _DATE.fullmatch(lines[0]):
-        del lines[0]
-    if not lines:
-        return False
-    complete = lines[:-1] or lines  # the last one may be cut off
-    return bool(_header(lines[0])) or all(_shape(line) for line in complete)
+    lines = (line for line in head.split("\n") if line.strip() and not _DATE.fullmatch(line))
+    return bool(_header(next(lines, "")))
 
 
-@dump_format("sinfo", "states", sniff, scheduler="slurm", vague=True)
+@dump_format("sinfo", "states", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
     r"""Read the output of sinfo.
 
@@ -108,7 +84,7 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        Where a line does not fit the header or the first line.
+        Where there is no header, or a line does not fit it.
 
     Examples
     --------
@@ -123,7 +99,7 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(lines, table.headers)
     counts = LineCounts(counts.rows + counts.comments, 0, counts.headers, counts.blank)
     refuse_empty(counts, source, "node; does Slurm hide it (PrivateData), or is a partition wrong?")
-    dump = states_dump("sinfo", source, counts, table.nodes(), empty="no partition has a node")
+    dump = states_dump(source, counts, table.nodes(), empty="no partition has a node")
     if dump.nodes is None:
         return dump
     return replace(dump, parameters=table.parameters(), findings=tuple(table.remarks()))
@@ -232,18 +208,16 @@ class _SinfoOutput:
 
 
 def _layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
-    """Return the columns, by the header or the first row's shape, and what `_SinfoOutput` has."""
-    headers = 0
+    """Return the columns by the header, and what `_SinfoOutput` has."""
+    headers = 1
     for number, line in enumerate(lines, start=1):
         if number == 1 and _DATE.fullmatch(line):
-            headers = 1
+            headers = 2
         elif header := _header(line):
-            return _check_columns(header, number, source), "|" in line, number, headers + 1
-        elif shape := _shape(line):
-            return shape, shape is _QUERY_COLUMNS, number - 1, headers
+            return _check_columns(header, number, source), "|" in line, number, headers
         elif line.strip():
             raise _strange_line(source, number, line)
-    return (), False, len(lines), headers
+    return (), False, len(lines), 0
 
 
 def _strange_line(source: str, number: int, line: str) -> ParseError:
@@ -294,39 +268,11 @@ def _figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | 
 def _header(line: str) -> tuple[str, ...]:
     """Return the columns that a header names ('' for those left out), () for no header."""
     words = [w.strip() for w in line.split("|")] if "|" in line else line.split()
-    named = {"NODELIST", "HOSTNAMES"} & set(words) and "JOBID" not in words
+    others = {"JOBID", "NNODES"} & set(words)  # squeue's, Flux's
+    named = {"NODELIST", "HOSTNAMES"} & set(words) and not others
     if not named or len(words) == 1 or any(w != w.upper() for w in words if w not in COLUMNS):
         return ()  # one word: names without states, a plain list
     return tuple(COLUMNS.get(w, "") for w in words)
-
-
-def _shape(line: str) -> tuple[str, ...]:
-    """Return the columns of a row without a header, by its number of words; () for no row."""
-    cells = line.split("|")
-    if len(cells) == len(_QUERY_COLUMNS) and _is_state(cells[3].strip()):
-        return _QUERY_COLUMNS
-    words = line.split()
-    for shape in SHAPES:
-        short = len(words) == len(shape) - 1 and ("n/a" in words or shape[-1] == "reason")
-        fits = short or len(words) == len(shape) or (words[len(shape) :] and shape[-1] == "reason")
-        known = ((_TELLING[n], w) for n, w in zip(shape, words, strict=False) if n in _TELLING)
-        if fits and all(tells(word) for tells, word in known):
-            return shape
-    return ()
-
-
-def _is_state(word: str) -> bool:
-    """Say whether a word is a state that we know; without a header it must be one."""
-    state = node_state(word)
-    return word == "n/a" or (state is not None and is_known(state[0]))
-
-
-#: The columns by which a row without a header is known.
-_TELLING: dict[str, Callable[[str], bool]] = {
-    "state": _is_state,
-    "avail": lambda word: word in ("up", "down", "drain", "inact"),
-    "count": lambda word: word.isascii() and word.isdigit(),
-}
 
 
 def gpus_of(text: str) -> int:

@@ -104,13 +104,11 @@ def read(text: str, source: str) -> Dump:
     kinds = (_word(n.get("Type")) for n in networks.values() if isinstance(n, dict))
     slingshot = reader.mountain or any(kind.startswith("slingshot") for kind in kinds)
     return Dump(
-        "sls",
-        source,
         count_json_lines(text),
         nodes=reader.records(),
         routers=np.array(list(reader.switches)) if reader.switches else None,
         fabric="slingshot" if slingshot else "",
-        findings=tuple(sorted(reader.judged(), key=lambda f: f.line)),
+        findings=tuple(reader.judged()),
     )
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.job_list import BUSY
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
@@ -77,12 +77,12 @@ def read(text: str, source: str) -> Dump:
     try:
         nodes = list(rows(document[kind], source))
     except (KeyError, TypeError, AttributeError) as error:
-        what = f"an entry of {kind} is not as Slurm prints it: {printable(str(error))}"
+        what = f"an entry of {kind} is not as Slurm prints it: {error}"
         raise ParseError(source, 0, what, "was it edited?") from None
     counts = count_json_lines(text)
     jobs = kind == "jobs"
     empty = "no job has nodes" if jobs else "lists no nodes"
-    return states_dump("slurm-json", source, counts, nodes, jobs=jobs, empty=empty)
+    return states_dump(source, counts, nodes, jobs=jobs, empty=empty)
 
 
 def _node_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:

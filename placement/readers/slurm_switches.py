@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.lists import expanding
-from placement.lists.piece import TextPiece
+from placement.lists.expanding import TextPiece
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
@@ -353,8 +353,6 @@ def block_size_faults(
 
 
 def switch_dump(
-    name: str,
-    source: str,
     counts: LineCounts,
     kind: str,
     switches: tuple[SwitchRecord, ...],
@@ -372,12 +370,10 @@ def switch_dump(
             router=np.repeat(np.array([s.name for s in leaves]), sizes),
         )
     return Dump(
-        name,
-        source,
         counts,
         nodes=nodes,
         switches=switches,
         fabric=kind,
         parameters=parameters,
-        findings=tuple(sorted(faults, key=lambda f: f.line)),
+        findings=faults,
     )

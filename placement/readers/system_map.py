@@ -73,7 +73,7 @@ def read(text: str, source: str) -> Dump:
         "router",
         lambda row: f"{router[row]} is not the Gemini of NID {nid[row]}",
     )
-    return cray_dump(rows, "system-map", fabric="gemini", router=router, faults=faults)
+    return cray_dump(rows, fabric="gemini", router=router, faults=faults)
 
 
 def _hex_faults(rows: r.Rows, text: str) -> list[Finding]:

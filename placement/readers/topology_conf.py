@@ -1,10 +1,15 @@
-"""``topology.conf``: Slurm's switches, blocks or rings.
+"""``topology.conf``, ``scontrol show topology``: Slurm's switches, blocks or rings.
 
 The file is read as Slurm reads it (its parse_config.c): keywords in any case,
 blanks around ``=`` and quoted values allowed, ``#`` comments unless escaped, a
 line that ends in a backslash goes on in the next. Checked on the files of
 Slurm's own test suite: trees of two to four levels, unbalanced and without a
 common root, and blocks.
+
+scontrol prints the same, with figures that the file has not: a tree with all nodes below
+every switch, and behind the base blocks, from Slurm 24.11 on, the aggregated ones that
+BlockSizes makes. A torus it prints in the order of the node table, which does not say
+where a node is: topology.yaml does.
 """
 
 from __future__ import annotations
@@ -16,18 +21,22 @@ from typing import NamedTuple
 from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers import slurm_switches as w
-from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
-from placement.records import Dump, LineCounts
+from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
+from placement.records import Dump, Finding, LineCounts, SwitchRecord
 
 __all__ = ["Statement", "read", "sizes_of", "sniff", "statements"]
 
 #: The keyword that opens a statement, what it makes, the keywords that may follow.
 KINDS = {
-    "switchname": ("tree", ("nodes", "switches", "linkspeed")),
-    "blockname": ("block", ("nodes",)),
-    "ringname": ("ring", ("nodes",)),
+    "switchname": ("tree", ("nodes", "switches", "linkspeed", "level")),
+    "blockname": ("block", ("nodes", "blockindex", "blocksize")),
+    "aggregatedblock": ("block", ("nodes", "blockindex", "blocksize")),
+    "ringname": ("ring", ("nodes", "ringsize")),
     "blocksizes": ("block", ()),
 }
+
+#: Keywords whose values are numbers.
+_NUMBERS = ("linkspeed", "level", "blockindex", "blocksize", "ringsize")
 
 #: As many switches as Slurm can count, aggregated blocks and sizes beside them.
 MAX_STATEMENTS = 2 * w.MAX_SWITCHES
@@ -35,14 +44,7 @@ MAX_STATEMENTS = 2 * w.MAX_SWITCHES
 MAX_PAIRS = 64
 
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)')
-_OPENS = re.compile(
-    r"^[ \t]*(?:SwitchName|BlockName|RingName|BlockSizes)\s*=", re.IGNORECASE | re.MULTILINE
-)
-_SCONTROL = re.compile(
-    r"^[ \t]*(?:SwitchName=\S+ Level=|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=|"
-    r"RingName=.* RingSize=|TorusName=)",
-    re.MULTILINE,
-)
+_CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
 
 
 class Statement(NamedTuple):
@@ -70,22 +72,14 @@ class Statement(NamedTuple):
         return ParseError(self.source, self.line, text, hint)
 
 
-def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like a ``topology.conf``.
-
-    Examples
-    --------
-    >>> sniff("# ours\nswitchname=s0 Nodes=dev[0-5]\n")
-    True
-    >>> sniff("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=dev[0-5]\n")
-    False
-    """
-    return bool(_OPENS.search(head)) and not _SCONTROL.search(head)
+sniff = sniffing(
+    r"^[ \t]*(?:SwitchName|BlockName|AggregatedBlock|RingName|BlockSizes|TorusName)\s*="
+)
 
 
 @dump_format("topology-conf", "topology", sniff, scheduler="slurm")
 def read(text: str, source: str) -> Dump:
-    r"""Read a ``topology.conf``.
+    r"""Read a ``topology.conf``, or what ``scontrol show topology`` prints.
 
     Parameters
     ----------
@@ -97,7 +91,8 @@ def read(text: str, source: str) -> Dump:
     -------
     Dump
         `fabric` is ``tree``, ``block`` or ``ring``; `switches` in the file's
-        order; `nodes` leaf by leaf; ``parameters["block_sizes"]`` where given.
+        order, without aggregated blocks; `nodes` leaf by leaf;
+        ``parameters["block_sizes"]`` where given.
 
     Raises
     ------
@@ -118,21 +113,24 @@ def read(text: str, source: str) -> Dump:
     records = list(statements(lines, source))
     refuse_empty(counts if records else LineCounts(0), source, "SwitchName, BlockName or RingName")
     kind = _kind(records)
-    stated = next((s for s in reversed(records) if s.key == "blocksizes"), None)
-    sizes = sizes_of(stated.value.split(","), source, stated.line) if stated else ()
-    line = stated.line if stated else 0
-    declared = [_declare_switch(s) for s in records if s.key != "blocksizes"]
-    if not declared:
-        raise ParseError(source, line, "block sizes without a block", "add BlockName lines")
-    switches, faults = w.resolve(kind, declared, source)
-    parameters = {"block_sizes": sizes} if sizes else {}
+    base = [s for s in records if _is_base(s)]
+    if not base:
+        raise records[0].error(f"no {kind} of its own", "add the lines that define each")
+    switches, faults = w.resolve(kind, [_declare_switch(s) for s in base], source)
+    faults += _missing_nodes(base, switches)
+    stated = [s for s in records if s.key == "blocksizes"][-1:]
+    sizes = (
+        sizes_of(stated[0].value.split(","), source, stated[0].line)
+        if stated
+        else tuple(sorted({int(s.rest.get("blocksize", 0)) for s in records} - {0}))
+    )
+    line = stated[0].line if stated else 0
     faults += w.block_size_faults(sizes, line, switches) if sizes else ()
-    return w.switch_dump("topology-conf", source, counts, kind, switches, faults, parameters)
+    parameters = {"block_sizes": sizes} if sizes else {}
+    return w.switch_dump(counts, kind, switches, faults, parameters)
 
 
-def statements(
-    lines: Sequence[str], source: str, name: str = "topology-conf"
-) -> Iterator[Statement]:
+def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:
     r"""Yield the statements of a file in Slurm's ``Key=value`` form.
 
     Parameters
@@ -140,8 +138,6 @@ def statements(
     lines : sequence of str
     source : str
         File name, for errors.
-    name : str
-        The format that is being read.
 
     Raises
     ------
@@ -157,7 +153,7 @@ def statements(
     for count, (number, text) in enumerate(numbered):
         if count == MAX_STATEMENTS:
             raise ParseError(source, number, f"more than {MAX_STATEMENTS:,} switches")
-        yield _statement(text, number, source, name)
+        yield _statement(text, number, source)
 
 
 def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -183,7 +179,7 @@ def _is_escaped(text: str, at: int) -> bool:
     return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
-def _statement(text: str, line: int, source: str, name: str) -> Statement:
+def _statement(text: str, line: int, source: str) -> Statement:
     if "\\" in text:
         text = re.sub(r"\\(.)", r"\1", text)  # as Slurm: a backslash gives the next as it is
     pairs: list[tuple[str, str]] = []
@@ -194,27 +190,30 @@ def _statement(text: str, line: int, source: str, name: str) -> Statement:
             raise ParseError(source, line, f"more than {MAX_PAIRS} keywords in one statement")
         pairs.append((match[1].lower(), match[3] if match[2] is None else match[2]))
     if text[end:].strip() or not pairs:
-        raise _not_a_statement(text, text[end:].strip(), line, source, name)
+        raise _not_a_statement(text, text[end:].strip(), line, source)
     (key, value), *rest = pairs
     return Statement(source, line, key, value, dict(rest))  # Slurm, too, takes the last of a key
 
 
-def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) -> ParseError:
+def _not_a_statement(text: str, rest: str, line: int, source: str) -> ParseError:
     if rest.lower().startswith(("include ", "include\t")) or rest.lower() == "include":
         hint = "put the included lines in their place"
         return ParseError(source, line, "Include is not supported", hint)
     if rest == text.strip():
         hint = "a line is SwitchName=... Nodes=... or the like"
-        return strange_line(name, source, line, text, "Key=value", hint)
+        return strange_line("topology-conf", source, line, text, "Key=value", hint)
     return ParseError(source, line, f"{rest!r} is not Key=value", "is the line cut off?")
 
 
 def _kind(records: Sequence[Statement]) -> str:
-    """Return the plugin that the file is for, refusing one that mixes them."""
+    """Return the plugin that the switches are of, refusing several and what no plugin knows."""
     kind = KINDS.get(records[0].key, ("",))[0]
     for statement in records:
         this, following = KINDS.get(statement.key, ("", ()))
         odd = [key for key in statement.rest if key not in following]
+        if statement.key == "torusname":
+            text = "scontrol does not say where in a torus a node is"
+            raise statement.error(text, "read topology.yaml instead")
         if odd or not this:
             expected = ", ".join(following) or "SwitchName, BlockName, RingName or BlockSizes"
             unknown = odd[0] if this else statement.key
@@ -222,17 +221,58 @@ def _kind(records: Sequence[Statement]) -> str:
         if this != kind:
             text = f"a {this} topology here and a {kind} topology on line {records[0].line}"
             raise statement.error(text, "one file describes one plugin's topology")
+        for key in _NUMBERS:
+            word = statement.rest.get(key, "0")
+            if not (word.isascii() and word.isdigit() and len(word) < 10):
+                raise statement.error(f"{key} {word!r} is not a number", _CUT)
     return kind
 
 
+def _is_base(statement: Statement) -> bool:
+    """Return True for a switch, ring or base block: not for one made of others."""
+    if statement.key == "blockname":
+        return "blockindex" not in statement.rest or not set(statement.value) & set("[,")
+    return statement.key not in ("aggregatedblock", "blocksizes")
+
+
 def _declare_switch(statement: Statement) -> w.Declared:
-    key, name, rest = statement.key, statement.value, statement.rest
-    speed = rest.get("linkspeed", "1")
-    if not (speed.isascii() and speed.isdigit()):
-        raise statement.error(f"LinkSpeed {speed!r} is not a number")
-    if key == "blockname" and not rest.get("nodes"):
+    name, rest = statement.value, statement.rest
+    nodes, children, level = (rest.get(key, "") for key in ("nodes", "switches", "level"))
+    if statement.key == "blockname" and not nodes:
         raise statement.error(f"block {name} has no Nodes")
-    return w.Declared(name, rest.get("nodes", ""), rest.get("switches", ""), statement.line)
+    if level.strip("0") and not children:
+        raise statement.error(f"switch {name} of level {level} has no Switches", _CUT)
+    if level:  # scontrol's: the nodes of an upper switch are those of its leaves
+        nodes = "" if int(level) else nodes
+        return w.Declared(name, nodes, children, statement.line, int(level))
+    return w.Declared(name, nodes, children, statement.line)
+
+
+def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Finding]:
+    """Compare the nodes that scontrol prints below a top switch with what its leaves hold."""
+    switch_of = {switch.name: switch for switch in switches}
+    below = {child for switch in switches for child in switch.children}
+    faults = []
+    for statement in base:
+        top, listed = switch_of[statement.value], statement.rest.get("nodes", "")
+        if "level" not in statement.rest or top.name in below or not top.children or not listed:
+            continue
+        wanted = len(set(w.expand(listed, statement.source, statement.line, "Nodes")))
+        held = _count_below(top, switch_of)
+        if held != wanted:
+            text = f"switch {top.name} has {wanted} nodes, the leaves below it {held}"
+            faults.append(Finding(statement.line, "missing-nodes", text, _CUT))
+    return faults
+
+
+def _count_below(top: SwitchRecord, switch_of: dict[str, SwitchRecord]) -> int:
+    """Return how many different nodes the leaves below a switch hold."""
+    reached = {top.name: top}
+    for switch in (todo := [top]):  # grows while it is walked
+        new = {c: switch_of[c] for c in switch.children if c in switch_of and c not in reached}
+        reached |= new
+        todo += new.values()
+    return len({node for switch in todo for node in switch.nodes})
 
 
 def sizes_of(words: Sequence[str], source: str, line: int) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ fill it where nodes are missing.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from placement.readers.slurm_switches import (
     switch_dump,
 )
 from placement.readers.topology_conf import sizes_of
-from placement.readers.trees import Tree, line_of, parse_yaml
+from placement.readers.trees import line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord
 from placement.support.array_types import Ints32, Strs
 
@@ -40,7 +41,7 @@ _FALSE = ("false", "no", "off", "0", "n", "f", "")
 _MAX_EXTENT = 65_535  # Slurm keeps each dimension in sixteen bits
 
 
-class Found(NamedTuple):
+class SlurmTopology(NamedTuple):
     """One topology of the file, read and judged."""
 
     name: str
@@ -68,9 +69,8 @@ def read(text: str, source: str) -> Dump:
     Dump
         Of the cluster's default topology: `fabric` is its kind, `switches`
         its switches, blocks, rings or torus. In a torus ``nodes.coords`` has
-        x, y, z and `parameters` the ``extents`` and the ``placements`` that
-        it allows; blocks leave ``block_sizes``. `parameters` always has the
-        ``topology``'s name.
+        x, y, z and `parameters` the ``extents``; blocks leave ``block_sizes``.
+        `parameters` always has the ``topology``'s name.
 
     Raises
     ------
@@ -107,14 +107,48 @@ def read(text: str, source: str) -> Dump:
         faults.append(Finding(other.line, "other-topology", text, hint, fault=False))
     parameters = {"topology": chosen.name, **(chosen.parameters or {})}
     kind, switches, nodes = chosen.kind, chosen.switches, chosen.nodes
-    return switch_dump("topology-yaml", source, counts, kind, switches, faults, parameters, nodes)
+    return switch_dump(counts, kind, switches, faults, parameters, nodes)
 
 
 Entry = dict[str, Any]
 
 
-class _YamlFile(Tree):
-    """Reads the values that a topology.yaml has besides texts, lists and dictionaries."""
+class _YamlFile(NamedTuple):
+    """Takes the values of a file for what they should be, and refuses others at their line."""
+
+    source: str
+
+    def dictionary(self, value: Any, what: str, allowed: Sequence[str]) -> Entry:
+        """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self.error(value, f"{what} is not a dictionary")
+        for key, item in value.items():
+            if key not in allowed:
+                there = f"there are {', '.join(allowed)}"
+                raise self.error(item, f"unknown key {key!r} in {what}", there)
+        return value
+
+    def items(self, value: Any, what: str) -> list[Any]:
+        """Return a list, empty where there is none."""
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.error(value, f"{what} is not a list")
+        return value
+
+    def text(self, value: Any, what: str) -> str:
+        """Return one value, '' where there is none."""
+        if value is None or value in ("", "~", "null"):
+            return ""
+        if not isinstance(value, str):
+            raise self.error(value, f"{what} is not one value", "a folded list is text")
+        return value
+
+    def error(self, at: Any, text: str, hint: str = "") -> ParseError:
+        """Return the error that blames a value."""
+        return ParseError(self.source, line_of(at), text, hint)
 
     def entries(self, value: Any, what: str, allowed: Sequence[str]) -> list[Entry]:
         """Return the dictionaries of a list, or the only one."""
@@ -153,7 +187,7 @@ class _YamlFile(Tree):
         return int(word)
 
 
-def _topology(entry: Any, file: _YamlFile) -> Found:
+def _topology(entry: Any, file: _YamlFile) -> SlurmTopology:
     keys = file.dictionary(entry, "a topology", ("topology", "cluster_default", *KINDS))
     name = file.name(keys, "topology", "topology")
     default = file.bool(keys.get("cluster_default"), "cluster_default")
@@ -165,10 +199,10 @@ def _topology(entry: Any, file: _YamlFile) -> Found:
         text = f"topology {name} has {what}where one kind belongs"
         raise file.error(entry, text)
     kind = kinds[0]
-    return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
+    return KINDS[kind](SlurmTopology(name, line_of(entry), default, kind), keys[kind], file)
 
 
-def _flat(topology: Found, value: Any, file: _YamlFile) -> Found:
+def _flat(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
     if isinstance(value, dict):
         file.dictionary(value, "flat", ("alpha_step_rank",))
     else:
@@ -176,7 +210,7 @@ def _flat(topology: Found, value: Any, file: _YamlFile) -> Found:
     return topology
 
 
-def _switches(topology: Found, value: Any, file: _YamlFile) -> Found:
+def _switches(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
     """Read the switches, blocks or rings of a topology."""
     word, below, more, beside = _LISTS[topology.kind]
     keys = file.dictionary(value, topology.kind, (below, *beside))
@@ -210,51 +244,33 @@ _LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _torus(topology: Found, value: Any, file: _YamlFile) -> Found:
-    """Read the torus of a torus3d topology; a machine has one."""
+def _torus(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
+    """Read the torus of a torus3d topology, x fastest; a machine has one."""
     keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
-    tori = [_torus_of(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
+    tori = file.entries(keys.get("toruses"), "toruses", allowed)
     if not tori:
         raise ParseError(file.source, topology.line, f"topology {topology.name} is empty")
-    switch, nodes, faults = read_torus(tori[0], file.source)
+    torus, line = tori[0], line_of(tori[0])
+    name, extents = file.name(torus, "name", "torus"), file.dims(torus, "dims")
+    boxes = _boxes(torus, extents, file)
+    faults = list(_box_faults(name, line, extents, boxes))
+    if torus.get("nodes") and torus.get("regions"):
+        text = f"torus {name} has both nodes and regions"
+        faults = [Finding(line, "both-nodes-and-regions", text, "Slurm takes one of them")]
     for other in tori[1:]:
-        text = f"torus {other.name}: a machine is one torus, and this is one more"
-        faults.append(Finding(other.line, "second-torus", text, "keep one of them in a copy"))
-    parameters = {"extents": tori[0].dims, "placements": tori[0].placements}
+        text = (
+            f"torus {file.name(other, 'name', 'torus')}: a machine is one torus, this is one more"
+        )
+        faults.append(Finding(line_of(other), "second-torus", text, "keep one of them in a copy"))
+    nodes = None if faults else _place_nodes(name, line, boxes, file.source, faults)
+    names = () if nodes is None or nodes.name is None else tuple(nodes.name.tolist())
+    switch = SwitchRecord(name, names, (), line, 0)
+    parameters = {"extents": extents}
     return topology._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
-def _torus_of(keys: Entry, file: _YamlFile) -> DeclaredTorus:
-    name, dims = file.name(keys, "name", "torus"), file.dims(keys, "dims")
-    nodes = file.text(keys.get("nodes"), "nodes")
-    regions = [
-        Region(
-            line_of(region),
-            file.dims(region, "anchor", default=(0, 0, 0)),
-            file.dims(region, "dims"),
-            file.text(region.get("nodes"), "nodes"),
-        )
-        for region in file.entries(keys.get("regions"), "regions", ("anchor", "dims", "nodes"))
-    ]
-    shape = ("dims", "anchor_seed", "anchor_spacing")
-    placements = file.entries(keys.get("placements"), "placements", shape)
-    shapes = tuple(_placement(placement, file) for placement in placements)
-    return DeclaredTorus(line_of(keys), name, dims, nodes, tuple(regions), shapes)
-
-
-def _placement(keys: Entry, file: _YamlFile) -> dict[str, Triple]:
-    """Return one placement shape; without a spacing its anchors stand side by side."""
-    dims = file.dims(keys, "dims")
-    spacing = file.dims(keys, "anchor_spacing", default=(0, 0, 0))
-    return {
-        "dims": dims,
-        "anchor_seed": file.dims(keys, "anchor_seed", default=(0, 0, 0)),
-        "anchor_spacing": spacing if any(spacing) else dims,
-    }
-
-
-KINDS: dict[str, Callable[[Found, Any, _YamlFile], Found]] = {
+KINDS: dict[str, Callable[[SlurmTopology, Any, _YamlFile], SlurmTopology]] = {
     "tree": _switches,
     "block": _switches,
     "flat": _flat,
@@ -266,8 +282,8 @@ KINDS: dict[str, Callable[[Found, Any, _YamlFile], Found]] = {
 Triple = tuple[int, int, int]
 
 
-class Region(NamedTuple):
-    """Part of a torus: where it begins, how far it reaches, its nodes."""
+class Box(NamedTuple):
+    """Part of a torus: where it begins, how far it reaches, its nodes as a folded list."""
 
     line: int
     anchor: Triple
@@ -275,27 +291,35 @@ class Region(NamedTuple):
     nodes: str
 
 
-class DeclaredTorus(NamedTuple):
-    """One torus as the file words it.
+def _boxes(torus: Entry, extents: Triple, file: _YamlFile) -> list[Box]:
+    """Return the parts of a torus that nodes fill: its regions, or all of it."""
+    nodes = file.text(torus.get("nodes"), "nodes")
+    if nodes:
+        return [Box(line_of(torus), (0, 0, 0), extents, nodes)]
+    return [
+        Box(
+            line_of(region),
+            file.dims(region, "anchor", default=(0, 0, 0)),
+            file.dims(region, "dims"),
+            file.text(region.get("nodes"), "nodes"),
+        )
+        for region in file.entries(torus.get("regions"), "regions", ("anchor", "dims", "nodes"))
+    ]
 
-    Attributes
-    ----------
-    line : int
-    name : str
-    dims : tuple of int (3,)
-    nodes : str
-        Folded list for all cells; '' where regions have theirs.
-    regions : tuple of Region
-    placements : tuple of dict
-        Shapes that a job may take: ``dims``, ``anchor_seed``, ``anchor_spacing``.
-    """
 
-    line: int
-    name: str
-    dims: Triple
-    nodes: str
-    regions: tuple[Region, ...]
-    placements: tuple[dict[str, Triple], ...]
+def _box_faults(name: str, line: int, extents: Triple, boxes: Sequence[Box]) -> Iterator[Finding]:
+    """Find what Slurm refuses in the numbers alone."""
+    if not all(extents):
+        yield Finding(line, "extent", f"torus {name} needs x, y and z above 0")
+        return
+    for box in boxes:
+        ends = (a + d for a, d in zip(box.anchor, box.dims, strict=True))
+        if not all(box.dims):
+            yield Finding(box.line, "extent", "a region needs x, y and z above 0")
+        elif any(e > t for e, t in zip(ends, extents, strict=True)):
+            yield Finding(box.line, "coordinates", "a region reaches out of the torus")
+        elif not box.nodes:
+            yield Finding(box.line, "cells", "a region without nodes")
 
 
 def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
@@ -321,96 +345,40 @@ def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
     return cells.T + np.array(anchor, dtype=np.int32)
 
 
-def read_torus(
-    torus: DeclaredTorus, source: str
-) -> tuple[SwitchRecord, NodeRecords | None, list[Finding]]:
-    """Place the nodes of a torus.
-
-    Returns
-    -------
-    switch : SwitchRecord
-        The torus by name, nodes in cell order.
-    nodes : NodeRecords or None
-        With x, y, z; None where no node is given.
-    faults : list of Finding
-
-    Raises
-    ------
-    ParseError
-        Where a list of nodes is malformed or too long.
-    """
-    faults = list(_shape_faults(torus))
-    boxes = [] if faults else _boxes(torus, source, faults)
-    names = np.array([name for _, _, listed in boxes for name in listed], dtype=np.str_)
-    if len(names) > MOST_NODES:
-        raise ParseError(source, torus.line, f"more than {MOST_NODES:,} nodes in one torus")
-    twice = first_repeat(names.tolist())
-    if twice:
-        text = f"torus {torus.name}: node {twice} stands in two cells"
-        faults.append(Finding(torus.line, "duplicate-name", text))
-    nodes = None
-    if len(names):
-        coords = np.concatenate([box for _, box, _ in boxes])
-        faults += _overlaps(torus, coords, names)
-        lines = np.repeat([line for line, _, _ in boxes], [len(n) for _, _, n in boxes])
-        order = np.lexsort(coords.T)
-        names = names[order]
-        nodes = NodeRecords(lines.astype(np.int32)[order], name=names, coords=coords[order])
-    return SwitchRecord(torus.name, tuple(names.tolist()), (), torus.line, 0), nodes, faults
-
-
-def _boxes(
-    torus: DeclaredTorus, source: str, faults: list[Finding]
-) -> list[tuple[int, Ints32, tuple[str, ...]]]:
-    """Return line, coordinates and names of each part that fills its cells."""
-    box = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
-    boxes = []
-    for line, anchor, dims, folded in (box,) if torus.nodes else torus.regions:
-        names = expand(folded, source, line, "nodes")
-        cells = dims[0] * dims[1] * dims[2]
+def _place_nodes(
+    name: str, line: int, boxes: Sequence[Box], source: str, faults: list[Finding]
+) -> NodeRecords | None:
+    """Return the nodes in their cells, x fastest, noting what is wrong with them."""
+    filled = []
+    for box in boxes:
+        names, cells = expand(box.nodes, source, box.line, "nodes"), math.prod(box.dims)
         if len(names) == cells:
-            boxes.append((line, cell_coords(dims, anchor), names))
+            filled.append((box, names))
         else:
-            text = f"{len(names)} nodes for the {cells} cells of {'x'.join(map(str, dims))}"
-            faults.append(Finding(line, "cells", text, "each cell needs one node"))
-    return boxes
+            text = f"{len(names)} nodes for the {cells} cells of {'x'.join(map(str, box.dims))}"
+            faults.append(Finding(box.line, "cells", text, "each cell needs one node"))
+    every = np.array([one for _, names in filled for one in names], dtype=np.str_)
+    if len(every) > MOST_NODES:
+        raise ParseError(source, line, f"more than {MOST_NODES:,} nodes in one torus")
+    if twice := first_repeat(every.tolist()):
+        text = f"torus {name}: node {twice} stands in two cells"
+        faults.append(Finding(line, "duplicate-name", text))
+    if not len(every):
+        return None
+    coords = np.concatenate([cell_coords(box.dims, box.anchor) for box, _ in filled])
+    faults += _overlaps(name, line, coords, every)
+    lines = np.repeat([box.line for box, _ in filled], [len(names) for _, names in filled])
+    order = np.lexsort(coords.T)
+    return NodeRecords(lines.astype(np.int32)[order], name=every[order], coords=coords[order])
 
 
-def _shape_faults(torus: DeclaredTorus) -> Iterator[Finding]:
-    """Find what Slurm refuses in the numbers alone."""
-    name = torus.name
-    if not all(torus.dims):
-        yield Finding(torus.line, "extent", f"torus {name} needs x, y and z above 0")
-        return
-    if torus.nodes and torus.regions:
-        text = f"torus {name} has both nodes and regions"
-        yield Finding(torus.line, "both-nodes-and-regions", text, "Slurm takes one of them")
-        return
-    for region in torus.regions:
-        ends = (a + d for a, d in zip(region.anchor, region.dims, strict=True))
-        if not all(region.dims):
-            yield Finding(region.line, "extent", "a region needs x, y and z above 0")
-        elif any(e > t for e, t in zip(ends, torus.dims, strict=True)):
-            yield Finding(region.line, "coordinates", "a region reaches out of the torus")
-        elif not region.nodes:
-            yield Finding(region.line, "cells", "a region without nodes")
-    keys = ("dims", "anchor_spacing", "anchor_seed")
-    for placement in torus.placements:
-        for size, step, seed, most in zip(*(placement[k] for k in keys), torus.dims, strict=True):
-            if not (0 < size <= most and 0 < step <= most and seed < most):
-                shape = "x".join(map(str, placement["dims"]))
-                text = f"torus {name}: placement {shape} does not fit into it"
-                yield Finding(torus.line, "placement", text)
-                break
-
-
-def _overlaps(torus: DeclaredTorus, coords: Ints32, names: Strs) -> Iterator[Finding]:
+def _overlaps(name: str, line: int, coords: Ints32, names: Strs) -> Iterator[Finding]:
     """Find a cell that two regions fill."""
     _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
     second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))
     if second.size:
         at = second[np.lexsort(coords[second].T)[0]]
         where = tuple(coords[at].tolist())
-        text = f"cell {where} of torus {torus.name} has two nodes"
+        text = f"cell {where} of torus {name} has two nodes"
         text += f", {names[at]} the second"
-        yield Finding(torus.line, "coordinates", text, "regions must not overlap")
+        yield Finding(line, "coordinates", text, "regions must not overlap")

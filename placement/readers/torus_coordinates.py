@@ -46,4 +46,4 @@ def read(text: str, source: str) -> Dump:
     [[0, 0, 1]]
     """
     rows = r.Rows.read(text, source, "torus-coordinates", lambda line: r.columns(line, _COLUMNS))
-    return cray_dump(rows, "torus-coordinates", fabric="gemini")
+    return cray_dump(rows, fabric="gemini")

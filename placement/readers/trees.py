@@ -10,10 +10,10 @@ so that no few lines can stand for gigabytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError
 from placement.records import LineCounts
 from placement.support.lazy import lazy
 
@@ -104,50 +104,6 @@ def line_of(value: object) -> int:
     return getattr(value, "line", 0)
 
 
-class Tree(NamedTuple):
-    """Takes the values of a file for what its format says they are, and refuses others.
-
-    Attributes
-    ----------
-    source : str
-        File name, for errors.
-    """
-
-    source: str
-
-    def dictionary(self, value: Any, what: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
-        """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self.error(value, f"{what} is not a dictionary")
-        for key, item in value.items():
-            if allowed and key not in allowed:
-                there = f"there are {', '.join(allowed)}"
-                raise self.error(item, f"unknown key {key!r} in {what}", there)
-        return value
-
-    def items(self, value: Any, what: str, hint: str = "") -> list[Any]:
-        """Return a list, empty where there is none."""
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise self.error(value, f"{what} is not a list", hint)
-        return value
-
-    def text(self, value: Any, what: str) -> str:
-        """Return one value, '' where there is none."""
-        if value is None or (isinstance(value, _Text) and value in ("", "~", "null")):
-            return ""
-        if not isinstance(value, str):
-            raise self.error(value, f"{what} is not one value", "a folded list is text")
-        return value
-
-    def error(self, at: Any, text: str, hint: str = "") -> ParseError:
-        """Return the error that blames a value."""
-        return ParseError(self.source, line_of(at), text, hint)
-
-
 def parse_yaml(text: str, source: str) -> Any:
     r"""Return the one document in `text`.
 
@@ -217,9 +173,9 @@ def _events(text: str, source: str) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not YAML"
-        raise ParseError(source, mark.line + 1 if mark else 0, printable(problem)) from None
+        raise ParseError(source, mark.line + 1 if mark else 0, problem) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, int(error.position)) + 1
         raise ParseError(source, line, "a character that YAML does not allow") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise ParseError(source, 0, printable(str(error))) from None
+        raise ParseError(source, 0, str(error)) from None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 
-from placement.errors import NidmapError, printable
+from placement.errors import NidmapError
 from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
@@ -72,7 +72,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cname.tolist(), dump.nodes.coords.tolist(), dump.fabric
     (['c2-3c0s2n0'], [[13, 0, 2]], 'aries')
     """
-    return cray_dump(r.Rows.read(text, source, "xtdb2proc", _Records()), "xtdb2proc")
+    return cray_dump(r.Rows.read(text, source, "xtdb2proc", _Records()))
 
 
 class _Records:
@@ -86,7 +86,7 @@ class _Records:
         self._same_fields(values.keys())
         for name in (name for name in _NUMBERS if name in values):
             if not (values[name].isascii() and values[name].isdigit()):
-                raise NidmapError(f"{name}={printable(values[name], 40)} is not a number")
+                raise NidmapError(f"{name}={values[name]} is not a number")
         return r.Row(
             {short: at[name] for name, short in _NUMBERS.items() if name in values},
             {short: _word(values, name) for name, short in _WORDS.items() if name in values},
@@ -99,7 +99,7 @@ class _Records:
         self.fields = self.fields or fields
         other = sorted(fields ^ self.fields)
         if other:
-            name = printable(other[0], 40)
+            name = other[0]
             if other[0] in self.fields:
                 raise NidmapError(f"the record lacks {name}, which all above have")
             raise NidmapError(f"the record has {name}, which none above has")
@@ -113,9 +113,9 @@ def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
     while end < len(line):
         pair = _PAIR.match(line, end)
         if pair is None:
-            raise NidmapError(f"'{printable(line[end:].split(',')[0], 40)}' is not field=value")
+            raise NidmapError(f"'{line[end:].split(',')[0]}' is not field=value")
         if not _VALUE.fullmatch(pair[2]):
-            shown = printable(pair[0].rstrip(","), 40)
+            shown = pair[0].rstrip(",")
             raise NidmapError(f"{shown} is not a number, null or a quoted word")
         name = pair[1].lower()
         if name in values:
@@ -131,7 +131,7 @@ def _word(values: dict[str, str], name: str) -> str:
     word = values[name].strip("'").lower()
     word = "" if word == "null" else word
     if name == "processor_type" and word not in ("service", "compute"):
-        raise NidmapError(f"processor_type={printable(values[name], 40)} is not service or compute")
+        raise NidmapError(f"processor_type={values[name]} is not service or compute")
     if not re.fullmatch(r"[a-z_-]*", word, re.A):
-        raise NidmapError(f"{name}={printable(values[name], 40)} is not a word")
+        raise NidmapError(f"{name}={values[name]} is not a word")
     return word

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.errors import NidmapError, printable
+from placement.errors import NidmapError
 from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
@@ -105,7 +105,7 @@ def read(text: str, source: str) -> Dump:
     nid = rows.number("nid")
     printed = np.where(rows.having("hex"), rows.number("hex"), nid)
     faults += hex_faults(rows.line, nid, printed.astype(np.int64))
-    return cray_dump(rows, "xtprocadmin", faults=faults)
+    return cray_dump(rows, faults=faults)
 
 
 class _StatusLines:
@@ -137,7 +137,7 @@ class _StatusLines:
         missing = [name for name in _NEEDED if name not in words]
         if missing or len(set(words)) != len(words):
             what = f"lacks {missing[0].upper()}" if missing else "names a column twice"
-            raise NidmapError(f"the header {what}: '{printable(' '.join(words), 60)}'")
+            raise NidmapError(f"the header {what}: '{' '.join(words)}'")
         self.header = words
         self.expected = tuple(
             _KNOWN.get(name) or r.Column(f"?{name}", name.upper(), r"\S+") for name in words

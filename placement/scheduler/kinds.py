@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.errors import PlanError, UsageError
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["ANY", "Kinds", "alike", "kinds_of", "of_one_kind", "offered"]
@@ -39,6 +39,7 @@ class Kinds:
     of: Ints
 
 
+@once
 def kinds_of(machine: Machine) -> Kinds:
     """Return the kinds of nodes that a machine has.
 
@@ -50,10 +51,6 @@ def kinds_of(machine: Machine) -> Kinds:
     >>> kinds_of(nidmap.load_machine("torus:4x4")).names
     ('all',)
     """
-    return machine.once("kinds", lambda: _tell_apart(machine))
-
-
-def _tell_apart(machine: Machine) -> Kinds:
     rows = np.flatnonzero(machine.compute)
     kind, names = np.zeros(len(rows), dtype=np.int64), [""]
     for column in ("gpus", "features", "cores"):

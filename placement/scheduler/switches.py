@@ -16,13 +16,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.machine import Machine, Switches
+from placement.machine import Machine, Switches, once
 from placement.names.columns import parse_cnames
 from placement.support.array_types import Ints
 
 __all__ = ["block_sizes", "forest_roots", "members", "slurm_switches", "subtree_sums"]
 
 
+@once
 def slurm_switches(machine: Machine) -> Switches:
     """Return the switches that Slurm sees.
 
@@ -49,7 +50,32 @@ def slurm_switches(machine: Machine) -> Switches:
     """
     if machine.switches is not None:
         return machine.switches
-    return machine.once("slurm_switches", lambda: _derive_switches(machine))
+    places, words = _places(machine)
+    rows = np.flatnonzero(machine.compute & (places >= 0).all(axis=1))
+    leaf_of = np.full(len(machine), -1, dtype=np.int32)
+    if not len(rows):
+        none = np.empty(0, dtype=np.int32)
+        return Switches((), none, none, leaf_of)
+    at, below = _group_rows(places[rows])
+    leaf_of[rows] = below
+    levels, parents = [at], []
+    while at.shape[1] > 1:
+        at, below = _group_rows(at[:, :-1])
+        levels.append(at)
+        parents.append(below)
+    if len(at) > 1:
+        parents.append(np.zeros(len(at), dtype=np.int64))
+        levels.append(np.empty((1, 0), dtype=places.dtype))
+    sizes = [len(at) for at in levels]
+    shifted = [above + first for above, first in zip(parents, np.cumsum(sizes), strict=False)]
+    parent = np.concatenate([*shifted, np.full(sizes[-1], -1)]).astype(np.int32)
+    height = np.repeat(np.arange(len(levels), dtype=np.int32), sizes)
+    names = tuple(  # by coordinates: ``group3-chassis1-blade5``
+        "-".join(f"{word}{value}" for word, value in zip(words, row, strict=False)) or "root"
+        for at in levels
+        for row in at.tolist()
+    )
+    return Switches(names, parent, height, leaf_of)
 
 
 def members(switches: Switches) -> list[Ints]:
@@ -127,36 +153,6 @@ def forest_roots(switches: Switches) -> NDArray[np.int32]:
         here = np.flatnonzero((switches.level == level) & (switches.parent >= 0))
         root[here] = root[switches.parent[here]]
     return root
-
-
-def _derive_switches(machine: Machine) -> Switches:
-    """Return the tree that the coordinates (or, on XE and XK, the cnames) make."""
-    places, words = _places(machine)
-    rows = np.flatnonzero(machine.compute & (places >= 0).all(axis=1))
-    leaf_of = np.full(len(machine), -1, dtype=np.int32)
-    if not len(rows):
-        none = np.empty(0, dtype=np.int32)
-        return Switches((), none, none, leaf_of)
-    at, below = _group_rows(places[rows])
-    leaf_of[rows] = below
-    levels, parents = [at], []
-    while at.shape[1] > 1:
-        at, below = _group_rows(at[:, :-1])
-        levels.append(at)
-        parents.append(below)
-    if len(at) > 1:
-        parents.append(np.zeros(len(at), dtype=np.int64))
-        levels.append(np.empty((1, 0), dtype=places.dtype))
-    sizes = [len(at) for at in levels]
-    shifted = [above + first for above, first in zip(parents, np.cumsum(sizes), strict=False)]
-    parent = np.concatenate([*shifted, np.full(sizes[-1], -1)]).astype(np.int32)
-    height = np.repeat(np.arange(len(levels), dtype=np.int32), sizes)
-    names = tuple(  # by coordinates: ``group3-chassis1-blade5``
-        "-".join(f"{word}{value}" for word, value in zip(words, row, strict=False)) or "root"
-        for at in levels
-        for row in at.tolist()
-    )
-    return Switches(names, parent, height, leaf_of)
 
 
 def _group_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from placement.errors import SiteError, place, printable
+from placement.errors import SiteError, place
 from placement.sites.model import Site
 from placement.sites.overlay import Overlay
 from placement.sites.schema import Config, OverlayConfig
@@ -114,7 +114,7 @@ one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
         site.layout, site.hardware  # noqa: B018  # laid out, which checks the figures together
     except WrongFigure as wrong:
         where = place(source, line_of(text, wrong.key))
-        raise SiteError(f"{where}: {printable(wrong.key)}: {printable(wrong.text, 400)}") from None
+        raise SiteError(f"{where}: {wrong.key}: {wrong.text}") from None
     return site
 
 
@@ -130,7 +130,7 @@ def _tables(text: str, source: str) -> dict[str, Any]:
 def _syntax(message: str, text: str, source: str) -> SiteError:
     """Return a TOML error as one line with file and line."""
     match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
-    words = printable(message[: match.start()] if match else message, limit=200)
+    words = message[: match.start()] if match else message
     line = int(match[1]) if match and match[1] else text.count("\n") + 1
     where = place(source, line if match else 0)
     return SiteError(f"{where}: not TOML: {words}")
@@ -154,7 +154,7 @@ def _explain_fault(tables: dict[str, Any], message: str) -> tuple[str, str]:
     extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
     if extra:
         key = f"{key}.{extra[1]}" if key else extra[1]
-    return printable(key), _plain_words(words, key)
+    return key, _plain_words(words, key)
 
 
 def _key(tables: dict[str, Any], steps: list[str]) -> str:
@@ -198,11 +198,11 @@ def _plain_words(words: str, key: str) -> str:
     if match:
         choices = (_CHOICES[name] for name in reversed(key.split(".")) if name in _CHOICES)
         expected = next(choices, "another value")
-        return f"{printable(match[1])} is not possible; expected {expected}"
+        return f"{match[1]} is not possible; expected {expected}"
     words = words.replace(" | null`", "`")
     for before, after in _WORDS:
         words = words.replace(before, after)
-    return printable(words[:1].lower() + words[1:], limit=200)
+    return words[:1].lower() + words[1:]
 
 
 _WORDS = (

@@ -117,6 +117,7 @@ class Site(Struct, frozen=True, dict=True):
         several = layout.attachments is not None
         return Dump(
             format="site",
+            kind="site",
             source=self.source or self.name,
             counts=LineCounts(rows=len(layout.nodes)),
             nodes=layout.nodes,

@@ -107,7 +107,7 @@ class Overlay(Struct, frozen=True):
             f"{', '.join(key for key, figure in self._used() if figure.mark == mark)} {mark}"
             for mark in marks
         )
-        return f"figures of {printable(self.source)}: {'; '.join(parts) or 'none'}"
+        return f"figures of {self.source}: {'; '.join(parts) or 'none'}"
 
     def _used(self) -> Iterator[tuple[str, Figure[Any]]]:
         """Yield the figures that something computes with."""
@@ -146,7 +146,7 @@ class Overlay(Struct, frozen=True):
 
     def _wrong(self, key: str, text: str) -> SiteError:
         where = place(self.source, line_of(self.text, key))
-        return SiteError(f"{where}: {key}: {printable(text, 400)}")
+        return SiteError(f"{where}: {key}: {text}")
 
 
 def _with_bandwidth(

@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Sequence
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from placement.support.child import ChildAnswer, Deadline, run_child
 
 __all__ = [
@@ -109,7 +109,7 @@ def ask(
         _refuse_unreachable(answer, command[0])
         if not fails:
             what = f"{command[0]} failed (exit code {answer.code})"
-            hint = f"try it by hand: {printable(' '.join(command[:3]))}"
+            hint = f"try it by hand: {' '.join(command[:3])}"
             raise LaunchError(f"{what}: {answer.complaint or 'no message'}", hint)
     return answer
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from placement.accounting.record import JobRecord
 from placement.accounting.tables import read_table
-from placement.errors import LaunchError, NidmapError, ParseError, printable
+from placement.errors import LaunchError, NidmapError, ParseError
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
 
@@ -137,7 +137,7 @@ def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
             continue
         match = _TEXT.fullmatch(line.strip())
         if not match:
-            raise LaunchError(f"squeue printed {printable(line)!r}", "is it Slurm's own squeue?")
+            raise LaunchError(f"squeue printed {line!r}", "is it Slurm's own squeue?")
         if match[2]:
             jobs.append(JobRecord(match[1], _nodes(match[2])))
     return tuple(jobs)

@@ -269,7 +269,7 @@ def _parse_record(line: str) -> Reservation:
     """
     match = _RECORD.match(line)
     if not match:
-        what = f"scontrol show reservation printed {printable(line)!r}"
+        what = f"scontrol show reservation printed {line!r}"
         raise LaunchError(what, "is it Slurm's own scontrol?")
     fields = dict(_FIELD.findall(match["rest"]))
     listed = fields.get("Nodes", "")

@@ -13,8 +13,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from placement.emit.formats import HeaderJob, slurm_options
-from placement.errors import LaunchError, NidmapError, printable
+from placement.emit import HeaderJob, slurm_options
+from placement.errors import LaunchError, NidmapError
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
 
@@ -207,7 +207,7 @@ def expected_start(job: HeaderJob, deadline: Deadline | None = None) -> Expected
         return _parse_start(match)
     reason = _REFUSED.findall(text)
     if answer.code and reason:
-        return ExpectedStart(None, float("nan"), refused=printable(reason[-1].strip(), 200))
+        return ExpectedStart(None, float("nan"), refused=reason[-1].strip())
     what = f"sbatch --test-only said {answer.complaint or 'nothing'!r}"
     raise LaunchError(what, "is it Slurm's own sbatch?")
 
@@ -218,6 +218,6 @@ def _parse_start(match: re.Match[str]) -> ExpectedStart:
         nodes = NodeList.parse(match[2])
     except (ValueError, NidmapError):
         what = "sbatch --test-only gave a start that cannot be read"
-        raise LaunchError(f"{what}: {printable(match[0])}") from None
+        raise LaunchError(f"{what}: {match[0]}") from None
     seconds = (start - datetime.now(timezone.utc)).total_seconds()
     return ExpectedStart(start, max(0.0, seconds), nodes, match[3] or "")

@@ -10,27 +10,30 @@ thing in `Machine.router`, in `Links` and here.
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError
-from placement.machine import LISTED, Links, Machine
+from placement.machine import LISTED, Links, Machine, once
 from placement.support.array_types import Strs
+from placement.support.lazy import lazy
 
 __all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
 
 #: The module that knows each kind of network; a tree is a fat tree with one parent everywhere.
-KINDS = {
+_MODULES = {
     "dragonfly": "dragonfly",
     "dragonfly+": "dragonfly_plus",
     "torus": "torus",
     "fattree": "fattree",
     "tree": "fattree",
 }
+KINDS = {kind: lazy(f"placement.topologies.{name}") for kind, name in _MODULES.items()}
 
 
+@once
 def links(machine: Machine) -> Links:
     """Return the links between routers: as a dump lists them, else by the wiring rule.
 
@@ -57,10 +60,11 @@ def links(machine: Machine) -> Links:
     """
     if machine.links is not None:
         return machine.links
-    bundles: Links = machine.once("links", lambda: _kind(machine).links(machine))
+    bundles: Links = _kind(machine).links(machine)
     return bundles
 
 
+@once
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the coordinates of all routers.
 
@@ -77,9 +81,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     """
     if machine.router_coords is not None:
         return machine.router_coords
-    coords: NDArray[np.int32] = machine.once(
-        "router_coords", lambda: _kind(machine).router_coords(machine)
-    )
+    coords: NDArray[np.int32] = _kind(machine).router_coords(machine)
     return coords
 
 
@@ -88,6 +90,7 @@ def router_count(machine: Machine) -> int:
     return len(router_coords(machine))
 
 
+@once
 def router_names(machine: Machine) -> Strs:
     """Return the names of all routers: the dump's own, else made from the coordinates.
 
@@ -103,10 +106,11 @@ def router_names(machine: Machine) -> Strs:
     """
     if len(machine.router_names):
         return machine.router_names
-    names: Strs = machine.once("router_names", lambda: _kind(machine).router_names(machine))
+    names: Strs = _kind(machine).router_names(machine)
     return names
 
 
+@once
 def wiring_text(machine: Machine) -> str:
     """Say how the routers are joined, for the reader of an output.
 
@@ -120,14 +124,13 @@ def wiring_text(machine: Machine) -> str:
     """
     if machine.topology.wiring.startswith(LISTED):
         return machine.topology.wiring
-    text: str = machine.once("wiring_text", lambda: _kind(machine).wiring_text(machine))
+    text: str = _kind(machine).wiring_text(machine)
     return text
 
 
-def _kind(machine: Machine) -> ModuleType:
-    from importlib import import_module
-
+def _kind(machine: Machine) -> Any:
+    """Return the module that knows a machine's kind of network."""
     kind = machine.topology.kind
     if kind not in KINDS:
         raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
-    return import_module(f"placement.topologies.{KINDS[kind]}")
+    return KINDS[kind]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,16 @@ from placement.errors import UsageError
 from placement.fabrics import fabric_of
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
+from placement.support.lazy import lazy
 from placement.topologies import grid, wiring
 from placement.topologies.bundles import bundle, pairs, refuse_many
+
+if TYPE_CHECKING:
+    from placement import topologies
+    from placement.names import xc
+else:
+    topologies = lazy("placement.topologies")
+    xc = lazy("placement.names.xc")
 
 __all__ = ["attachments", "global_links", "links", "router_coords", "router_names", "wiring_text"]
 
@@ -36,18 +45,15 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 def router_names(machine: Machine) -> Strs:
     """Return Aries cnames (``c0-0c0s0a0``) where the cabinet row is known, else ``g0c0b0``."""
-    from placement.topologies import router_coords as coords_of
-
-    coords = coords_of(machine)
+    coords = topologies.router_coords(machine)
     if machine.topology.router_levels == 2:
         return _write_names("g%ds%d", coords)
     positions = machine.topology.parameters.get("positions")
     if machine.topology.fabric != "aries" or not positions:
         return _write_names("g%dc%db%d", coords)
-    from placement.names.xc import Xc
-
     coords_of_node = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    return _write_names("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(coords_of_node)[:, :4])
+    parts = xc.Xc(int(positions)).parts_of_coords(coords_of_node)
+    return _write_names("c%d-%dc%ds%da0", parts[:, :4])
 
 
 def _write_names(form: str, rows: NDArray[np.int32]) -> Strs:
@@ -56,9 +62,7 @@ def _write_names(form: str, rows: NDArray[np.int32]) -> Strs:
 
 def links(machine: Machine) -> Links:
     """Return the links by the machine's wiring rule."""
-    from placement.topologies import router_coords as coords_of
-
-    table = _RouterTable(machine, coords_of(machine))
+    table = _RouterTable(machine, topologies.router_coords(machine))
     if machine.topology.router_levels == 2:
         return _join_links(machine, [table.inside(2), table.between()], ("local", "global"))
     parts = [table.inside(2), table.inside(1, BLACK), table.between()]
@@ -118,9 +122,8 @@ def wiring_text(machine: Machine) -> str:
     if table is not None:
         counts = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
         return f"{_rule(topology)}, {min(counts)} to {max(counts)} links a group pair"
-    from placement.topologies import router_coords as coords_of
-
-    groups = np.flatnonzero(np.bincount(coords_of(machine)[:, 0]))  # np.unique costs 6 ms cold
+    group = topologies.router_coords(machine)[:, 0]
+    groups = np.flatnonzero(np.bincount(group))  # np.unique costs 6 ms cold
     return f"{_rule(topology)}, {global_links(topology, len(groups))} links a group pair"
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.records import Dump, LineCounts, NodeRecords
+
 if TYPE_CHECKING:
     from placement.hardware.model import NodeHardware
     from placement.machine import Machine, Topology
-    from placement.records import Dump
     from placement.sites.model import Site
 
 __all__ = ["SyntheticSite"]
@@ -45,8 +46,6 @@ class SyntheticSite:
 
     def records(self) -> Dump:
         """Return the spec's nodes, each with its position."""
-        from placement.records import Dump, LineCounts, NodeRecords
-
         machine = self.machine
         nodes = NodeRecords(
             line=np.zeros(len(machine), dtype=np.int32),
@@ -55,7 +54,7 @@ class SyntheticSite:
             position=machine.coords,
             nics=machine.nics.astype(np.int32),
         )
-        return Dump("site", self.name, LineCounts(rows=len(machine)), nodes)
+        return Dump(LineCounts(rows=len(machine)), nodes, source=self.name, kind="site")
 
 
 if TYPE_CHECKING:

@@ -9,18 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.fabrics import FABRICS
 from placement.machine import Links, Machine
 from placement.support.array_types import Floats, Ints, Strs
+from placement.support.lazy import lazy
 from placement.topologies import grid
 from placement.topologies.bundles import bundle, refuse_many
 
+if TYPE_CHECKING:
+    from placement import topologies
+    from placement.names import gemini
+else:
+    topologies = lazy("placement.topologies")
+    gemini = lazy("placement.names.gemini")
+
 __all__ = [
     "AXES",
-    "GEMINI",
     "link_bandwidth",
     "links",
     "router_coords",
@@ -30,9 +39,6 @@ __all__ = [
 
 #: Axis names, the first being the fastest in the numbering.
 AXES = ("x", "y", "z", "w")
-
-#: GB/s a direction on Cray's Gemini; `-cable` where a link leaves its blade (y) or cage (z).
-GEMINI = {"injection": 10.4, "x": 9.375, "y": 9.375, "y-cable": 4.6875, "z": 15.0, "z-cable": 9.375}
 
 #: Routers that one cage holds along z.
 CAGE = 8
@@ -51,9 +57,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 def router_names(machine: Machine) -> Strs:
     """Return Gemini cnames (``c0-0c0s0g0``) where the cabinets are known, else ``x0y0z0``."""
-    from placement.topologies import router_coords as coords_of
-
-    coords = coords_of(machine)
+    coords = topologies.router_coords(machine)
     parameters = machine.topology.parameters
     if machine.topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
         return _cnames(coords, int(parameters["columns"]), int(parameters["rows"]))
@@ -68,10 +72,8 @@ def wiring_text(machine: Machine) -> str:
 
 
 def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
-    from placement.names.gemini import GeminiNumbering
-
     node_coords = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = GeminiNumbering(columns, rows).parts_of_coords(node_coords)
+    parts = gemini.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
     written = parts.tolist()
     return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)
@@ -135,9 +137,10 @@ def link_bandwidth(
     --------
     >>> import numpy as np
     >>> y, z = np.ones(2, np.int8), np.full(2, 2, np.int8)
-    >>> link_bandwidth(y, np.array([0, 1]), "xyz", GEMINI, gemini=True).tolist()
+    >>> gbs = FABRICS["gemini"].bandwidth
+    >>> link_bandwidth(y, np.array([0, 1]), "xyz", gbs, gemini=True).tolist()
     [9.375, 4.6875]
-    >>> link_bandwidth(z, np.array([6, 7]), "xyz", GEMINI, gemini=True).tolist()
+    >>> link_bandwidth(z, np.array([6, 7]), "xyz", gbs, gemini=True).tolist()
     [15.0, 9.375]
     """
     gbs = np.array([figures.get(kind, math.nan) for kind in kinds])[axis]
@@ -145,7 +148,8 @@ def link_bandwidth(
         return gbs
     for kind, cable in (("y", start % 2 == 1), ("z", start % CAGE == CAGE - 1)):
         if kind in kinds and kind in figures:
-            share = GEMINI[f"{kind}-cable"] / GEMINI[kind]
+            usual = FABRICS["gemini"].bandwidth
+            share = usual[f"{kind}-cable"] / usual[kind]
             slow = figures.get(f"{kind}-cable", figures[kind] * share)
             gbs[(axis == list(kinds).index(kind)) & cable] = slow
     return gbs

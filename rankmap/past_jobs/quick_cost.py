@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.machine import Machine
+from placement.machine import Machine, once
 from placement.network import channels
 from placement.network.bounds import families
 from placement.network.model import GB
@@ -208,7 +208,7 @@ def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, fl
     """
     cut = direct = 0.0
     routers = machine.router[rows, 0]
-    for level in machine.once("quick levels", lambda: list(_levels(machine))):
+    for level in _levels(machine):
         units = level.unit[routers]
         used = np.flatnonzero(np.bincount(units, minlength=len(level.out)))  # np.unique is slower
         if len(used) < 2:
@@ -238,9 +238,11 @@ def _slowest(amount: Floats, gbs: Floats) -> float:
     return float((amount / np.where(gbs > 0, gbs, np.inf)).max(initial=0.0)) / GB
 
 
-def _levels(machine: Machine) -> Iterator[_Level]:
-    """Yield the levels of a machine, outermost first, the last of single routers."""
+@once
+def _levels(machine: Machine) -> list[_Level]:
+    """Return the levels of a machine, outermost first, the last of single routers."""
     links = channels(machine)
+    levels: list[_Level] = []
     above = np.zeros(int(max(links.source.max(initial=0), links.target.max(initial=0))) + 1, int)
     (family,) = families(machine)
     for part in family.partitions[1:]:
@@ -254,5 +256,6 @@ def _levels(machine: Machine) -> Iterator[_Level]:
             pairs = sum_by_pair(a[siblings], b[siblings], links.bandwidth[siblings], count)
             table = np.zeros((count, count), dtype=np.float64)
             table[pairs[0], pairs[1]] = pairs[2]
-        yield _Level(label, part.out, table)
+        levels.append(_Level(label, part.out, table))
         above = label
+    return levels

@@ -26,18 +26,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement import topologies
 from placement.errors import NidmapError
+from placement.machine import Machine, once
 from placement.support.array_types import Array, Floats, Ints
 from rankmap.placement import Placement
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 Lengths = NDArray[np.uint8]
 Sums = NDArray[np.uint16]
@@ -442,8 +439,12 @@ def _over_best_link(here: Sums, there: Sums) -> Sums:
     return np.asarray(np.minimum(best + 1, UNREACHED))
 
 
+@once
 def machine_distance(machine: Machine) -> Distance:
     """Return the distances between all nodes of a machine (indices are its rows).
+
+    Hops on a torus, links on a dragonfly whose links are known, else levels: as the machine
+    states them, else the number of the level itself.
 
     Parameters
     ----------
@@ -453,33 +454,6 @@ def machine_distance(machine: Machine) -> Distance:
     -------
     Distance
         Made once a machine.
-    """
-    return machine.once("distance", lambda: _by_coords(machine))
-
-
-def job_distance(placement: Placement) -> Distance:
-    """Return the distances between the nodes of a job (indices are positions in ``names``).
-
-    Where only the nodes' names are known, all are 1 apart.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from rankmap.place_ranks import place_ranks
-    >>> m = nidmap.load_machine("tree:2x2,dist=1:4")
-    >>> job_distance(place_ranks(m, "nid0000[3,0,2]", 8)).between(0, np.arange(3)).tolist()
-    [0.0, 4.0, 1.0]
-    """
-    if placement.machine is None:
-        flat = np.zeros((len(placement.counts), 1), dtype=np.int64)
-        return Levels(flat, ("system",), np.array([0.0, 1.0]))
-    return machine_distance(placement.machine).take(placement.rows)
-
-
-def _by_coords(machine: Machine) -> Distance:
-    """Return hops on a torus, links on a dragonfly whose links are known, else levels.
-
-    The distances of these are as the machine states them, else the number of the level itself.
     """
     depth = machine.topology.router_levels
     coords = machine.coords[:, :depth].astype(np.int64)
@@ -500,6 +474,25 @@ def _by_coords(machine: Machine) -> Distance:
     stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]
     far[1 : len(stated) + 1] = stated
     return Levels(blocks, names, far)
+
+
+def job_distance(placement: Placement) -> Distance:
+    """Return the distances between the nodes of a job (indices are positions in ``names``).
+
+    Where only the nodes' names are known, all are 1 apart.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.place_ranks import place_ranks
+    >>> m = nidmap.load_machine("tree:2x2,dist=1:4")
+    >>> job_distance(place_ranks(m, "nid0000[3,0,2]", 8)).between(0, np.arange(3)).tolist()
+    [0.0, 4.0, 1.0]
+    """
+    if placement.machine is None:
+        flat = np.zeros((len(placement.counts), 1), dtype=np.int64)
+        return Levels(flat, ("system",), np.array([0.0, 1.0]))
+    return machine_distance(placement.machine).take(placement.rows)
 
 
 def _nested_prefixes(coords: Ints) -> Ints:

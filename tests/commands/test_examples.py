@@ -36,7 +36,8 @@ PRINTED = {
     "   4711 workq a b R 1:00 4 nid[00200-00203]\n",
     "sinfo -N": "NODELIST NODES PARTITION STATE\n"
     + "".join(f"nid{i:05d} 1 workq idle\n" for i in range(200, 299)),
-    "sinfo -h -N -o %N %t": "".join(f"nid{i:05d} idle\n" for i in range(200, 460)),
+    "sinfo -N -o %N %t": "NODELIST STATE\n"
+    + "".join(f"nid{i:05d} idle\n" for i in range(200, 460)),
     "scontrol show nodes": "".join(
         f"NodeName=nid{i:05d} Arch=x86_64 CoresPerSocket=16\n   State=IDLE Partitions=workq\n\n"
         for i in range(200, 460)

@@ -9,7 +9,9 @@ from tests.real_slurm import needs_slurm, real_slurm
 
 MACHINE = "dragonfly:groups=2,chassis=2,blades=4,nodes=4"
 NAMES = [f"nid{i:05d}" for i in range(64)]
-SINFO = "nid[00000-00003] idle\nnid00004 alloc\nnid[00005-00006] idle-\nnid00070 idle\n"
+SINFO = (
+    "NODELIST STATE\nnid[00000-00003] idle\nnid00004 alloc\nnid[00005-00006] idle-\nnid00070 idle\n"
+)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ FORBIDDEN = {
         "subprocess",
     ),
     "placement/planners": ("placement.readers", "placement.slurm", "placement.emit", "subprocess"),
-    "placement/emit": ("placement.topologies", "placement.machine", "placement.planners"),
+    "placement/emit.py": ("placement.topologies", "placement.machine", "placement.planners"),
     "rankmap/orders": ("subprocess", "rankmap.emit", "rankmap.launch", "placement.readers"),
     "rankmap/emit": ("placement.topologies", "placement.planners", "subprocess"),
 }
@@ -29,7 +29,8 @@ CIRCLES = ()
 
 
 def modules(folder):
-    return sorted((ROOT / folder).rglob("*.py"))
+    part = ROOT / folder
+    return [part] if part.is_file() else sorted(part.rglob("*.py"))
 
 
 def name_of(path):

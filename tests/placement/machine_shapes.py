@@ -296,5 +296,5 @@ def ibnetdiscover(leaves, spines, links=1, extra=()):
 
 
 def sinfo(rows):
-    """Return sinfo -h -N -o "%N %t" of (name, state) rows."""
-    return "".join(f"{name} {state}\n" for name, state in rows)
+    """Return sinfo -N -o "%N %t" of (name, state) rows."""
+    return "NODELIST STATE\n" + "".join(f"{name} {state}\n" for name, state in rows)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from placement.commands.common import configured_specs
 from placement.dumps.assemble import assemble
 from placement.errors import LaunchError, SiteError, UsageError
-from placement.here import configured
 from placement.live import ask_scheduler, places_by_name, with_own_interfaces
 from placement.load import load_machine
 from placement.readers import read_text
@@ -21,7 +21,9 @@ from placement.readers import read_text
     ],
 )
 def test_names_that_say_where_nodes_are(names, extents):
-    states = read_text("".join(f"{name} idle\n" for name in names.split()), "sinfo")
+    states = read_text(
+        "NODELIST STATE\n" + "".join(f"{name} idle\n" for name in names.split()), "sinfo"
+    )
     machine = assemble([*places_by_name(states), states])
     assert machine.names.tolist() == names.split()
     assert machine.topology.extents == extents
@@ -32,7 +34,9 @@ def test_names_that_say_where_nodes_are(names, extents):
     "names", ["n1 n2", "nid00001 nid00002", "r1i0n0 login1", "rack1-node1 rack1-node2", "gpu1 cpu2"]
 )
 def test_names_that_do_not(names):
-    states = read_text("".join(f"{name} idle\n" for name in names.split()), "sinfo")
+    states = read_text(
+        "NODELIST STATE\n" + "".join(f"{name} idle\n" for name in names.split()), "sinfo"
+    )
     assert places_by_name(states) == []
 
 
@@ -46,10 +50,10 @@ def test_names_that_do_not(names):
 )
 def test_the_users_own_file(monkeypatch, tmp_path, text, words):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert configured() == ()
+    assert configured_specs() == ()
     (tmp_path / "nidmap").mkdir()
     (tmp_path / "nidmap" / "config.toml").write_text(text)
-    assert configured() == words
+    assert configured_specs() == words
 
 
 @pytest.mark.parametrize("text", ["machine = 3", "machin = 'lumi'", "machine ="])
@@ -58,7 +62,7 @@ def test_a_file_that_says_something_else(monkeypatch, tmp_path, text):
     (tmp_path / "nidmap").mkdir()
     (tmp_path / "nidmap" / "config.toml").write_text(text)
     with pytest.raises(SiteError, match=r"config\.toml"):
-        configured()
+        configured_specs()
 
 
 @pytest.fixture
@@ -82,10 +86,10 @@ CONFIG = "ClusterName             = elsewhere\nSLURM_VERSION           = 22.05.8
 @pytest.mark.parametrize(
     ("scontrol", "sinfo"),
     [
-        ("nonsense\n", "n1 idle\n"),
+        ("nonsense\n", "NODELIST STATE\nn1 idle\n"),
         (CONFIG, "segmentation fault (core dumped)\n"),
         (CONFIG, ""),
-        (CONFIG + "SwitchName=s Level=0 Nodes=n1\n", "n1 idle\n"),
+        (CONFIG + "SwitchName=s Level=0 Nodes=n1\n", "NODELIST STATE\nn1 idle\n"),
     ],
 )
 def test_nonsense_of_slurm_is_an_error_of_slurm(commands, scontrol, sinfo):
@@ -97,11 +101,11 @@ def test_nonsense_of_slurm_is_an_error_of_slurm(commands, scontrol, sinfo):
 
 def test_a_site_is_known_by_the_clusters_name_and_the_nodes(commands):
     commands("scontrol", "", 'test "$2" = topology || echo ClusterName = tara')
-    commands("sinfo", "gpu1 idle\ngpu2 idle\n")
+    commands("sinfo", "NODELIST STATE\ngpu1 idle\ngpu2 idle\n")
     machine = load_machine("here:")
     assert (machine.name, machine.site, len(machine)) == ("tara", "", 2)
     names = load_machine("tara").names.tolist()
-    commands("sinfo", "".join(f"{name} idle\n" for name in names[:20]))
+    commands("sinfo", "NODELIST STATE\n" + "".join(f"{name} idle\n" for name in names[:20]))
     machine = load_machine("here:")
     assert (machine.name, machine.site, len(machine)) == ("tara", "tara", len(names))
 
@@ -115,7 +119,7 @@ def test_a_partitions_own_topology_where_slurm_has_several(commands, version, to
       "show topology") echo SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n1;;
     esac"""
     commands("scontrol", "", script)
-    commands("sinfo", "n1 idle\n")
+    commands("sinfo", "NODELIST STATE\nn1 idle\n")
     assert ask_scheduler("here:gpu").dumps[0].switches[0].name == topology
     assert ask_scheduler("here:").dumps[0].switches[0].name == "s1"
 

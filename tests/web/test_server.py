@@ -634,7 +634,7 @@ def test_a_worker_that_was_killed_is_replaced_before_anyone_asks(small):
 def test_a_pipe_whose_writer_is_gone_is_stale_at_once(small, tmp_path):
     path = tmp_path / "states"
     os.mkfifo(path)
-    states = "\n".join(f"{name} idle" for name in small.names)
+    states = "NODELIST STATE\n" + "".join(f"{name} idle\n" for name in small.names)
     writer = threading.Thread(target=path.write_text, args=(f"NODELIST STATE\n{states}\n",))
     writer.start()
     with running(small, (str(path),), every=1.0) as site:

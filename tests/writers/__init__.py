@@ -8,17 +8,17 @@ machine is raises UsageError.
 from importlib import import_module
 from pathlib import Path
 
-from placement import writers
 from placement.readers import BUNDLED
+from placement.views import exports
 
 #: Every format that is made here, beside those that the product writes: each in a file of its name.
 _HERE = {path.stem.replace("_", "-") for path in Path(__file__).parent.glob("*.py")}
-MADE = tuple(name for name in BUNDLED if name in _HERE)
-FORMATS = (*MADE, *writers.BUNDLED)
+MADE = tuple(name for name in (*BUNDLED, "scontrol-topology") if name in _HERE)
+FORMATS = (*MADE, "topology-conf", "topology-yaml")
 
 
 def write(machine, form):
     """Return a machine as the text of a dump."""
     if form not in MADE:
-        return writers.write(machine, form)
+        return exports.write(machine, form)
     return import_module(f"tests.writers.{form.replace('-', '_')}").write(machine)

@@ -616,7 +616,10 @@ def test_a_link_list_for_a_site_takes_the_site_s_nodes():
 def test_nodes_with_and_without_nids_are_joined_each_by_its_own_key():
     """A partition of other names among the NIDs must not be taken for unlisted."""
     conf = "SwitchName=s0 Nodes=nid[00001-00002],gpu[1-2]\nSwitchName=s1 Nodes=nid[00003-00004]\n"
-    states = "nid00001 idle\nnid00002 alloc\nnid00003 idle\nnid00004 idle\ngpu1 idle\ngpu2 drain\n"
+    states = (
+        "NODELIST STATE\nnid00001 idle\nnid00002 alloc\nnid00003 idle\nnid00004 idle\n"
+        "gpu1 idle\ngpu2 drain\n"
+    )
     machine = assemble([read_text(conf, "t.conf"), read_text(states, "sinfo")])
     assert dict(zip(machine.names.tolist(), machine.state.tolist(), strict=True)) == {
         "nid00001": "idle",

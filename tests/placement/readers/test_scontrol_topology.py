@@ -5,20 +5,19 @@ from hypothesis import given
 
 from placement.errors import ParseError
 from placement.readers import read_text
-from placement.readers.scontrol_topology import read, sniff
-from placement.readers.topology_conf import read as read_conf
+from placement.readers.topology_conf import read, sniff
 from tests.placement.readers.fabric_shapes import scontrol_topology, topology_conf, trees
 
 
 @given(trees())
 def test_it_says_what_the_file_says(tree):
     text = scontrol_topology(tree)
-    dump, conf = read(text, "t"), read_conf(topology_conf(tree), "t")
+    dump, conf = read(text, "t"), read(topology_conf(tree), "t")
     assert dump.switches == conf.switches
     assert dump.findings == ()
     assert dump.nodes.name.tolist() == conf.nodes.name.tolist()
     assert dump.counts.rows == dump.counts.total == len(tree.switches)
-    assert read_text(text).format == "scontrol-topology"
+    assert read_text(text).format == "topology-conf"
 
 
 def test_trailing_blanks_of_old_versions():
@@ -53,10 +52,9 @@ def test_blocks_of_slurm_23_have_no_size():
     assert (dump.switches[0].nodes, dump.parameters) == (("n1", "n2", "n3", "n4"), {})
 
 
-def test_sizes_that_make_no_sense_are_left_out():
+def test_sizes_that_make_no_sense_are_faults():
     dump = read(BLOCKS.replace("Size=4\n", "Size=3\n", 1), "t")
-    assert [(f.kind, f.fault) for f in dump.findings] == [("block-size", False)]
-    assert dump.parameters == {}
+    assert [(f.kind, f.fault) for f in dump.findings] == [("block-size", True)]
 
 
 def test_rings():
@@ -66,9 +64,8 @@ def test_rings():
 
 def test_a_torus_does_not_say_where_its_nodes_are():
     text = "TorusName=p Dims=2x1x1 Nodes=n[1-2]\n  TorusName=p PlacementDims=1x1x1(1) Anchors=2\n"
-    dump = read(text, "t")
-    assert [(f.line, f.kind, f.fault) for f in dump.findings] == [(1, "no-coordinates", True)]
-    assert dump.counts.rows == 2
+    with pytest.raises(ParseError, match=r"t:1: .*read topology\.yaml instead"):
+        read(text, "t")
 
 
 LEAF = "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
@@ -83,9 +80,8 @@ LEAF = "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
             "t:2: switch t of level 1 has no",
         ),
         (LEAF + "SwitchName=t Level=1 LinkSpeed=1 Swit\n", "t:2: 'Swit' is not Key=value"),
-        (LEAF + "SwitchName=t Lev=1\n", "t:2: scontrol show topology prints no 'lev'"),
-        (LEAF + "SwitchName=t LinkSpeed=1 Nodes=n3\n", "t:2: t: no level"),
-        (LEAF + "SwitchName=t Level=x Nodes=n3\n", "t:2: t: level 'x' is not a number"),
+        (LEAF + "SwitchName=t Lev=1\n", "t:2: unknown keyword 'lev'"),
+        (LEAF + "SwitchName=t Level=x Nodes=n3\n", "t:2: level 'x' is not a number"),
         (LEAF + "BlockName=b BlockIndex=0 Nodes=n\n", "t:2: a block topology here and a tree"),
         (LEAF + "slurm_load_topo error\n", "t:2: 'slurm_load_topo error' is not Key=value"),
         (
@@ -117,4 +113,3 @@ def test_what_makes_no_machine(top, kind):
 def test_sniff():
     assert sniff(LEAF)
     assert sniff(BLOCKS)
-    assert not sniff("SwitchName=a Nodes=n1 LinkSpeed=1\n")

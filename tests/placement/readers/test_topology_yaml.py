@@ -135,21 +135,6 @@ def test_two_regions_are_sorted_into_cell_order():
     assert dump.nodes.line.tolist() == [9, 8, 9, 8]
 
 
-def test_placements_are_kept():
-    rest = (
-        "        nodes: n[1-8]\n        placements:\n"
-        "          - dims: {x: 2, y: 1, z: 1}\n"
-        "          - {dims: {x: 1, y: 1, z: 1}, anchor_seed: {y: 1}, "
-        "anchor_spacing: {x: 2, y: 2, z: 2}}\n"
-    )
-    dump = read(torus((2, 2, 2), rest), "t")
-    assert dump.findings == ()
-    assert dump.parameters["placements"] == (
-        {"dims": (2, 1, 1), "anchor_seed": (0, 0, 0), "anchor_spacing": (2, 1, 1)},
-        {"dims": (1, 1, 1), "anchor_seed": (0, 1, 0), "anchor_spacing": (2, 2, 2)},
-    )
-
-
 ONE = "{x: 1, y: 1, z: 1}"
 
 
@@ -171,11 +156,6 @@ ONE = "{x: 1, y: 1, z: 1}"
             (2, 1, 1),
             f"        regions: [{{dims: {ONE}, nodes: a}}, {{dims: {ONE}, nodes: b}}]\n",
             "coordinates",
-        ),
-        (
-            (1, 1, 1),
-            "        nodes: n1\n        placements: {dims: {x: 2, y: 1, z: 1}}\n",
-            "placement",
         ),
         (
             (1, 1, 1),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.machine import Switches
 from placement.names.columns import format_cnames
-from placement.readers import scontrol_topology
+from placement.readers import topology_conf
 from placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
 from placement.slurm.command import ask
 from placement.specs import parse_spec
@@ -120,7 +120,7 @@ def test_slurmctld_reads_the_derived_tree(monkeypatch):
     with real_slurm(machine.names.tolist(), real=0, plugin="tree", topology_conf=conf) as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
         said = ask(["scontrol", "show", "topology"]).output
-    dump = scontrol_topology.read(said, "scontrol")
+    dump = topology_conf.read(said, "scontrol")
     leaves = {s.name: set(s.nodes) for s in dump.switches if s.nodes}
     ours = {
         f"s{k}": set(machine.names[rows].tolist())

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError
-from placement.readers import scontrol_topology
+from placement.readers import topology_conf
 from placement.slurm import command
 from placement.slurm.nodes import _parse_record, free_nodes, reservations
 from tests.real_slurm import needs_slurm, real_slurm
@@ -135,7 +135,7 @@ def test_a_tree(monkeypatch):
         monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
         monkeypatch.setenv("SLURM_TOPO_LEN", "30")
         said = command.ask(["scontrol", "show", "topology"]).output
-    dump = scontrol_topology.read(said, "scontrol")
+    dump = topology_conf.read(said, "scontrol")
     assert [(s.name, s.level) for s in dump.switches] == [("s0", 0), ("s1", 0), ("top", 1)]
 
 
@@ -214,8 +214,9 @@ def test_a_state_that_nobody_knows_is_not_free(fake):
     assert free_nodes().free_names() == ()
 
 
-def test_rows_without_a_header(fake):
-    says(fake, "nid00001 idle\nnid00002 alloc\nnid00001 idle\nnid00003 idle-\nnid00004 drng*\n")
+def test_rows_of_two_columns(fake):
+    rows = "nid00001 idle\nnid00002 alloc\nnid00001 idle\nnid00003 idle-\nnid00004 drng*\n"
+    says(fake, "NODELIST STATE\n" + rows)
     assert list(free_nodes().free_names()) == ["nid00001"]
 
 
@@ -228,7 +229,7 @@ def test_one_cluster_and_several(fake):
 
 
 def test_an_unreadable_reservation_matters_only_where_it_was_asked_for(fake):
-    says(fake, "n1 idle\nn2 idle\n")
+    says(fake, "NODELIST STATE\nn1 idle\nn2 idle\n")
     says(fake, "ReservationName=\x1b[31m\nStartTime", "scontrol")
     found = free_nodes()
     assert len(found.free_names()) == 2
@@ -254,7 +255,7 @@ def test_any_line_is_a_reservation_or_an_error(line):
 
 
 def test_states_are_counted(fake):
-    says(fake, "n[1-3] idle\nn[4-5] alloc\nn6 idle~\nn7 idle*\nn8 plnd\n")
+    says(fake, "NODELIST STATE\nn[1-3] idle\nn[4-5] alloc\nn6 idle~\nn7 idle*\nn8 plnd\n")
     found = free_nodes()
     assert found.counts() == {"allocated": 2, "idle": 4, "not_responding": 1, "planned": 1}
     assert np.array_equal(found.free, found.state == "idle")

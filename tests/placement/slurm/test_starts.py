@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 import numpy as np
 import pytest
 
-from placement.emit.formats import HeaderJob
+from placement.emit import HeaderJob
 from placement.errors import LaunchError, UsageError
 from placement.nodelist import NodeList
 from placement.planners import find

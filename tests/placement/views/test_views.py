@@ -13,7 +13,7 @@ from placement.errors import UsageError
 from placement.readers import read_text
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords, router_names
-from placement.views import graph_files as graphs
+from placement.views import exports as graphs
 from placement.views.frames import to_networkx, to_pandas
 from tests.placement import machine_shapes as shapes
 

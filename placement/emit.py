@@ -1,5 +1,8 @@
 """A plan written down, one function a format: lists, headers, launch lines.
 
+An emitter gets an `Emission`, which holds all it may need as plain values,
+and returns text. It asks no topology and runs no command.
+
 Every header, and the question that ``--check`` puts to Slurm, is made from
 one `HeaderJob`, so that what the nodes were chosen with is also what the job asks
 for. A header for another scheduler than the site's own is refused: a job that
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
@@ -230,9 +234,6 @@ def sbatch(plan: Emission) -> str:
     return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 
 
-exclude = switches = sbatch
-
-
 def aprun(plan: Emission) -> str:
     """Return an ``aprun`` command line on these nodes (candidates: ALPS orders them itself)."""
     return _aprun_line(plan, nid_ranges(sorted(plan.nids))) + "\n"
@@ -255,19 +256,6 @@ def inside_job(choosing: str, batch: str) -> str:
         What takes the job's script; '' is taken for Slurm.
     """
     return f'{choosing} --from "${JOB_NODES.get(batch or "slurm", "PBS_NODEFILE")}"'
-
-
-def refuse_other(plan: Emission, form: str) -> None:
-    """Refuse a header for another scheduler than the site's.
-
-    Raises
-    ------
-    UsageError
-    """
-    if plan.batch and plan.batch not in _TAKERS.get(form, (plan.batch,)):
-        runs, other = _BATCH.get(plan.batch, (plan.batch, "nodelist"))
-        text = f"--format {form} does not fit: this site runs {runs}"
-        raise UsageError(text, f"use --format {other}")
 
 
 def _script(plan: Emission, header: list[str], scheduler: str) -> str:
@@ -301,3 +289,35 @@ def _launch_inside(plan: Emission, scheduler: str) -> list[str]:
 
 def _aprun_line(plan: Emission, nids: str, program: str = "./app") -> str:
     return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} {program}"
+
+
+#: The formats by name.
+FORMATS: dict[str, Callable[[Emission], str]] = {
+    "nodelist": nodelist,
+    "lines": lines,
+    "nids": nids,
+    "cnames": cnames,
+    "hostfile": hostfile,
+    "sbatch": sbatch,
+    "aprun": aprun,
+    "pbs": pbs,
+    "json": json,
+    **dict.fromkeys(("exclude", "switches"), sbatch),
+}
+
+
+def emit(plan: Emission, name: str) -> str:
+    """Return the plan as text in the format `name`.
+
+    Raises
+    ------
+    UsageError
+        Unknown format, or one that the site's scheduler does not take.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"no format {name!r}", f"there are {', '.join(sorted(FORMATS))}")
+    if plan.batch and plan.batch not in _TAKERS.get(name, (plan.batch,)):
+        runs, other = _BATCH.get(plan.batch, (plan.batch, "nodelist"))
+        text = f"--format {name} does not fit: this site runs {runs}"
+        raise UsageError(text, f"use --format {other}")
+    return FORMATS[name](plan)

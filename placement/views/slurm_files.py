@@ -1,4 +1,9 @@
-"""Write Slurm's ``topology.yaml``: one topology of any kind."""
+"""Slurm's two topology files, which a site makes of what it knows of its cables.
+
+A topology file says where nodes are, not in what state: nodes that are down
+are written like others, and service nodes are on no switch that Slurm knows.
+What is written reads back as the same switches.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,102 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
+from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
+from placement.scheduler.switches import members, slurm_switches
 from placement.support.array_types import Ints32, Strs
-from placement.writers.topology_conf import fold_names, switch_rows
 
-__all__ = ["write"]
+__all__ = ["fold_names", "switch_rows", "topology_conf", "topology_yaml"]
+
+_WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
+
+
+def topology_conf(machine: Machine) -> str:
+    """Return the machine's switches as a ``topology.conf``.
+
+    Parameters
+    ----------
+    machine : Machine
+        With Slurm's own switches, or any other: then the tree is that of its
+        coordinates (a leaf a blade, a leaf module or a Slingshot switch).
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        Where its switches are a torus or flat, which this file cannot say.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> print(topology_conf(parse_spec("tree:2x2")), end="")
+    SwitchName=level1-0 Nodes=nid[00000-00001]
+    SwitchName=level1-1 Nodes=nid[00002-00003]
+    SwitchName=root Switches=level1-[0-1]
+    """
+    kind = "tree" if machine.switches is None else machine.switches.kind
+    if kind not in _WORDS:
+        raise UsageError(f"topology.conf cannot say {kind}", "topology-yaml can")
+    switches, rows = switch_rows(machine, "topology-conf")
+    lines = []
+    for row in rows:
+        nodes = f" Nodes={row.nodes}" if row.nodes else ""
+        children = f" Switches={row.children}" if row.children else ""
+        lines.append(f"{_WORDS[kind]}={row.name}{nodes}{children}")
+    if switches.block_sizes:
+        lines.append("BlockSizes=" + ",".join(map(str, switches.block_sizes)))
+    return "\n".join((*lines, ""))
+
+
+def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
+    """Return the switches that Slurm sees, in their order.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its own switches where it was read with some, else those that follow
+        from its coordinates.
+    name : str
+        Format, for the message.
+
+    Raises
+    ------
+    UsageError
+        Where there is none.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> _, rows = switch_rows(parse_spec("tree:2x2"), "topology-conf")
+    >>> [(r.name, r.nodes, r.children) for r in rows][1:]
+    [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
+    """
+    switches = slurm_switches(machine)
+    if not switches.names:
+        raise UsageError(f"{name} lists switches, and this machine has none that Slurm knows")
+    children: list[list[str]] = [[] for _ in switches.names]
+    for child, parent in zip(switches.names, switches.parent.tolist(), strict=True):
+        if parent >= 0:
+            children[parent].append(child)
+    nodes = [fold_names(machine.names[rows]) for rows in members(switches)]
+    folded = [NodeList(names).fold() for names in children]
+    columns = (switches.names, nodes, folded, switches.level.tolist())
+    return switches, [Declared(*row[:3], level=row[3]) for row in zip(*columns, strict=True)]
+
+
+def fold_names(names: Strs) -> str:
+    """Return node names as one folded list, in their order."""
+    return NodeList(names.tolist()).fold()
+
 
 #: Of each kind: the list below it, and what an entry is called.
 _LISTS = {"tree": ("switches", "switch"), "ring": ("rings", "ring"), "block": ("blocks", "block")}
 
 
-def write(machine: Machine) -> str:
+def topology_yaml(machine: Machine) -> str:
     """Return the machine's switches as a ``topology.yaml``.
 
     Parameters
@@ -41,7 +131,7 @@ def write(machine: Machine) -> str:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> print(write(parse_spec("tree:2x1")), end="")
+    >>> print(topology_yaml(parse_spec("tree:2x1")), end="")
     ---
     - topology: nidmap
       cluster_default: true
@@ -100,7 +190,6 @@ def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
     else:
         yield "        regions:"
         yield from _regions(names, coords)
-    yield from _placements(topology.parameters.get("placements", ()))
 
 
 def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
@@ -113,17 +202,6 @@ def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
         yield f"          - anchor: {_triple(coords[start])}"
         yield f"            dims: {_triple((end - start, 1, 1))}"
         yield f"            nodes: {_quote_value(fold_names(names[start:end]))}"
-
-
-def _placements(placements: Any) -> Iterator[str]:
-    """Yield the shapes that a job may take."""
-    if placements:
-        yield "        placements:"
-    for placement in placements:
-        lead = "          - "
-        for key in ("dims", "anchor_seed", "anchor_spacing"):
-            yield f"{lead}{key}: {_triple(placement[key])}"
-            lead = "            "
 
 
 def _triple(values: Any) -> str:

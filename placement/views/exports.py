@@ -1,4 +1,4 @@
-"""A machine in the file formats that other programs read: graphs and tables."""
+"""A machine in the file formats that other programs read: graphs, tables, Slurm's topology."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.lazy import lazy
 from placement.topologies import router_coords
+from placement.views import slurm_files
 from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 __all__ = ["FORMATS", "write"]
@@ -22,7 +23,7 @@ networkx, pyarrow = lazy("networkx"), lazy("pyarrow")
 
 
 def write(machine: Machine, name: str) -> str | bytes:
-    """Return a machine in a graph or table format.
+    """Return a machine in one of the `FORMATS`.
 
     Parameters
     ----------
@@ -126,4 +127,6 @@ FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
     "links-csv": _links_csv,
     "routers-csv": _routers_csv,
     "parquet": _parquet,
+    "topology-conf": slurm_files.topology_conf,
+    "topology-yaml": slurm_files.topology_yaml,
 }
