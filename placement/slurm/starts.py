@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from placement.emit import HeaderJob, slurm_options
-from placement.errors import LaunchError, NidmapError
+from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
 
@@ -207,7 +207,7 @@ def expected_start(job: HeaderJob, deadline: Deadline | None = None) -> Expected
         return _parse_start(match)
     reason = _REFUSED.findall(text)
     if answer.code and reason:
-        return ExpectedStart(None, float("nan"), refused=reason[-1].strip())
+        return ExpectedStart(None, float("nan"), refused=printable(reason[-1].strip(), 200))
     what = f"sbatch --test-only said {answer.complaint or 'nothing'!r}"
     raise LaunchError(what, "is it Slurm's own sbatch?")
 

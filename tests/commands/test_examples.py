@@ -59,7 +59,7 @@ PRINTED = {
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
     r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
-    r"|^jobs( -m lumi)?( --since \S+)?$"
+    r"|^jobs( -m lumi)?( --(since|user|last) \S+)*( -o week.csv)?$"
     r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"

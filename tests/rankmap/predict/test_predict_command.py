@@ -160,7 +160,7 @@ def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
         JobRecord("8", NodeList.parse("nid00005,elsewhere1")),
         JobRecord("9", NodeList.parse("elsewhere[1-3]")),
     )
-    monkeypatch.setattr("placement.slurm.jobs.running_jobs", lambda: jobs)
+    monkeypatch.setattr("rankmap.predict.background.running_jobs", lambda: jobs)
     found, notes = from_slurm(parse_spec("torus:4x4"), 2.0)
     assert [(job.name, job.rows.tolist(), job.load) for job in found] == [
         ("job 7", [3, 1], 2.0),

@@ -14,8 +14,9 @@ from placement.specs import MINICRAY_BURST
 from placement.traffic import Traffic
 from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import EAGER, Gains
+from rankmap.predict.gain import Gains
 from rankmap.predict.phase import Phase, Sends
+from rankmap.predict.placement_times import EAGER
 from workloads.minicray.against import HEADER, segment
 from workloads.minicray.following import MOST_PACKETS, Course, Stretch, course
 from workloads.minicray.net import MTU
