@@ -212,6 +212,14 @@ def test_the_gain_of_a_recording_is_that_of_the_run(tmp_path, about, least, slow
     assert found.communicates == pytest.approx(base_s / 0.3)
 
 
+def test_work_may_hide_behind_a_run_that_only_communicates(tmp_path):
+    asked = Predictor(nidmap.load_machine(GRID), Job(recorded(tmp_path, 0.08), 1))
+    base, plan = (asked.place(np.arange(16), order) for order in (IN_A_ROW, IN_TWO_ROWS))
+    found = Gains(asked, base).of(plan)
+    assert (found.likely, found.high, found.communicates) == pytest.approx((2, 2, 1))
+    assert found.low == pytest.approx((0.08 + 0.02) / (0.04 + 0.02))
+
+
 def test_a_range_of_times_contains_the_likely_one():
     asked = Predictor(TORUS, Job("alltoall", 2, 1e6, algorithm="library"))
     found = time_range(asked, asked.place(np.arange(8)))
