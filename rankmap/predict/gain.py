@@ -181,12 +181,15 @@ class Gains:
     def __init__(self, model: Model, base: Placement) -> None:
         self.model = model
         self._base = PlacementTimes(model, base)
+        self._rest, self._communicates = _beside_communication(model, self._base)
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
         if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
-        return _range_of_unknowns(self.model, [PlacementTimes(self.model, plan), self._base])
+        times = [PlacementTimes(self.model, plan), self._base]
+        gain = _range_of_unknowns(self.model, times, self._rest)
+        return gain._replace(communicates=self._communicates)
 
 
 def _same_placement(plan: Placement, base: Placement) -> bool:
@@ -208,8 +211,16 @@ def time_range(model: Model, plan: Placement) -> Gain:
     return _range_of_unknowns(model, [PlacementTimes(model, plan)])
 
 
-def _range_of_unknowns(model: Model, times: list[PlacementTimes]) -> Gain:
-    """Return one placement's time, or its gain over a second placement, as a range."""
+def _range_of_unknowns(model: Model, times: list[PlacementTimes], rest: float = 0.0) -> Gain:
+    """Return one placement's time, or its gain over a second placement, as a range.
+
+    Parameters
+    ----------
+    model : Model
+    times : list of PlacementTimes
+    rest : float
+        Seconds of a recorded run beside its communication.
+    """
 
     def under(values: Values) -> float:
         step()
@@ -220,10 +231,7 @@ def _range_of_unknowns(model: Model, times: list[PlacementTimes]) -> Gain:
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    values, communicates = likely_values(model), 1.0
-    if len(times) > 1:
-        rest, communicates = _beside_communication(model, times[1], values)
-        values = values._replace(rest=rest)
+    values = likely_values(model)._replace(rest=rest)
     likely = under(values)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
@@ -247,12 +255,10 @@ def _range_of_unknowns(model: Model, times: list[PlacementTimes]) -> Gain:
     together = [under(lowest), under(highest), *(unknown.low for unknown in unknowns), likely]
     together += [unknown.high for unknown in unknowns]
     low, high = max(low, min(together)), min(high, max(together))
-    return Gain(low, likely, high, tuple(unknowns), communicates)
+    return Gain(low, likely, high, tuple(unknowns))
 
 
-def _beside_communication(
-    model: Model, base: PlacementTimes, values: Values
-) -> tuple[float, float]:
+def _beside_communication(model: Model, base: PlacementTimes) -> tuple[float, float]:
     """Return the seconds of a recorded run that are no communication, and the share that is.
 
     Returns
@@ -266,7 +272,7 @@ def _beside_communication(
     if recording is None:
         return 0.0, 1.0
     recorded_s = recording.seconds * model.size / (model.constants.slowed or 1.0)
-    rest = recorded_s - base.seconds(values, 0)
+    rest = recorded_s - base.seconds(likely_values(model), 0)
     if rest <= 0:
         return 0.0, 1.0
     return rest, min(1.0, _range_of_unknowns(model, [base]).high / recorded_s)

@@ -23,7 +23,7 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 
-__all__ = ["EAGER", "PlacementTimes", "Values"]
+__all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
 
 GB = 1e9
 
@@ -34,7 +34,7 @@ AHEAD = 0.5
 #: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
 #: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
 #: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
-EAGER = 65536.0
+MOST_EAGER = 65536.0
 
 #: Jobs of more nodes are large, and steps of their exchanges that are looked at by values of the
 #: unknowns that are not likely.
@@ -145,7 +145,7 @@ class PlacementTimes:
         self.inside = any(phase.inside for phase in phases)
         self.stepwise = any(phase.steps and not phase.dependent for phase in phases)
         self.eager = any(
-            phase.course is not None and phase.course.smallest <= EAGER for phase in phases
+            phase.course is not None and phase.course.smallest <= MOST_EAGER for phase in phases
         )
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 

@@ -22,7 +22,7 @@ from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD
 from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.model import Model
-from rankmap.predict.placement_times import EAGER, PlacementTimes, Values
+from rankmap.predict.placement_times import MOST_EAGER, PlacementTimes, Values
 from rankmap.recording import Recording
 
 __all__ = ["OtherValue", "comparable_recording", "likely_values", "unknowns_of"]
@@ -71,8 +71,9 @@ def comparable_recording(model: Model) -> Recording | None:
     """Return the recording whose run's seconds are comparable with the model's; None for none."""
     known = model.pattern.known if isinstance(model.pattern, Graph) else {}
     recording: Recording | None = known.get(RECORDING)
-    whole = recording is not None and recording.seconds > 0 and not recording.window
-    return recording if whole and model.constants.slowed is not None else None
+    if recording is None or recording.window or recording.seconds <= 0:
+        return None
+    return None if model.constants.slowed is None else recording
 
 
 def unknowns_of(model: Model, likely: Values, times: list[PlacementTimes]) -> list[OpenQuestion]:
@@ -187,8 +188,8 @@ def _eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
     if model.constants.eager is not None or not any(timed.eager for timed in times):
         return None
     none = OtherValue({"eager": 0.0}, "sends wait for their receivers")
-    larger = OtherValue({"eager": EAGER}, "sends do not wait for their receivers")
-    question = f"eager sends, none or up to {EAGER / 1024:g} KiB"
+    larger = OtherValue({"eager": MOST_EAGER}, "sends do not wait for their receivers")
+    question = f"eager sends, none or up to {MOST_EAGER / 1024:g} KiB"
     return OpenQuestion("eager", question, [none, larger])
 
 

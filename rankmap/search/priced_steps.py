@@ -113,8 +113,8 @@ class PricedSteps:
         self.free, self.must = request.free, request.include
         self.rng = np.random.default_rng(request.seed)
         spare = int(request.free.sum()) - request.count
-        few = request.count**2 <= LIMITS.figures
-        self.works = request.count > 1 and few and (swaps or spare > 0)
+        has_room = request.count**2 <= LIMITS.figures
+        self.works = request.count > 1 and has_room and (swaps or spare > 0)
 
     def descend(self, start: Candidate, thorough: bool = False) -> Candidate | None:
         """Return a candidate that no step tried makes better; None where nothing may be tried.

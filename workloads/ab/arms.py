@@ -158,8 +158,9 @@ def prepared_arms(
             made.append(_Made(name, job, job.prepared()))
         yield _compared_arms(base.command, made)
     finally:
-        for one in made if not base.dry_run or base.order_dir is None else ():
-            discard_launch(one.prepared.path)
+        if not base.dry_run or base.order_dir is None:
+            for arm in made:
+                discard_launch(arm.prepared.path)
 
 
 def _runs_wanted(base: RunRequest, orders: Sequence[str]) -> dict[str, RunRequest]:

@@ -161,11 +161,11 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     [1, 0]
     """
     rows = lookup.rows_of(machine, names, "the job's nodes")
-    found: list[int] = switches.slurm_switches(machine).leaf_of[rows].tolist()
-    for name, leaf in zip(names, found, strict=True):
+    leaf_of_node: list[int] = switches.slurm_switches(machine).leaf_of[rows].tolist()
+    for name, leaf in zip(names, leaf_of_node, strict=True):
         if leaf < 0:
             raise UsageError(f"node {name} hangs on no leaf switch of {machine.name}")
-    return found
+    return leaf_of_node
 
 
 def node_sets(leaf: Sequence[int], counts: Sequence[int]) -> list[NodeSet]:

@@ -178,11 +178,11 @@ def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
     >>> levels(nidmap.load_machine("dragonfly:groups=2,chassis=6,blades=16,nodes=4"), ppn=32)
     {'blade': 128, 'chassis': 2048, 'group': 12288, 'system': 24576}
     """
-    found = distance.machine_distance(machine)
-    used = found.blocks[np.flatnonzero(machine.compute)]
+    hierarchy = distance.machine_distance(machine)
+    used = hierarchy.blocks[np.flatnonzero(machine.compute)]
     return {
         name: int(np.unique(column, return_counts=True)[1].max(initial=0)) * ppn
-        for name, column in zip(found.names, used.T, strict=True)
+        for name, column in zip(hierarchy.names, used.T, strict=True)
     }
 
 

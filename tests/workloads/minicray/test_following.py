@@ -16,7 +16,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
 from rankmap.predict.phase import Phase, Sends
-from rankmap.predict.placement_times import EAGER
+from rankmap.predict.placement_times import MOST_EAGER
 from workloads.minicray.against import HEADER, segment
 from workloads.minicray.following import MOST_PACKETS, Course, Stretch, course
 from workloads.minicray.net import MTU
@@ -185,8 +185,8 @@ def test_whether_messages_are_eager_is_an_unknown_where_they_are_small_and_nothi
     slurm, own = np.array([0, 1, 2, 3, 4, 5, 6, 17]), np.array([0, 1, 3, 4, 9, 10, 12, 13])
     gains = {}
     for name, machine, size in (
-        ("unknown", TORUS, 5e4), ("large", TORUS, 1.01 * EAGER),
-        ("eager", with_limit(EAGER), 5e4), ("never", with_limit(0.0), 5e4),
+        ("unknown", TORUS, 5e4), ("large", TORUS, 1.01 * MOST_EAGER),
+        ("eager", with_limit(MOST_EAGER), 5e4), ("never", with_limit(0.0), 5e4),
     ):  # fmt: skip
         one = Predictor(
             with_figures(machine, routing="single", latency=0),
