@@ -98,7 +98,7 @@ class PricedSteps:
     Attributes
     ----------
     works : bool
-        False once the network has turned out to have no prices, or no link to bind.
+        False once the network has turned out to have no prices.
     """
 
     def __init__(
@@ -133,7 +133,6 @@ class PricedSteps:
         while still <= LIMITS.patience and self.budget.left:
             bills = list(self._bills(judged))
             if not bills:
-                self.works = self.works and bool(turn)
                 break
             if still < LIMITS.patience:
                 step = self._exchanged if self.swaps and turn % 2 else self._replaced
