@@ -195,7 +195,7 @@ class Model:
         float
             Seconds in which messages are posted, which come on top.
         """
-        sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
+        sent = max(self.own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
         if phase.steps is None and phase.sends is not None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
         memory = self.constants.memory_gbs
@@ -220,7 +220,7 @@ class Model:
         divided = divide_each(self.machine, demands, bias, steps=1)
         for (number, demand, times), division in zip(sent, divided, strict=True):
             links = float((division.load / wire).max(initial=0.0))
-            seconds[number] += times * max(links, self._own_s(demand.out, demand.into))
+            seconds[number] += times * max(links, self.own_s(demand.out, demand.into))
         floors = [self._floor(phase) for phase in phases]
         return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
 
@@ -344,13 +344,13 @@ class Model:
             return step_loads
         return [replace(loads, channels=left, _kept={}) for loads in step_loads]
 
-    def _own_s(self, out: Floats, into: Floats) -> float:
+    def own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
         return float((np.maximum(out, into) / (self.injection * GB)).max(initial=0.0))
 
     def _longest(self, loads: Loads) -> float:
         """Return the seconds of the busiest channel or node link."""
-        node_link_s = self._own_s(loads.injection, loads.ejection)
+        node_link_s = self.own_s(loads.injection, loads.ejection)
         return float(max(node_link_s, loads.seconds().max(initial=0.0)))
 
     def parts(

@@ -27,7 +27,7 @@ from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
 
-__all__ = ["PricedSteps", "move_nodes"]
+__all__ = ["ROUNDING", "PricedSteps", "move_nodes", "stepped"]
 
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
@@ -147,7 +147,7 @@ class PricedSteps:
                 continue
             placement, judged, width = better
             still, most = 0, max(1, min(2 * width, len(placement.rows) // 4))
-        return replace(start, placement=placement, cost=judged.time, nodes=_stepped(start.nodes))
+        return replace(start, placement=placement, cost=judged.time, nodes=stepped(start.nodes))
 
     def _try_moves(
         self, placement: Placement, judged: Judged, batches: Iterator[Moves]
@@ -303,7 +303,8 @@ def move_nodes(rows: Ints, moves: Moves) -> Ints:
     return after
 
 
-def _stepped(nodes: str) -> str:
+def stepped(nodes: str) -> str:
+    """Return the name of nodes that steps have changed."""
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
 

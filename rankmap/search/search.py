@@ -26,6 +26,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import Cost, TimeCost, pattern_on
+from rankmap.search.exact_steps import ExactSteps
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
 from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
@@ -241,8 +242,10 @@ class Enumeration:
         if self.placement.ppn is None:
             return
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
+        exact = ExactSteps(cost, self.request, self.ordered, self.budget)
+        descend = exact.descend if exact.works and self.space.segments is None else steps.descend
         for candidate in self._starts(cost, each_order=True):
-            self._offer(steps.descend(candidate), candidate)
+            self._offer(descend(candidate), candidate)
         for best in self._starts(cost)[:1]:
             self._offer(steps.descend(best, thorough=True), best)
         stale = 0
@@ -254,7 +257,8 @@ class Enumeration:
             disturbed, stale = steps.disturb(start.placement), stale + 1
             if not self.space.allows(disturbed):
                 continue
-            stepped = self._offer(steps.descend(replace(start, placement=disturbed)), start)
+            disturbed_start = replace(start, placement=disturbed)
+            stepped = self._offer(descend(disturbed_start), start)
             if stepped is not None and stepped.cost < starts[0].cost:
                 stale = 0
 
