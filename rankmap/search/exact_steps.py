@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.network.model import GB
 from placement.network.routes import walk
 from placement.request import Request
-from placement.support.array_types import Floats, Ints, Mask
+from placement.support.array_types import Array, Floats, Ints, Mask
 from placement.support.arrays import product
-from placement.network.model import GB
 from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import TimeCost, norm
@@ -25,6 +25,9 @@ from rankmap.search.ranking import Candidate
 
 __all__ = ["ExactSteps", "route_table"]
 
+#: Free nodes at most, and figures in the table of their routes.
+NODES, FIGURES = 256, 1 << 24
+
 #: Links with more than this share of the busiest's seconds are looked at when moves are compared.
 BUSY = 0.5
 
@@ -32,13 +35,13 @@ BUSY = 0.5
 TRIED = 8
 
 
-def route_table(model: Predictor, nodes: Ints) -> Floats | None:
+def route_table(model: Predictor, nodes: Ints) -> Array | None:
     """Return what a byte from each of some nodes to each other takes of every link.
 
     Parameters
     ----------
     model : Predictor
-        Whose routing has one path a pair.
+        Whose routing has one path a pair; what other jobs leave of the links counts.
     nodes : int64 (f,)
 
     Returns
@@ -55,16 +58,17 @@ def route_table(model: Predictor, nodes: Ints) -> Floats | None:
     [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
     """
     count = len(nodes)
-    if count**2 > LIMITS.figures:
+    if count > NODES:
         return None
     pair, channel = walk(
         model.machine, np.repeat(nodes, count), np.tile(nodes, count), model.routing
     )
     used, link = np.unique(channel, return_inverse=True)
-    if count**2 * len(used) > LIMITS.figures:
+    if count**2 * len(used) > FIGURES:
         return None
     table = np.zeros((count**2, len(used)), dtype=np.float32)
-    table[pair, link] = 1 / (model.channels.bandwidth[used[link]] * GB)
+    left = model.left(model.place(nodes[:1])) or model.channels
+    table[pair, link] = 1 / (left.bandwidth[used[link]] * GB)
     return table.reshape(count, count, -1)
 
 
@@ -81,7 +85,7 @@ class _Sent(NamedTuple):
         Steps that it stands for.
     """
 
-    bytes: Floats
+    bytes: Array
     own_s: float
     times: float
 
@@ -163,7 +167,7 @@ class ExactSteps:
         return seconds, busy
 
     def _after_moves(
-        self, exchanges: list[_Sent], places: Ints, table: Floats
+        self, exchanges: list[_Sent], places: Ints, table: Array
     ) -> tuple[Floats, list[tuple[int, int]]]:
         """Return the seconds of some links after each move, and the moves."""
         count, links = len(places), table.shape[2]

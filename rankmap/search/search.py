@@ -11,7 +11,6 @@ With nodes that are given there is no other node to go to, and the same search o
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -158,7 +157,6 @@ class Enumeration:
         self._judge_orders()
         if self.ordered and not first:
             self._judge_searched_orders()
-        self._judge_every_list()
 
     def _judge_orders(self) -> None:
         """Judge pairs of a node choice and an order, those first that promise most.
@@ -212,18 +210,6 @@ class Enumeration:
         places = {*range(min(LIMITS.pilots, len(ranked))), *spread.tolist()}
         return [ranked[place] for place in sorted(places)]
 
-    def _judge_every_list(self) -> None:
-        """Judge all nodes in any order with the best order of the ranks, where these are few."""
-        free, count = np.flatnonzero(self.request.free), self.request.count
-        ways = math.perm(len(free), count) if self.ordered else math.comb(len(free), count)
-        if self.best is None or self.placement.ppn is None or ways > self.budget.left // 2:
-            return
-        walk = itertools.permutations if self.ordered else itertools.combinations
-        order, slots = self.best.order, self.best.placement.order
-        for rows in walk(free.tolist(), count):
-            if np.isin(self.request.include, rows).all():
-                self._judge(_NodeChoice("every list of nodes", np.array(rows)), order, slots)
-
     def _key(self, rows: Ints) -> bytes:
         """Return what tells a choice of nodes from others."""
         return (rows if self.ordered else np.sort(rows)).tobytes()
@@ -246,8 +232,6 @@ class Enumeration:
         descend = exact.descend if exact.works and self.space.segments is None else steps.descend
         for candidate in self._starts(cost, each_order=True):
             self._offer(descend(candidate), candidate)
-        for best in self._starts(cost)[:1]:
-            self._offer(steps.descend(best, thorough=True), best)
         stale = 0
         while steps.works and stale < LIMITS.stale and self.budget.left:
             starts = self._starts(cost)
@@ -257,8 +241,7 @@ class Enumeration:
             disturbed, stale = steps.disturb(start.placement), stale + 1
             if not self.space.allows(disturbed):
                 continue
-            disturbed_start = replace(start, placement=disturbed)
-            stepped = self._offer(descend(disturbed_start), start)
+            stepped = self._offer(descend(replace(start, placement=disturbed)), start)
             if stepped is not None and stepped.cost < starts[0].cost:
                 stale = 0
 
