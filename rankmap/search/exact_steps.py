@@ -124,7 +124,7 @@ class ExactSteps:
         exchanges = self._exchanges(start)
         places = np.searchsorted(self.nodes, start.placement.rows)
         now, busy = self._seconds(exchanges, places)
-        grown = True
+        grown = bool(busy.any())
         while grown and self.budget.spend():
             costs, moves = self._after_moves(exchanges, places, self.table[:, :, busy])
             known, grown = busy, False
@@ -174,15 +174,14 @@ class ExactSteps:
         spare = np.setdiff1d(np.arange(len(self.nodes)), places)
         leaving = np.flatnonzero(~self.must[places])
         i, j = np.triu_indices(count if self.swaps else 0, 1)
-        inward, outward = table[places], table[:, places].transpose(1, 0, 2)
-        both_ways = inward[i, places[j]] + inward[j, places[i]]
+        both_ways = table[places[i], places[j]] + table[places[j], places[i]]
+        inward = table[places].reshape(count, -1)
+        outward = table[:, places].transpose(1, 0, 2).reshape(count, -1)
         replaced, swapped = np.zeros((len(leaving), len(spare))), np.zeros(len(i))
         for sent, own_s, times in exchanges:
             # What each place puts on every link on any node, the others where they are.
-            on = product(sent, outward.reshape(count, -1)) + product(
-                sent.T, inward.reshape(count, -1)
-            )
-            on = on.reshape(count, -1, links)
+            on = product(sent, outward) + product(sent.T, inward)
+            on = on.reshape(count, len(self.nodes), links)
             own = on[np.arange(count), places]
             load = own.sum(axis=0) / 2  # each flow is its sender's and its receiver's
             without = (load - own)[leaving][:, None]
