@@ -22,7 +22,7 @@ from placement.load import open_sources
 from placement.machine import Machine
 from placement.records import Finding
 from placement.support.quantities import counted
-from placement.support.suffixes import format_of_name
+from placement.support.reading import format_of_name
 from placement.support.tables import align_columns
 from placement.topologies import wiring_text
 from placement.views import exports

@@ -17,7 +17,7 @@ from placement.commands.common import (
 from placement.commands.plan import bar
 from placement.errors import UsageError
 from placement.scheduler.baseline import baseline_of, live_baseline
-from placement.support.suffixes import format_of_name
+from placement.support.reading import format_of_name
 from rankmap.commands.model import JobArguments, sent_options
 from rankmap.compare import compare_strategies
 from rankmap.compare.plots import draw

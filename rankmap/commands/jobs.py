@@ -22,8 +22,7 @@ from placement.errors import ParseError, UsageError, printable
 from placement.scheduler.availability import availability, is_down
 from placement.slurm.jobs import accounted_jobs
 from placement.support.quantities import counted
-from placement.support.reading import decode, load, read_bytes
-from placement.support.suffixes import format_of_name
+from placement.support.reading import decode, format_of_name, load, read_bytes
 from rankmap.past_jobs import report
 from rankmap.past_jobs.applications import ASSUMED_SHARE, read_applications
 from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
@@ -34,9 +33,9 @@ from rankmap.search.cost import without_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement.accounting.record import JobRecord
     from placement.accounting.seats import Seats
     from placement.machine import Machine
+    from placement.records import JobRecord
     from placement.support.array_types import Mask
     from rankmap.past_jobs.applications import Application
     from rankmap.past_jobs.judging import Verdict
