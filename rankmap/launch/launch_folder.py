@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
+import subprocess
 import tempfile
-import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError
 
@@ -24,11 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["discard_launch", "order_folders", "remove_at_end", "store_order"]
 
-#: Seconds between two looks, where the kernel cannot tell of a process's end (before Linux 5.3).
-_LOOK = 2.0
-
-#: What ends a job's processes together and is not meant for the one that tidies up.
-_PASSED_OVER = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+#: Waits for the end of process $1 and removes the file $2 and its directory: no child of the
+#: launcher's, which may wait for all that it has.
+_TIDY = """kill -0 "$1" 2>/dev/null || exit
+(trap '' HUP INT TERM USR1 USR2; cd /; while kill -0 "$1"; do sleep 1; done
+rm -f "$2"; rmdir "${2%/*}") </dev/null >/dev/null 2>&1 &"""
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -105,7 +103,8 @@ def discard_launch(path: str) -> None:
 def remove_at_end(path: str, process: int | None = None) -> None:
     """Have a launch's directory removed when a process, whatever it becomes, has ended.
 
-    That it cannot be watched costs nothing: then the directory stays.
+    A shell in a session of its own waits for that, and passes over the signals that end
+    a job's processes together. Where there is none the directory stays.
 
     Parameters
     ----------
@@ -114,37 +113,6 @@ def remove_at_end(path: str, process: int | None = None) -> None:
     process : int or None
         Its id; None: this process.
     """
+    words = ["sh", "-c", _TIDY, "nidmap", str(process or os.getpid()), path]
     with contextlib.suppress(OSError):
-        job = _open_process(process or os.getpid())
-        child = os.fork()
-        if not child:
-            _stand_alone(job, path)
-        os.close(job)
-        os.waitpid(child, 0)
-
-
-def _open_process(process: int) -> int:
-    """Return a descriptor of a process; unlike its number, it never becomes another's."""
-    try:
-        return os.pidfd_open(process)
-    except (AttributeError, OSError):  # before Linux 5.3
-        return os.open(f"/proc/{process}", os.O_RDONLY | os.O_CLOEXEC)
-
-
-def _stand_alone(job: int, path: str) -> NoReturn:
-    """Leave the job's session and its files behind, wait for its end, and remove the directory."""
-    try:
-        for number in _PASSED_OVER:
-            signal.signal(number, signal.SIG_IGN)
-        os.setsid()
-        if os.fork():
-            os._exit(0)
-        os.chdir("/")
-        os.dup2(job, 0)
-        os.closerange(1, 1 << 16)
-        select.select([0], [], [])  # until it has ended; a directory of /proc is ready at once
-        while os.path.exists("/proc/self/fd/0/stat"):
-            time.sleep(_LOOK)
-        discard_launch(path)
-    finally:
-        os._exit(0)
+        subprocess.run(words, start_new_session=True, check=False)  # our own words

@@ -75,11 +75,7 @@ def test_what_compute_nodes_read_stays_out_of_the_local_tmp(tmp_path, monkeypatc
     assert order_folders(True, "/scratch") == ["/scratch"]
 
 
-@pytest.mark.parametrize("kernel", ["tells of a process's end", "does not"])
-def test_the_directory_goes_when_its_process_has_ended(tmp_path, monkeypatch, kernel):
-    if kernel == "does not":
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
-        monkeypatch.setattr(launch_folder, "_LOOK", 0.05)
+def test_the_directory_goes_when_its_process_has_ended(tmp_path):
     path = store_order("x", "ranks.hosts", "", [str(tmp_path)])
     with subprocess.Popen(["sleep", "600"]) as job:
         remove_at_end(path, job.pid)
