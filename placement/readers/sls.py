@@ -21,11 +21,10 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from placement.errors import ParseError
-from placement.lists.expanding import NAME
+from placement.lists.expanding import NAME, with_lines
 from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding, NodeRecords
-from placement.support.regex import with_lines
 
 __all__ = ["normalise_xname", "read", "sniff"]
 
