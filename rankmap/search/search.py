@@ -197,15 +197,8 @@ class Enumeration:
                 self._judge_order(*pair)
 
     def _pilots(self, ranked: list[_NodeChoice]) -> list[_NodeChoice]:
-        """Return the choices on which all orders are looked at: the best, and some of all others.
-
-        A guess takes longer the more nodes and steps there are.
-        """
-        count = LIMITS.pilots
-        if self.guess is not None:
-            phases = self.cost.model.phases(self._placed(ranked[0], None))
-            at_once = all(phase.steps is None for phase in phases)
-            count = LIMITS.pilots_of(self.request.count, at_once)
+        """Return the choices on which all orders are looked at: the best, and some of all."""
+        count = LIMITS.pilots if self.guess is None else LIMITS.guessed_pilots
         spread = np.linspace(0, len(ranked) - 1, count).astype(int)
         places = {*range(min(LIMITS.pilots, len(ranked))), *spread.tolist()}
         return [ranked[place] for place in sorted(places)]
