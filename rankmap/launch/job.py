@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.launch.request import RunRequest
+    from rankmap.commands.model import RunRequest
     from rankmap.placement import Placement
     from rankmap.predict.job import Job
 

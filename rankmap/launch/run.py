@@ -19,9 +19,9 @@ from rankmap.launch.queries import plain_host, query_rank_nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rankmap.commands.model import RunRequest
     from rankmap.launch import expectation as expectations
     from rankmap.launch import job as launch_job
-    from rankmap.launch.request import RunRequest
 else:  # a launch has to be quick: numpy is loaded by the child that plans
     expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
 

@@ -17,9 +17,9 @@ from rankmap.launch.launch_folder import discard_launch
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rankmap.commands.model import RunRequest
     from rankmap.launch import job as launch_job
     from rankmap.launch.job import JobLaunch, Prepared
-    from rankmap.launch.request import RunRequest
     from rankmap.placement import Placement
 else:  # `ab --help` and `--pool` need no machine
     launch_job = lazy("rankmap.launch.job")
