@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.accounting.record import JobRecord
     from placement.nodelist import NodeList
+    from placement.records import JobRecord
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
 

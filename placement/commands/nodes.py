@@ -27,7 +27,6 @@ from placement.commands.common import (
     warn,
     write_output,
 )
-from placement.commands.tables import align_columns
 from placement.errors import ParseError, UsageError
 from placement.hooks import NODES, SERVICES, load
 from placement.lists import expanding
@@ -38,6 +37,7 @@ from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
+from placement.support.tables import align_columns
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,11 +24,11 @@ from placement.commands.common import (
     machine_specs,
     quiet_option,
     say,
+    sending_options,
     slurm_options,
     write_outputs,
 )
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
-from placement.commands.sending import sending_options
 from placement.emit import FORMATS, JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
@@ -42,7 +42,7 @@ from placement.scheduler.constraints import looks_at_switches
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
-from placement.support.suffixes import format_of_name
+from placement.support.reading import format_of_name
 
 if TYPE_CHECKING:
     from rich import console, progress
@@ -113,7 +113,7 @@ def _segment(text: str) -> int:
     help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 10 to 20.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 8 to 20.")
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
 @click.option("--check", is_flag=True, help="Ask Slurm for the expected start; exit code 1: never.")
 @click.option(

@@ -8,10 +8,10 @@ import os
 import re
 from typing import Any
 
-from placement.accounting.record import JobRecord
 from placement.accounting.tables import read_table
 from placement.errors import LaunchError, NidmapError, ParseError
 from placement.nodelist import NodeList
+from placement.records import JobRecord
 from placement.slurm.command import Deadline, ask, slurm_deadline
 
 __all__ = ["accounted_jobs", "jobs_in", "running_jobs"]

@@ -53,7 +53,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     machine : Machine
     request : Request
         ``request.job`` says what the job sends, ``request.deadline`` the processor
-        seconds of search (10), and ``request.progress`` is told each
+        seconds of search (8), and ``request.progress`` is told each
         `rankmap.search.budget.Moment`, and ends the search by returning True. Without
         a pattern an all-to-all of 1 rank a node is assumed, and said.
 

@@ -11,7 +11,6 @@ With nodes that are given there is no other node to go to, and the same search o
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -156,7 +155,6 @@ class Enumeration:
         self._judge_orders()
         if self.ordered and not first:
             self._judge_searched_orders()
-        self._judge_every_list()
 
     def _judge_orders(self) -> None:
         """Judge pairs of a node choice and an order, those first that promise most.
@@ -197,30 +195,11 @@ class Enumeration:
                 self._judge_order(*pair)
 
     def _pilots(self, ranked: list[_NodeChoice]) -> list[_NodeChoice]:
-        """Return the choices on which all orders are looked at: the best, and some of all others.
-
-        A guess takes longer the more nodes and steps there are.
-        """
-        count = LIMITS.pilots
-        if self.guess is not None:
-            phases = self.cost.model.phases(self._placed(ranked[0], None))
-            at_once = all(phase.steps is None for phase in phases)
-            count = LIMITS.pilots_of(self.request.count, at_once)
+        """Return the choices on which all orders are looked at: the best, and some of all."""
+        count = LIMITS.pilots if self.guess is None else LIMITS.guessed_pilots
         spread = np.linspace(0, len(ranked) - 1, count).astype(int)
         places = {*range(min(LIMITS.pilots, len(ranked))), *spread.tolist()}
         return [ranked[place] for place in sorted(places)]
-
-    def _judge_every_list(self) -> None:
-        """Judge all nodes in any order with the best order of the ranks, where these are few."""
-        free, count = np.flatnonzero(self.request.free), self.request.count
-        ways = math.perm(len(free), count) if self.ordered else math.comb(len(free), count)
-        if self.best is None or self.placement.ppn is None or ways > self.budget.left // 2:
-            return
-        walk = itertools.permutations if self.ordered else itertools.combinations
-        order, slots = self.best.order, self.best.placement.order
-        for rows in walk(free.tolist(), count):
-            if np.isin(self.request.include, rows).all():
-                self._judge(_NodeChoice("every list of nodes", np.array(rows)), order, slots)
 
     def _key(self, rows: Ints) -> bytes:
         """Return what tells a choice of nodes from others."""
