@@ -19,7 +19,7 @@ from rankmap.commands.model import (
     mapping_limit_option,
 )
 from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER
-from rankmap.launch.launch_folder import remove_at_end
+from rankmap.launch.process import remove_at_end
 from rankmap.launch.run import show, start
 
 if TYPE_CHECKING:

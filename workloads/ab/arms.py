@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from placement.errors import PlanError, UsageError, printable
 from placement.support.lazy import lazy
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import discard_launch
+from rankmap.launch.process import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
