@@ -89,7 +89,12 @@ def _segment(text: str) -> int:
 @click.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
-    "-N", "--count", "count", type=click.IntRange(1), help="Nodes wanted; default: this job's."
+    "-N",
+    "--count",
+    "count",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Nodes wanted; default: those of the job here.",
 )
 @click.option(
     "--strategy",
