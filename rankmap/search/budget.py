@@ -30,14 +30,14 @@ class Limits:
     nodes : int
     least : int
         Judgements of the largest jobs.
-    divided : int
-        How many times fewer they are where routers adapt.
+    adapting, divided : int
+        How many times fewer they are where routers adapt, and where they do so step by step.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
     guessed_pilots : int
-        The same, of all choices, where routers adapt and orders are guessed.
+        The same, of all choices, where orders are guessed.
     guessed : int
-        Pairs of a node choice and an order that are guessed by themselves, where routers adapt.
+        Pairs of a node choice and an order that are guessed by themselves.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -71,10 +71,11 @@ class Limits:
     judgements: int = 1200
     nodes: int = 256
     least: int = 40
+    adapting: int = 2
     divided: int = 12
     pilots: int = 3
     guessed_pilots: int = 8
-    guessed: int = 30
+    guessed: int = 20
     searched: int = 4
     kept: int = 6
     counts: int = 10
@@ -94,7 +95,7 @@ class Limits:
     def budget_of(
         self,
         nodes: int,
-        adaptive: bool,
+        effort: int,
         deadline: float | None,
         watch: Callable[[Moment], bool | None] | None = None,
     ) -> Budget:
@@ -103,8 +104,8 @@ class Limits:
         Parameters
         ----------
         nodes : int
-        adaptive : bool
-            Whether routers adapt.
+        effort : int
+            How many times longer than usual a judgement takes, about.
         deadline : float or None
             Processor seconds in which there is to be an answer; None: the usual ones.
         watch : callable or None
@@ -112,21 +113,21 @@ class Limits:
         """
         usual = DEADLINE if nodes <= LARGE else DEADLINE_OF_LARGE
         return Budget(
-            self.judgements_of(nodes, adaptive),
+            self.judgements_of(nodes, effort),
             usual if deadline is None else deadline,
             watch,
         )
 
-    def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
+    def judgements_of(self, nodes: int, effort: int = 1) -> int:
         """Return how many placements of a job of so many nodes are judged at most.
 
         Parameters
         ----------
         nodes : int
-        adaptive : bool
-            Whether routers adapt.
+        effort : int
+            How many times longer than usual a judgement takes, about.
         """
-        judgements = self.judgements // (self.divided if adaptive else 1)
+        judgements = self.judgements // effort
         return max(self.least, judgements * self.nodes // max(self.nodes, nodes))
 
 

@@ -24,7 +24,7 @@ from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import Cost, TimeCost, pattern_on
+from rankmap.search.cost import Cost, TimeCost, effort_of, pattern_on
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
 from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
@@ -133,7 +133,8 @@ class Enumeration:
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
         self._plain: Candidate | None = None
-        self.guess = cost.guess if isinstance(cost, TimeCost) and cost.divides else None
+        stepwise = effort_of(cost.model, self.placement) == LIMITS.divided
+        self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
         self.pruned = True
@@ -160,8 +161,9 @@ class Enumeration:
         """Judge pairs of a node choice and an order, those first that promise most.
 
         A pair promises what its choice costs with rank r on slot r, times what its order makes of
-        that on some choices, the pilots. Where routers adapt a judgement takes so long that these
-        costs are guessed, and those of the pairs that promise most too, before one is judged.
+        that on some choices, the pilots. Where routers adapt in steps a judgement takes so long
+        that these costs are guessed, and those of the pairs that promise most too, before one is
+        judged.
         """
         names = list(self.orders or (ROW_MAJOR,))
         all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
