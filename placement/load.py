@@ -232,5 +232,6 @@ def _missing(spec: str) -> Exception:
     hint = close_names(kind, KINDS)
     if ":" in spec and os.sep not in spec and ("=" in spec or hint.startswith("did you mean")):
         return UsageError(f"no synthetic machine {spec}", hint)
-    hint = close_names(spec, site_names()) if os.sep not in spec else ""
+    near = close_names(spec, site_names()).replace("there are", "sites are")
+    hint = near if os.sep not in spec else ""
     return ParseError(spec, 0, "no such file, site or synthetic machine", hint)

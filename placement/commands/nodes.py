@@ -395,14 +395,7 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
     nodes = slurm_nodes.free_nodes(**options)
     notes = nodes.notes
     if machine is not None:
-        ours = np.isin(nodes.names, machine.names)
-        if not ours.any():
-            raise ParseError(
-                "slurm",
-                0,
-                f"shares no node name with {machine.name}",
-                f"Slurm has {nodes.names[:1].tolist()}, the machine {machine.names[:1].tolist()}",
-            )
+        ours = lookup.shared_rows(machine, nodes.names, "slurm") >= 0
         if not ours.all():
             other = int((~ours).sum())
             notes = (*notes, f"{other} of Slurm's nodes are not in {machine.name}")

@@ -89,7 +89,12 @@ def _segment(text: str) -> int:
 @click.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
-    "-N", "--count", "count", type=int, help="Nodes wanted; default: those of the job here."
+    "-N",
+    "--count",
+    "count",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Nodes wanted; default: those of the job here.",
 )
 @click.option(
     "--strategy",
@@ -247,8 +252,6 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
 def _refuse_contradictions(options: PlanOptions) -> None:
     """Refuse options that contradict each other before anything slow is done."""
     _refuse_unpredicted(options)
-    if options.count < 1:
-        raise UsageError(f"-N {options.count}: at least 1 node is needed")
     if any(options.slurm.values()) and options.source not in (None, "idle"):
         raise UsageError(
             "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"

@@ -53,7 +53,7 @@ def read(text: str, source: str) -> Dump:
         Links as printed (each from both ends) with coordinates, and all
         routers; fabric ``aries``; parameter ``positions`` (cabinet positions
         in a row) where the groups tell it. Faults: ``one-ended-link``,
-        ``link-kind`` (two colours), ``duplicate-tile``, ``missing-tiles``,
+        ``duplicate-tile``, ``missing-tiles``,
         ``coordinates``.
 
     Raises

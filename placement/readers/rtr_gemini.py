@@ -16,6 +16,7 @@ import numpy as np
 from placement.errors import NidmapError
 from placement.readers import dump_format
 from placement.readers import rows as r
+from placement.readers.cray import list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump
@@ -57,8 +58,7 @@ def read(text: str, source: str) -> Dump:
         bandwidth where printed, and all routers; fabric ``gemini``;
         parameter ``extents`` (x, y, z) of the torus where coordinates are
         printed. Faults: ``one-ended-link``, ``duplicate-tile``,
-        ``coordinates``, ``link-kind`` (two media); remarks: ``direction``
-        (X+ that does not go one on in x, or comes back as another than X-).
+        ``coordinates``, ``link-kind`` (no link type at one end alone).
 
     Raises
     ------
@@ -77,6 +77,14 @@ def read(text: str, source: str) -> Dump:
     tiles = Tiles(text, source, "rtr-gemini", _line)
     kind, medium = tiles.rows.word("kind"), tiles.rows.word("medium")
     faults = tiles.faults()
+    cut_off = (medium == "") & (tiles.back >= 0) & (medium[tiles.back] != "")
+    faults += list_faults(
+        np.flatnonzero(cut_off),
+        tiles.line,
+        "link-kind",
+        lambda i: f"{tiles.name(tiles.ports[i])} has no link type, as its other end has",
+        hint="was the list cut short?",
+    )
     extents = tiles.coords.max(axis=0) + 1
     speed = np.select([medium == name for name in MEDIA], list(MEDIA.values()), np.nan)
     typed = {"medium": medium, "bandwidth": speed} if (medium != "").any() else {}

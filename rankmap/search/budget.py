@@ -70,7 +70,7 @@ class Limits:
 
     judgements: int = 1200
     nodes: int = 256
-    least: int = 40
+    least: int = 100
     adapting: int = 2
     divided: int = 12
     pilots: int = 3

@@ -281,7 +281,7 @@ def test_gemini_lists_may_lack_coordinates_and_link_types():
     lines.append("c0-0c0s0g0l23 ptile -> processor")
     lines.append("c0-0c0s0g0l24[(0,0,0)] host -> unused")
     found = read_text("\n".join(lines), "x")
-    assert found.findings == ()
+    assert [(f.line, f.kind) for f in found.findings] == [(8, "link-kind")]
     assert found.counts.rows == len(lines)
     assert len(found.links) == len(lines) - 2
 
