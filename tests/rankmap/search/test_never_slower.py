@@ -47,9 +47,9 @@ def random_graph(ranks, seed):
 
 
 @st.composite
-def cases(draw, spec):
+def cases(draw):
     """Return machine, free mask, count and what the job sends."""
-    machine = parse_spec(spec)
+    machine = parse_spec(draw(st.sampled_from(SPECS)))
     seed = draw(st.integers(0, 2**31))
     free = np.random.default_rng(seed).random(len(machine)) < draw(st.sampled_from([0.5, 0.8]))
     free[:4] = True
@@ -94,11 +94,10 @@ def orders_of(model, rows):
             continue  # does not apply
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@examples(4)
-@given(data=st.data())
-def test_no_start_and_no_planner_with_any_order_is_faster(spec, data):
-    machine, free, count, job = data.draw(cases(spec))
+@examples(16)
+@given(case=cases())
+def test_no_start_and_no_planner_with_any_order_is_faster(case):
+    machine, free, count, job = case
     chosen = plan(machine, count, strategy="auto", candidates=free, job=job)
     time = predict(machine, chosen.rows, job, order=chosen.order).time_s
     assert time == pytest.approx(chosen.facts["predicted"]["time_s"], rel=1e-9)
@@ -111,11 +110,10 @@ def test_no_start_and_no_planner_with_any_order_is_faster(spec, data):
             assert time <= seconds * (1 + LIMITS.clearly) * (1 + 1e-9), name
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@examples(3)
-@given(data=st.data())
-def test_no_row_of_compare_has_a_larger_likely_gain(spec, data):
-    machine, free, count, job = data.draw(cases(spec))
+@examples(16)
+@given(case=cases())
+def test_no_row_of_compare_has_a_larger_likely_gain(case):
+    machine, free, count, job = case
     model = Predictor(machine, job)
     entries = compare_strategies(model, count, candidates=free).entries
     gains = {entry.strategy: entry.gain.likely for entry in entries}
