@@ -11,8 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := sh tests/install.sh
 
-# Tests that wait for a Slurm or an MPI leave their core to others: half as many again as cores.
-JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
+# Tests that wait for a Slurm or an MPI leave their core to others: half as many again as cores, and one.
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2 + 1)))
 
 # Commands that are started hundreds of times must not compile themselves each time.
 unexport PYTHONDONTWRITEBYTECODE

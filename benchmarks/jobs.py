@@ -20,9 +20,9 @@ import numpy as np
 import nidmap
 from benchmarks.timing import calibration
 from placement.accounting.reading import read_jobs
-from placement.accounting.record import JobRecord
 from placement.accounting.seats import Seats, free_at_starts, seat_jobs
 from placement.lookup import nodes_of
+from placement.records import JobRecord
 from rankmap.past_jobs.judging import Judge, Verdict, judge_jobs, search_best
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from json import dumps
 from typing import Any
 
 from placement.errors import UsageError
-from placement.lists.folding import nid_ranges
-from placement.nodelist import NodeList
+from placement.nodelist import NodeList, nid_ranges
 
 _NO_NODES = NodeList()
 _NEEDS_NO_QUOTES = re.compile(r"[\w.,:;&|()@%+\[\]-]+", re.ASCII)

@@ -16,11 +16,10 @@ from placement.site import load_configuration, site_names
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.support.lazy import lazy
 from placement.support.reading import load
+from placement.support.registry import close_names
 from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
-    import difflib
-
     from placement import links_down, live
     from placement.dumps import assemble as assembling
     from placement.geometry import slingshot
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
 else:
-    difflib = lazy("difflib")
     live = lazy("placement.live")
     hwloc = lazy("placement.hardware.hwloc")
     overlay = lazy("placement.sites.overlay")
@@ -231,12 +229,9 @@ def _missing(spec: str) -> Exception:
         return UsageError(
             "known: was removed", "append it to the machine: -m MACHINE,routing=…,mpi=…"
         )
-    if ":" in spec and os.sep not in spec:
-        near = difflib.get_close_matches(kind, KINDS, 1)
-        if near or "=" in spec:
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(KINDS)}"
-            return UsageError(f"no synthetic machine {spec}", hint)
-    names = site_names()
-    close = difflib.get_close_matches(spec, names, 3, 0.6)
-    hint = f"sites are {', '.join(close or names)}" if os.sep not in spec else ""
+    hint = close_names(kind, KINDS)
+    if ":" in spec and os.sep not in spec and ("=" in spec or hint.startswith("did you mean")):
+        return UsageError(f"no synthetic machine {spec}", hint)
+    near = close_names(spec, site_names()).replace("there are", "sites are")
+    hint = near if os.sep not in spec else ""
     return ParseError(spec, 0, "no such file, site or synthetic machine", hint)

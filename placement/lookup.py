@@ -19,11 +19,11 @@ from placement.machine import Machine
 from placement.names.cname import Cname, Xname
 from placement.names.columns import name_numbers, parse_cnames
 from placement.nodelist import NodeList
-from placement.support.array_types import Array, Ints, Mask
+from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import find
 from placement.topologies import router_names
 
-__all__ = ["find_rows", "nodes_of", "rows_of"]
+__all__ = ["find_rows", "nodes_of", "rows_of", "shared_rows"]
 
 _NID_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 _NONE = np.zeros(0, dtype=np.int64)
@@ -107,6 +107,21 @@ def find_rows(have: Array, want: Array) -> Ints:
     order = np.argsort(have, kind="stable")
     at = find(have[order], want)
     return np.where(at < 0, -1, order[at]) if len(have) else at
+
+
+def shared_rows(machine: Machine, names: Strs, source: str) -> Ints:
+    """Return the rows of host names that others list, -1 where the machine has no such node.
+
+    Raises
+    ------
+    ParseError
+        Where it has none of them.
+    """
+    rows = find_rows(machine.names, names)
+    if len(rows) and (rows < 0).all():
+        hint = f"it names nodes like {names[0]}, the machine like {machine.names[0]}"
+        raise ParseError(source, 0, f"shares no node name with {machine.name}", hint)
+    return rows
 
 
 class _UnknownName(Exception):  # noqa: N818  # never leaves this module: ParseError does

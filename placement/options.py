@@ -27,14 +27,12 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError
 from placement.support.lazy import lazy
+from placement.support.registry import close_names
 
 if TYPE_CHECKING:
-    import difflib
-
     from placement import network
     from placement.machine import Machine
 else:
-    difflib = lazy("difflib")
     network = lazy("placement.network")
 
 __all__ = ["FIGURES", "MPIS", "Options", "lay_figures", "split_figures", "with_figures"]
@@ -110,10 +108,7 @@ class Options:
         """Refuse a key that is none of `known`."""
         for key in self.given:
             if key not in known:
-                near = difflib.get_close_matches(key, known, 1)
-                meant = f", did you mean {near[0]}?" if near else ""
-                there = f"there are {', '.join(known)}"
-                raise self.wrong(f"no option {_quote_text(key)}{meant}", there)
+                raise self.wrong(f"no option {_quote_text(key)}", close_names(key, known))
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """Return a value that is one of `choices`."""

@@ -7,13 +7,23 @@ line it stood on, so that whoever finds a contradiction later can point at it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placement.errors import ParseError, place, printable_message
+from placement.nodelist import NodeList
 from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
-__all__ = ["Dump", "Finding", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
+__all__ = [
+    "Dump",
+    "Finding",
+    "JobRecord",
+    "LineCounts",
+    "LinkRecords",
+    "NodeRecords",
+    "SwitchRecord",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +268,33 @@ class Dump:
     def lists_jobs(self) -> bool:
         """True where it names the nodes that jobs have: of others it says nothing."""
         return bool(self.parameters.get("jobs"))
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job that has or had nodes.
+
+    Attributes
+    ----------
+    id : str
+        ``4711``; ``4711_3`` of an array, ``4711+1`` of a heterogeneous job.
+    nodes : NodeList
+    name, user : str
+        As the user wrote them: any characters, to be escaped wherever they
+        are shown. '' where nothing safe says them.
+    partition : str
+        Slurm's partition, PBS's queue.
+    start, end : float
+        Unix time in seconds; NaN for a start that is not known, inf for a job that runs.
+    state : str
+        Slurm's word, ``COMPLETED``; '' where nothing says.
+    """
+
+    id: str
+    nodes: NodeList
+    name: str = ""
+    user: str = ""
+    partition: str = ""
+    start: float = math.nan
+    end: float = math.inf
+    state: str = ""

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 
 from placement.errors import SiteError
 from placement.support.lazy import lazy
+from placement.support.registry import close_names
 
 if TYPE_CHECKING:
-    import difflib
-
     from placement.sites import loading, overlay
     from placement.sites.model import Site
     from placement.sites.overlay import Overlay
 else:
-    difflib = lazy("difflib")
     loading = lazy("placement.sites.loading")
     overlay = lazy("placement.sites.overlay")
 
@@ -85,7 +83,7 @@ def site_path(name_or_path: str) -> str:
         path = os.path.join(folder, f"{name_or_path}.toml")
         if os.path.basename(path) == f"{name_or_path}.toml" and os.path.isfile(path):
             return path
-    raise SiteError(f"no site '{name_or_path}'", _near(name_or_path))
+    raise SiteError(f"no site '{name_or_path}'", close_names(name_or_path, site_names()))
 
 
 def site_names() -> list[str]:
@@ -114,9 +112,3 @@ def _entries(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []  # a folder of $NIDMAP_SITES that is gone has no sites
-
-
-def _near(name: str) -> str:
-    names = site_names()
-    near = difflib.get_close_matches(name.lower(), names, 3, 0.6)
-    return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(names)}"

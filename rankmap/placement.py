@@ -16,7 +16,7 @@ import numpy as np
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
-from placement.scheduler.node_order import slurm_order
+from placement.scheduler.switches import slurm_order
 from placement.support.array_types import Ints, Strs
 from placement.support.quantities import counted
 from placement.traffic import Traffic
@@ -278,7 +278,7 @@ class Placement:
         """Return the positions of the nodes in the order that native Slurm gives them, int64 (n,).
 
         Whatever list was asked for, a job's nodes stand in the order of Slurm's node table
-        (`placement.scheduler.node_order`). For nodes named by NID that is NID order.
+        (`placement.scheduler.switches`). For nodes named by NID that is NID order.
         """
         return slurm_order(self.names)
 

@@ -23,8 +23,8 @@ from web import requests
 from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
 from web.export import export, file_name
 from web.nodes import describe_nodes, emit_nodes, resolve
-from web.openapi import Path, document
 from web.page import shell
+from web.requests import Path, document
 from web.slowdowns import metrics
 
 if TYPE_CHECKING:

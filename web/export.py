@@ -13,8 +13,7 @@ from placement.lookup import nodes_of, rows_of
 from placement.support.array_types import Ints
 from web import figures, layout, requests
 from web.columns import document
-from web.page import export_page
-from web.picture import draw_svg, paint_png
+from web.page import draw_svg, export_page, paint_png
 from web.requests import Describe, Export
 from web.snapshot import DOWN
 

@@ -42,7 +42,6 @@ _MOST_TRIED = 500
 #: Characters of a text up to which what stands around its names is looked for.
 _LONGEST_WRAPPED = 200_000
 
-_QUOTED = re.compile(r"'([^']{1,80})'")
 _WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
 
 _DIRECTIVE = re.compile(r"^\s*#\s?SBATCH\b.*$", re.MULTILINE)
@@ -143,18 +142,54 @@ def _blank_quotes(text: str) -> str:
 
 def _read(machine: Machine, text: str) -> dict[str, Any]:
     """Return the rows that a text names as it stands, and what in it names nothing."""
+    none = np.empty(0, dtype=np.int64)
     try:
         return _document(machine, rows_of(machine, text, repeats=True), [], 0)
+    except ParseError as error:
+        if "this row does not fit" in error.text:
+            return _document(machine, none, [_problem(text, "", error)], 0)
+    words = list(_words(machine, text))
+    if not words:
+        nothing = _NameProblem("", 0, 0, "names no nodes", "paste names, NIDs or a job's nodes")
+        return _document(machine, none, [nothing], 0)
+    bad = _bad_words(machine, words)
+    named = [_problem(text, word, why) for word, why in bad.items() if why is not None]
+    good = [word for word in words if word not in bad]
+    rows = rows_of(machine, ",".join(good), repeats=True) if good else none
+    return _document(machine, rows, named, len(bad) - len(named))
+
+
+def _words(machine: Machine, text: str) -> Iterator[str]:
+    """Yield the names in a text, and the words of a line that cannot be read."""
+    try:
+        yield from NodeList.parse(text, most=len(machine))
     except ParseError:
-        pass  # word by word then
-    errors: list[_NameProblem] = []
-    names = _names(machine, text, errors)
-    if not names and not errors:
-        errors.append(
-            _NameProblem("", 0, 0, "names no nodes", "paste names, NIDs or a job's nodes")
-        )
-    rows, more = _looked_up(machine, text, names, errors)
-    return _document(machine, rows, errors[:MOST_ERRORS], more + max(0, len(errors) - MOST_ERRORS))
+        for line in text.split("\n"):
+            try:
+                yield from NodeList.parse(line, most=len(machine))
+            except ParseError:
+                yield from (match.group() for match in _WORD.finditer(line))
+
+
+def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | None]:
+    """Return the words that name nothing, and why; None for those beyond the first so many."""
+    known = _known_words(machine)
+    bad: dict[str, ParseError | None] = {}
+    for tried, word in enumerate(w for w in dict.fromkeys(words) if w not in known):
+        if len(bad) >= MOST_ERRORS and (tried > _MOST_TRIED or not _PLACE.match(word)):
+            bad[word] = None
+            continue
+        try:
+            rows_of(machine, word, repeats=True)
+        except ParseError as error:
+            bad[word] = error if len(bad) < MOST_ERRORS else None
+    return bad
+
+
+def _problem(text: str, word: str, error: ParseError) -> _NameProblem:
+    """Return what is wrong with a word of a text, or with the text at a line."""
+    line, column = _place(text, word, error.line)
+    return _NameProblem(printable(word), line, column, error.text, error.hint)
 
 
 class _NameProblem(NamedTuple):
@@ -180,69 +215,6 @@ def _document(
         "errors": [problem._asdict() for problem in errors],
         "more_errors": more,
     }
-
-
-def _names(machine: Machine, text: str, errors: list[_NameProblem]) -> NodeList:
-    """Return the names in a text, words that cannot be read left out and noted."""
-    lines = text.split("\n")
-    for _ in range(MOST_ERRORS):
-        try:
-            return NodeList.parse("\n".join(lines), most=len(machine))
-        except ParseError as error:
-            at = error.line - 1 if error.line or len(lines) > 1 else 0
-            if not 0 <= at < len(lines) or "this row does not fit" in error.text:
-                errors.append(_note_problem(text, error))
-                return NodeList()
-            kept, bad = _readable(machine, lines[at], at + 1)
-            errors += bad or [_note_problem(text, error)]
-            lines[at] = " ".join(kept) if bad else ""
-    return NodeList()
-
-
-def _note_problem(text: str, error: ParseError) -> _NameProblem:
-    word = next(iter(_QUOTED.findall(error.text)), "")
-    line, column = _place(text, word, error.line)
-    return _NameProblem(word, line, column, error.text, error.hint)
-
-
-def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list[_NameProblem]]:
-    """Return the words of a line that can be read, and the others, up to the limit."""
-    kept: list[str] = []
-    bad: list[_NameProblem] = []
-    for match in _WORD.finditer(line):
-        word = match.group()
-        try:
-            NodeList.parse(word, most=len(machine))
-            kept.append(word)
-        except ParseError as error:
-            shown = printable(word)
-            bad.append(_NameProblem(shown, number, match.start() + 1, error.text, error.hint))
-        if len(bad) > MOST_ERRORS:
-            break
-    return kept, bad
-
-
-def _looked_up(
-    machine: Machine, text: str, names: NodeList, errors: list[_NameProblem]
-) -> tuple[Ints, int]:
-    """Return the rows of the names that there are, and how many more words are bad."""
-    known = _known_words(machine)
-    bad: dict[str, ParseError | None] = {}
-    for tried, word in enumerate(w for w in dict.fromkeys(names) if w not in known):
-        if len(bad) >= MOST_ERRORS and (tried > _MOST_TRIED or not _PLACE.match(word)):
-            bad[word] = None
-            continue
-        try:
-            rows_of(machine, [word], repeats=True)
-        except ParseError as error:
-            bad[word] = error
-    named = [(word, why) for word, why in bad.items() if why is not None]
-    for word, why in named:
-        line, column = _place(text, word)
-        errors.append(_NameProblem(printable(word), line, column, why.text, why.hint))
-    good = [word for word in names if word not in bad]
-    rows = rows_of(machine, good, repeats=True) if good else np.empty(0, dtype=np.int64)
-    return rows, len(bad) - len(named)
 
 
 def _known_words(machine: Machine) -> set[str]:

@@ -1,4 +1,4 @@
-"""The page: its shell, and the file that holds everything and opens from disk.
+"""The page: its shell, the file that holds everything and opens from disk, and pictures of it.
 
 A browser refuses ES modules from ``file://``, so that the exported file has
 one script: each module of ``static/`` in a function of its own, in the order
@@ -12,22 +12,32 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from placement.errors import NidmapError
+from placement.support.lazy import lazy
 
-__all__ = ["bundle", "export_page", "modules", "shell"]
+if TYPE_CHECKING:
+    import quickjs
+    import resvg_py
+else:
+    quickjs, resvg_py = lazy("quickjs"), lazy("resvg_py")
+
+__all__ = ["bundle", "draw_svg", "export_page", "modules", "paint_png", "shell"]
 
 _HOME = Path(__file__).parent
 STATIC = _HOME / "static"
 
 #: The module that everything starts from, and the style sheet.
 ENTRY, STYLE = "main.js", "page.css"
+#: The module that draws, without a browser, what an exported page would show (QuickJS runs it).
+DRAWING = "headless.js"
 
 _IMPORT = re.compile(
     r"^import\s+\{(?P<names>[^}]*)\}\s+from\s+[\"']\./(?P<file>[\w.\-]+\.js)[\"'];[ \t]*$", re.M
@@ -185,3 +195,27 @@ def _as_function(name: str, text: str) -> str:
 
 def _variable(name: str) -> str:
     return "_" + re.sub(r"\W", "_", name)
+
+
+def draw_svg(data: Mapping[str, Any]) -> str:
+    """Return what a page of these data shows, as SVG: the whole machine and its legend.
+
+    Parameters
+    ----------
+    data : mapping
+        Those of an exported page (`web.export.page_data`), with ``view`` (of
+        `web.layout.layout`), ``theme`` and the ``sentence`` above.
+    """
+    context = quickjs.Context()
+    context.eval(_script())
+    return str(context.get("draw")(msgspec.json.encode(data).decode()))
+
+
+@lru_cache(maxsize=1)
+def _script() -> str:
+    return bundle(modules(), DRAWING)
+
+
+def paint_png(svg: str, width: int) -> bytes:
+    """Return a picture as PNG, `width` pixels wide; its words need a font on this machine."""
+    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=width))

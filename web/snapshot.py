@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.dumps.assemble import assemble
 from placement.errors import NidmapError, ParseError, UsageError, printable
-from placement.lookup import find_rows, rows_of
+from placement.lookup import find_rows, rows_of, shared_rows
 from placement.machine import FREE_STATES, Machine
 from placement.readers import read_text, recognise
 from placement.scheduler.availability import counts_of, is_down, promised_rows
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.accounting.record import JobRecord
     from placement.nodelist import NodeList
+    from placement.records import JobRecord
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask, Strs
 
@@ -248,9 +248,11 @@ def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
     return Snapshot("dump", machine.state, machine.planned, taken=taken)
 
 
-def _with_states(machine: Machine, bare: Snapshot, other: SlurmNodes | Machine) -> Snapshot:
+def _with_states(
+    machine: Machine, bare: Snapshot, other: SlurmNodes | Machine, source: str
+) -> Snapshot:
     """Return a snapshot with the states of Slurm or of a dump; what it does not list stays."""
-    at = find_rows(machine.names, other.names)
+    at = shared_rows(machine, other.names, source)
     known = at >= 0
     state = bare.state.astype(np.result_type(other.state, bare.state))
     planned = bare.planned.copy()
@@ -355,9 +357,7 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
 
 def _slurm(machine: Machine, users: bool) -> Snapshot:
     nodes, jobs = free_nodes(), running_jobs()
-    snapshot = _with_states(machine, of_dump(machine), nodes)
-    if snapshot.unknown == len(nodes):
-        raise _stranger(machine, SLURM, "Slurm has", str(nodes.names[0]))
+    snapshot = _with_states(machine, of_dump(machine), nodes, SLURM)
     snapshot = replace(
         snapshot, source=SLURM, notes=nodes.notes, taken=time.time(), promised=promised_nodes()
     )
@@ -365,12 +365,6 @@ def _slurm(machine: Machine, users: bool) -> Snapshot:
     return _with_jobs(
         machine, _with_partitions(machine, snapshot, nodes.names, *partitions), jobs, users
     )
-
-
-def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
-    """Return the error of a source that lists other nodes."""
-    what = f"shares no node name with {printable(machine.name)}"
-    return ParseError(source, 0, what, f"{has} {printable(name)}, the machine {machine.names[0]}")
 
 
 def _file(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
@@ -416,9 +410,7 @@ def _states(machine: Machine, snapshot: Snapshot, text: str, path: str) -> Snaps
         return replace(snapshot, state=words, planned=np.zeros(len(machine), dtype=bool))
     dump = read_text(text, path)
     other = assemble([dump])
-    snapshot = _with_states(machine, snapshot, other)
-    if snapshot.unknown == len(other):
-        raise _stranger(machine, path, "it has", str(other.names[0]))
+    snapshot = _with_states(machine, snapshot, other, path)
     partitions = dump.parameters.get("partitions")
     if partitions is None or dump.nodes is None or dump.nodes.name is None:
         return snapshot

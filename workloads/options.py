@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, to_json, write_output
-from placement.commands.sending import ByteCount, Param
+from placement.commands.common import ByteCount, Param, machine_from, to_json, write_output
 from placement.support.lazy import lazy
 from workloads.launched import become_mpiexec, current_launch
 from workloads.world import Comm, run_guarded, world

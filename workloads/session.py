@@ -24,9 +24,9 @@ from typing import Any, cast
 
 from placement import __version__
 from placement.commands.common import say
-from placement.commands.tables import align_columns
 from placement.support.lazy import lazy
 from placement.support.quantities import time_text
+from placement.support.tables import align_columns
 from workloads.launched import ENDING, handle_signals
 from workloads.options import Common
 from workloads.phases import Trial, reduce_over_ranks

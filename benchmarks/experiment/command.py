@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchmarks.experiment.cases import CASES
+from placement.commands import missing
 from placement.commands.common import say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError
-from placement.support.extras import missing
 from workloads.options import setting
 
 if TYPE_CHECKING:

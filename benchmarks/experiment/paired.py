@@ -225,7 +225,7 @@ def _number(text: str) -> int | float:
     """Return a whole number, with a unit of bytes or without, or another one."""
     import click
 
-    from placement.commands.sending import ByteCount
+    from placement.commands.common import ByteCount
 
     try:
         return int(ByteCount(whole=True).convert(text, None, None))

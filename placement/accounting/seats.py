@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.accounting.record import JobRecord
 from placement.machine import Machine
 from placement.nodelist import NodeList
+from placement.records import JobRecord
 from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["Seats", "free_at_starts", "seat_jobs"]

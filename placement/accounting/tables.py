@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 
-from placement.accounting.record import JobRecord
 from placement.errors import NidmapError, ParseError
 from placement.nodelist import NodeList
 from placement.readers.plain import split_lines
+from placement.records import JobRecord
 from placement.support.reading import LIMIT
 
 __all__ = ["COLUMNS", "head_of", "read_table"]

@@ -17,9 +17,8 @@ import click
 
 from placement import __version__
 from placement.commands.common import LazyGroup, silence_stdout
-from placement.errors import NidmapError, printable
+from placement.errors import NidmapError, UsageError, printable
 from placement.hooks import COMMANDS
-from placement.support.extras import missing
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
@@ -142,3 +141,53 @@ class _Closed(io.TextIOBase):
     def write(self, text: str, /) -> int:
         """Refuse as the closed descriptor would."""
         raise OSError(errno.EBADF, "standard output is closed")
+
+
+#: Package -> the extra that brings it.
+EXTRAS = {
+    "ducc0": "fft",
+    "quart": "web",
+    "quickjs": "web",
+    "resvg_py": "web",
+    "llvmlite": "fast",
+    "matplotlib": "plot",
+    "mpi4py": "mpi",
+    "networkx": "graphs",
+    "numba": "fast",
+    "pandas": "tables",
+    "pyarrow": "parquet",
+    "scipy": "fft",
+    "uvicorn": "web",
+    "werkzeug": "web",
+}
+
+#: Packages whose users know them by another name than their module's.
+NAMES = {"quart": "Quart", "quickjs": "quickjs-ng", "resvg_py": "resvg-py"}
+
+
+def missing(module: str, what: str = "this") -> UsageError | None:
+    """Return the error to raise where a module of an extra is not installed.
+
+    Parameters
+    ----------
+    module : str
+        The module that could not be imported.
+    what : str
+        What needs it, for the message.
+
+    Returns
+    -------
+    UsageError or None
+        None where no extra brings it: then the install is broken.
+
+    Examples
+    --------
+    >>> print(missing("networkx.readwrite"))
+    this needs networkx, which is not installed; pip install 'nidmap[graphs]'
+    """
+    package = module.partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    name = NAMES.get(package, package)
+    hint = f"pip install 'nidmap[{EXTRAS[package]}]'"
+    return UsageError(f"{what} needs {name}, which is not installed", hint)

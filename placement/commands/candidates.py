@@ -12,7 +12,7 @@ from placement.commands.common import say, warn
 from placement.emit import JOB_NODES
 from placement.errors import PlanError
 from placement.lists.pasted import read_list
-from placement.lookup import find_rows, rows_of
+from placement.lookup import rows_of, shared_rows
 from placement.machine import Machine
 from placement.scheduler.kinds import ANY
 from placement.support.array_types import Ints, Mask
@@ -179,16 +179,11 @@ def _idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
 
     Raises
     ------
-    PlanError
+    ParseError
         The two share no node name.
     """
-    at = find_rows(machine.names, slurm.names)
+    at = shared_rows(machine, slurm.names, "slurm")
     known = at >= 0
-    if not known.any() and len(known):
-        raise PlanError(
-            f"Slurm and {machine.name} share no node name",
-            f"Slurm has {slurm.names[0]}, the machine {machine.names[0]}",
-        )
     if not known.all():
         lost = slurm.names[~known]
         say(

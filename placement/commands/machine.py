@@ -16,14 +16,14 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
-from placement.commands.tables import align_columns
 from placement.dumps.check import check_sources
 from placement.errors import UsageError, printable
 from placement.load import open_sources
 from placement.machine import Machine
 from placement.records import Finding
 from placement.support.quantities import counted
-from placement.support.suffixes import format_of_name
+from placement.support.reading import format_of_name
+from placement.support.tables import align_columns
 from placement.topologies import wiring_text
 from placement.views import exports
 from placement.views.summary import summarise

@@ -27,7 +27,6 @@ from placement.commands.common import (
     warn,
     write_output,
 )
-from placement.commands.tables import align_columns
 from placement.errors import ParseError, UsageError
 from placement.hooks import NODES, SERVICES, load
 from placement.lists import expanding
@@ -38,6 +37,7 @@ from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
+from placement.support.tables import align_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -395,14 +395,7 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
     nodes = slurm_nodes.free_nodes(**options)
     notes = nodes.notes
     if machine is not None:
-        ours = np.isin(nodes.names, machine.names)
-        if not ours.any():
-            raise ParseError(
-                "slurm",
-                0,
-                f"shares no node name with {machine.name}",
-                f"Slurm has {nodes.names[:1].tolist()}, the machine {machine.names[:1].tolist()}",
-            )
+        ours = lookup.shared_rows(machine, nodes.names, "slurm") >= 0
         if not ours.all():
             other = int((~ours).sum())
             notes = (*notes, f"{other} of Slurm's nodes are not in {machine.name}")

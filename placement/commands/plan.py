@@ -24,11 +24,11 @@ from placement.commands.common import (
     machine_specs,
     quiet_option,
     say,
+    sending_options,
     slurm_options,
     write_outputs,
 )
 from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
-from placement.commands.sending import sending_options
 from placement.emit import FORMATS, JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
@@ -42,7 +42,7 @@ from placement.scheduler.constraints import looks_at_switches
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
-from placement.support.suffixes import format_of_name
+from placement.support.reading import format_of_name
 
 if TYPE_CHECKING:
     from rich import console, progress
@@ -89,7 +89,12 @@ def _segment(text: str) -> int:
 @click.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
-    "-N", "--count", "count", type=int, help="Nodes wanted; default: those of the job here."
+    "-N",
+    "--count",
+    "count",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Nodes wanted; default: those of the job here.",
 )
 @click.option(
     "--strategy",
@@ -113,7 +118,7 @@ def _segment(text: str) -> int:
     help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 10 to 20.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 8 to 20.")
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
 @click.option("--check", is_flag=True, help="Ask Slurm for the expected start; exit code 1: never.")
 @click.option(
@@ -247,8 +252,6 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
 def _refuse_contradictions(options: PlanOptions) -> None:
     """Refuse options that contradict each other before anything slow is done."""
     _refuse_unpredicted(options)
-    if options.count < 1:
-        raise UsageError(f"-N {options.count}: at least 1 node is needed")
     if any(options.slurm.values()) and options.source not in (None, "idle"):
         raise UsageError(
             "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"

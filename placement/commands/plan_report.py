@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import absolute_specs, say, warn
-from placement.commands.sending import SENDING
+from placement.commands.common import SENDING, absolute_specs, say, warn
 from placement.emit import Emission, HeaderJob, emit, inside_job
 from placement.lookup import nodes_of
 from placement.machine import Machine

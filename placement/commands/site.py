@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import json_option, say, to_json, write_output
-from placement.commands.tables import align_columns
 from placement.errors import SiteError
 from placement.site import load_configuration, load_site, site_names
 from placement.sites.overlay import Overlay
+from placement.support.tables import align_columns
 
 if TYPE_CHECKING:
     from placement.sites.model import Site

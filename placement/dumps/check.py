@@ -107,7 +107,7 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     []
     """
     source = dumps[0].source if dumps else machine.name
-    checks = (_places, _names, _global_ports, _group_pairs, _holes, _switches, _find_unlinked)
+    checks = (_names, _global_ports, _group_pairs, _holes, _switches, _find_unlinked)
     findings = [finding for search in checks for finding in search(machine)]
     dump_notes = {str(finding.error()) for dump in dumps for finding in dump.findings}
     findings += [_remark("note", note) for note in machine.notes if note not in dump_notes]
@@ -118,24 +118,8 @@ def _remark(kind: str, text: str, hint: str = "") -> Finding:
     return Finding(0, kind, text, hint, fault=False)
 
 
-def _places(machine: Machine) -> Iterator[Finding]:
-    """Find nodes outside the extents, and two nodes in one place."""
-    limits = np.array(machine.topology.extents)
-    size = "x".join(map(str, limits.tolist()))
-    outside = np.flatnonzero(((machine.coords < 0) | (machine.coords >= limits)).any(axis=1))
-    for row in outside[:MOST].tolist():
-        at = tuple(machine.coords[row].tolist())
-        yield Finding(0, "coordinates", f"{machine.names[row]} is at {at}, outside {size}")
-    order = np.lexsort(machine.coords.T[::-1])
-    coords, names = machine.coords[order], machine.names[order]
-    same = np.flatnonzero((coords[1:] == coords[:-1]).all(axis=1))
-    for i in same[:MOST].tolist():
-        at = tuple(coords[i].tolist())
-        yield Finding(0, "duplicate-place", f"{names[i]} and {names[i + 1]} are both at {at}")
-
-
 def _names(machine: Machine) -> Iterator[Finding]:
-    """Find nodes whose cname says another place or NID than they have."""
+    """Find nodes whose cname says another place than a dump."""
     rule = numbering_of(machine.topology)
     if rule is None:
         return
@@ -147,11 +131,6 @@ def _names(machine: Machine) -> Iterator[Finding]:
         at, by_cname = tuple(machine.coords[row].tolist()), tuple(coords[row].tolist())
         text = f"{machine.names[row]} is at {at}, its cname {machine.cname[row]} says {by_cname}"
         yield Finding(0, "coordinates", text)
-    nid = rule.nid(parts)
-    wrong = known & (machine.nid >= 0) & (nid != machine.nid)
-    for row in np.flatnonzero(wrong)[:MOST].tolist():
-        text = f"{machine.cname[row]} has NID {machine.nid[row]}, by its place it is {nid[row]}"
-        yield Finding(0, "nid", text)
 
 
 def _global_ports(machine: Machine) -> Iterator[Finding]:

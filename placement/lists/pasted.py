@@ -22,9 +22,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from placement.errors import ParseError
-from placement.lists.expanding import TextPiece
+from placement.lists.expanding import TextPiece, compile_pattern, with_lines
 from placement.support.reading import read_bytes
-from placement.support.regex import compile_pattern, with_lines
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _EXEC = compile_pattern(

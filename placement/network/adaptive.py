@@ -42,7 +42,7 @@ from placement.network.touched import (
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
 
-__all__ = ["Division", "channels", "divide", "divide_each", "hops", "loads", "notes"]
+__all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
 
 #: Powers by which ways are weighed for the best division, one a step, of many groups every second
 #: one; steps of any other.
@@ -253,9 +253,7 @@ def loads(machine: Machine, demands: Sequence[Demand], bias: float) -> Iterator[
         yield division.load, f"adaptive: {share} of the bytes between routers on minimal paths"
 
 
-def divide(
-    machine: Machine, demand: Demand, bias: float = 1.0, steps: int | None = None
-) -> Division:
+def divide(machine: Machine, demand: Demand, bias: float = 1.0) -> Division:
     """Divide a demand between minimal ways and detours; see `divide_each`.
 
     Examples
@@ -273,11 +271,11 @@ def divide(
     >>> round(found.minimal_share, 1), round(divide(m, d, 2.0).minimal_share, 1)
     (0.3, 0.7)
     """
-    return next(divide_each(machine, [demand], bias, steps))
+    return next(divide_each(machine, [demand], bias))
 
 
 def divide_each(
-    machine: Machine, demands: Sequence[Demand], bias: float = 1.0, steps: int | None = None
+    machine: Machine, demands: Sequence[Demand], bias: float = 1.0
 ) -> Iterator[Division]:
     """Divide demands, each for itself, between minimal ways and detours.
 
@@ -291,9 +289,6 @@ def divide_each(
         Those of the same routers, about.
     bias : float
         How many times as full as detours minimal ways may be, at least 1.
-    steps : int or None
-        How often bytes are shifted, for a guess: a few third groups have the bytes of all. None:
-        as often as is worth it.
 
     Yields
     ------
@@ -306,21 +301,61 @@ def divide_each(
     NidmapError
         Where no way joins two routers that exchange bytes.
     """
+    groups = groups_of(machine)
+    for touched, together, pairwise in _batches(machine, demands):
+        shared, every = _Shared(groups, touched, together, pairwise), touched.every
+        total, minimal = shared.total, shared.minimal(bias)
+        most = max(1, TOGETHER // max(len(groups.channels), every.numbers))
+        for first in range(0, len(together), most):
+            some = slice(first, first + most)
+            kept, sent = minimal.of_demands(some), total.of_demands(some)
+            tables = every.load(kept, sent.minus(kept))
+            for k, demand in enumerate(together[some]):
+                load = every.channel_loads(ChannelTables(*(table[k] for table in tables)))
+                if shared.beyond[first + k]:
+                    load += groups.far_loads(demand, shared.lost)
+                every_byte = float(sent.away[k].sum() + sent.inner[k].sum())
+                share = float(kept.away[k].sum() + kept.inner[k].sum()) / (every_byte or 1.0)
+                yield Division(load, share if every_byte else 1.0)
+
+
+def guess_each(machine: Machine, demands: Sequence[Demand], bias: float) -> Iterator[float]:
+    """Yield about the seconds of the busiest link of each demand, divided by one shift of bytes.
+
+    Good enough to say which are worth a division. A few third groups have the bytes of all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.traffic import Traffic
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
+    >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
+    >>> [round(seconds, 1) for seconds in guess_each(m, [d], 1.0)]
+    [1.2]
+    """
+    groups = groups_of(machine)
+    for touched, together, pairwise in _batches(machine, demands):
+        shared = _Shared(groups, touched, together, pairwise)
+        minimal = shared.minimal(bias, 1)
+        tables = touched.sought.load(minimal, shared.total.minus(minimal))
+        yield from tables.times(touched.second).largest().tolist()
+
+
+def _batches(
+    machine: Machine, demands: Sequence[Demand]
+) -> Iterator[tuple[Kept, Sequence[Demand], bool]]:
+    """Yield runs of demands that share tables, and whether their pairs have a share each."""
     if not demands:
         return
-    groups = groups_of(machine)
-    network = _network_of(machine)
-    touched = network.touched(demands)
+    touched = _network_of(machine).touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
-    tables = touched.every if steps is None else touched.sought
-    numbers = max(len(groups.channels), tables.numbers)
-    most = max(1, TOGETHER // numbers)
-    runs = np.split(np.arange(len(demands)), starts)
-    for pairwise, some in zip(listed[np.append(0, starts)], runs, strict=True):
-        for first in range(0, len(some), most):
-            part = [demands[k] for k in some[first : first + most].tolist()]
-            yield from _divide_together(network, touched, part, bool(pairwise), bias, steps)
+    most = max(1, TOGETHER // touched.sought.numbers)
+    for run in np.split(np.arange(len(demands)), starts):
+        for first in range(0, len(run), most):
+            part = run[first : first + most].tolist()
+            yield touched, [demands[k] for k in part], bool(listed[part[0]])
 
 
 def _pairs_of(demand: Demand) -> int:
@@ -328,36 +363,40 @@ def _pairs_of(demand: Demand) -> int:
     return len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum())
 
 
-def _divide_together(
-    network: Network,
-    touched: Kept,
-    demands: Sequence[Demand],
-    pairwise: bool,
-    bias: float,
-    steps: int | None,
-) -> Iterator[Division]:
-    """Yield the divisions of demands that share all tables."""
-    routers, sought = touched.routers, touched.sought
-    groups, units = network.groups, routers.units
-    total = routers.traffic(demands)
-    lost = ~(groups.linked | groups.valiant | groups.same)
-    apart = lost[np.ix_(units, units)]
-    beyond = (total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
-    if beyond.any():
-        total = total.between(~apart)
-    variables: Pairs | Between = Between(total)
-    if pairwise:
-        variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
-    minimal = _fill(sought, touched.second, _Shares(sought, total, variables), bias, steps)
-    every = touched.every if steps is None else sought
-    tables = every.load(minimal, total.minus(minimal))
-    for k, demand in enumerate(demands):
-        load = every.channel_loads(ChannelTables(*(table[k] for table in tables)))
-        if beyond[k]:
-            load += groups.far_loads(demand, lost)
-        sent = float(total.away[k].sum() + total.inner[k].sum())
-        kept = float(minimal.away[k].sum() + minimal.inner[k].sum())
-        yield Division(load, kept / sent if sent else 1.0)
+class _Shared:
+    """Demands that share all tables.
+
+    Attributes
+    ----------
+    touched : Kept
+    total : GroupTraffic
+        Their bytes between routers that paths of the tables join.
+    lost : bool (groups, groups)
+        Groups that neither links nor a third group join.
+    beyond : bool (demands,)
+        Which have bytes between such groups.
+    variables : Pairs or Between
+    """
+
+    def __init__(
+        self, groups: Groups, touched: Kept, demands: Sequence[Demand], pairwise: bool
+    ) -> None:
+        routers, units = touched.routers, touched.routers.units
+        self.touched, self.total = touched, routers.traffic(demands)
+        self.lost = ~(groups.linked | groups.valiant | groups.same)
+        apart = self.lost[np.ix_(units, units)]
+        self.beyond: Mask = (self.total.away.sum(axis=-2) * apart).any(axis=(-1, -2))
+        if self.beyond.any():
+            self.total = self.total.between(~apart)
+        self.variables: Pairs | Between = Between(self.total)
+        if pairwise:
+            self.variables = Pairs(routers, [routers.listed(demand) for demand in demands], ~apart)
+
+    def minimal(self, bias: float, steps: int | None = None) -> GroupTraffic:
+        """Return what takes minimal ways after so many shifts, None: as many as are worth it."""
+        sought = self.touched.sought
+        shares = _Shares(sought, self.total, self.variables)
+        return _fill(sought, self.touched.second, shares, bias, steps)
 
 
 class _Shares:

@@ -12,7 +12,7 @@ sends and receives by those that it has left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Rails:
         Equal for nodes whose shares to any other node are equal.
     member : int64 (kinds,)
         A node of each kind.
+    known : dict
+        What `between` has answered.
     """
 
     machine: Machine
@@ -47,6 +49,7 @@ class Rails:
     alike: Floats
     kind: Ints
     member: Ints
+    known: dict[tuple[int, int], dict[int, float]] = field(default_factory=dict)
 
     @property
     def count(self) -> Floats:
@@ -75,11 +78,10 @@ class Rails:
         >>> [(i, j, share.tolist()) for i, j, share in two.shares(np.array([0]), np.array([4]))]
         [(0, 0, [0.25]), (0, 1, [0.25]), (1, 0, [0.25]), (1, 1, [0.25])]
         """
-        total = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
-        for _, _, weight in self._weights(a, b):
-            total += weight
+        weights = list(self._weights(a, b))
+        total = np.sum([weight for *_, weight in weights], axis=0)
         total[total == 0] = 1.0
-        for i, j, weight in self._weights(a, b):
+        for i, j, weight in weights:
             yield i, j, weight / total
 
     def _weights(self, a: Ints, b: Ints) -> Iterator[tuple[int, int, Floats]]:
@@ -99,12 +101,15 @@ class Rails:
         >>> two.between(0, 0)
         {0: 1.0}
         """
+        if (a, b) in self.known:
+            return self.known[a, b]
         ends = self.member[[a]], self.member[[b]]
         shares: dict[int, float] = {}
         for i, _, share in self.shares(*ends):
             if share[0]:
                 part = int(self.part[ends[0][0], i])
                 shares[part] = shares.get(part, 0.0) + float(share[0])
+        self.known[a, b] = shares
         return shares
 
     def first_ends(self, a: Ints, b: Ints) -> tuple[Ints, Ints]:
@@ -141,6 +146,8 @@ class Rails:
         joined = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)), dtype=np.bool_)
         for _, _, weight in self._weights(a, b):
             joined |= weight > 0
+            if joined.all():
+                break
         return joined
 
     def refuse_apart(self, a: Ints, b: Ints) -> None:

@@ -62,6 +62,10 @@ class GroupTraffic(NamedTuple):
         away, home = self.away * joined[:, None, :], self.home * joined.T[:, None, :]
         return GroupTraffic(away, home, self.inner)
 
+    def of_demands(self, some: slice) -> GroupTraffic:
+        """Return the bytes of some of the demands, the tables' first axis."""
+        return GroupTraffic(*(table[some] for table in self))
+
     def minus(self, other: GroupTraffic) -> GroupTraffic:
         """Return what is left when `other` is taken away."""
         return GroupTraffic(*(a - b for a, b in zip(self, other, strict=True)))

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
-from placement.planners import planner
-from placement.planners._units import free_rows
+from placement.planners import free_rows, planner
 from placement.request import Request
 from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within

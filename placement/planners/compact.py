@@ -30,8 +30,7 @@ import numpy as np
 
 from placement.curves import hilbert_key
 from placement.machine import Machine
-from placement.planners import planner
-from placement.planners._units import free_rows, nested_units
+from placement.planners import free_rows, nested_units, planner
 from placement.planners.curve import curve_positions
 from placement.request import Request
 from placement.support.array_types import Floats, Ints, Mask

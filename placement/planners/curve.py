@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from placement.curves import hilbert_key, morton_key
 from placement.machine import Machine
-from placement.planners import planner
-from placement.planners._units import free_rows
+from placement.planners import free_rows, planner
 from placement.request import Request
 from placement.support.array_types import Ints, Mask
 from placement.topologies.grid import number

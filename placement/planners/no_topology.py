@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.planners import planner
-from placement.planners._units import free_rows
+from placement.planners import free_rows, planner
 from placement.request import Request
 from placement.support.array_types import Ints
 

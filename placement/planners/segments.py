@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.errors import PlanError
 from placement.machine import Machine
-from placement.planners._units import nested_units
+from placement.planners import nested_units
 from placement.request import Request
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints, Mask

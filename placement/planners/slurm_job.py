@@ -32,11 +32,9 @@ import numpy as np
 
 from placement.errors import PlanError
 from placement.machine import Machine, Switches
-from placement.planners import planner
-from placement.planners._units import free_rows
+from placement.planners import free_rows, planner
 from placement.request import Request
-from placement.scheduler.node_order import slurm_order
-from placement.scheduler.switches import slurm_switches
+from placement.scheduler.switches import slurm_order, slurm_switches
 from placement.support.array_types import Ints, Mask
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.planners import planner
-from placement.planners._units import free_rows, nested_units
+from placement.planners import free_rows, nested_units, planner
 from placement.request import Request
 from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
@@ -135,7 +134,7 @@ def _even_order(levels: list[Ints], must: Mask) -> Ints:
     Parameters
     ----------
     levels : list of int64 (k,)
-        Units of the members, outermost level first (see `placement.planners._units.nested_units`).
+        Units of the members, outermost level first (see `placement.planners.nested_units`).
     must : bool (k,)
 
     Returns

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -316,10 +316,6 @@ class Rows:
         """Return which rows have the number or word `name`."""
         has = [name in kind.at or name in kind.words for kind in self.kinds]
         return np.array(has, dtype=np.bool_)[self.kind]
-
-    def chosen(self, which: Mask) -> Rows:
-        """Return only some of the rows (the counts stay those of the dump)."""
-        return replace(self, line=self.line[which], kind=self.kind[which], first=self.first[which])
 
 
 class _Reading:

@@ -7,7 +7,7 @@ side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from placement.names.columns import write_names
 from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
 from placement.records import Dump, Finding, LinkRecords
-from placement.support.array_types import Array, Ints, Ints32, Strs
+from placement.support.array_types import Array, Ints, Ints32
 
 __all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
 
@@ -103,22 +103,6 @@ class Tiles:
         """Return the name of a tile that is numbered as in `ports`."""
         router, tile = divmod(int(port), _PLACES)
         return f"{self.names[router]}l{tile:02o}"
-
-    def disagreeing(self, here: Array, there: Array) -> Ints:
-        """Return the links whose value in `here` is not that of their other end in `there`."""
-        both = np.flatnonzero((self.back >= 0) & (self.peers[self.back] == self.ports))
-        return np.asarray(both[here[both] != there[self.back[both]]])
-
-    def kind_faults(self, kind: Strs, text: Callable[[int], str]) -> list[Finding]:
-        """Return the links that are of different kinds at their two ends."""
-
-        def words(i: int) -> str:
-            other = self.back[i]
-            here, there = (str(kind[row]) or "without link type" for row in (i, other))
-            where = f"from its other end (line {self.line[other]})"
-            return f"{text(i)} is {here} here and {there} {where}"
-
-        return list_faults(self.disagreeing(kind, kind), self.line, "link-kind", words)
 
     def faults(self) -> list[Finding]:
         """Find the coordinates, and return what is wrong with them and with the ends of links."""

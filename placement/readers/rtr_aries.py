@@ -53,7 +53,7 @@ def read(text: str, source: str) -> Dump:
         Links as printed (each from both ends) with coordinates, and all
         routers; fabric ``aries``; parameter ``positions`` (cabinet positions
         in a row) where the groups tell it. Faults: ``one-ended-link``,
-        ``link-kind`` (two colours), ``duplicate-tile``, ``missing-tiles``,
+        ``duplicate-tile``, ``missing-tiles``,
         ``coordinates``.
 
     Raises
@@ -71,9 +71,6 @@ def read(text: str, source: str) -> Dump:
     """
     tiles = Tiles(text, source, "rtr-aries", _line)
     kind, faults = tiles.rows.word("kind"), tiles.faults()
-    faults += tiles.kind_faults(
-        kind, lambda i: f"{tiles.name(tiles.ports[i])} -> {tiles.name(tiles.peers[i])}"
-    )
     faults += _missing(tiles) + _find_misplaced(tiles)
     positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
     return tiles.dump("aries", {"positions": positions} if positions else {}, faults, kind=kind)

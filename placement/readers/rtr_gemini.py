@@ -11,8 +11,6 @@ cage and 9.375 between cages. As read by public converters of such lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from placement.errors import NidmapError
@@ -21,8 +19,7 @@ from placement.readers import rows as r
 from placement.readers.cray import list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
-from placement.records import Dump, Finding
-from placement.support.array_types import Ints, Ints32, Strs
+from placement.records import Dump
 
 __all__ = ["MEDIA", "read", "sniff"]
 
@@ -42,8 +39,6 @@ _TYPE = (
     r.Column("linktype", "'LinkType:'", "linktype:"),
     r.Column("medium", "link type (mezzanine, backplane or cable)", _MEDIA, keep=True),
 )
-#: Axis, from 1, and sign of each direction.
-_WAYS = {f"{a}{s}": n * k for n, a in enumerate("xyz", 1) for s, k in (("+", 1), ("-", -1))}
 
 
 @dump_format("rtr-gemini", "links", sniff)
@@ -63,8 +58,7 @@ def read(text: str, source: str) -> Dump:
         bandwidth where printed, and all routers; fabric ``gemini``;
         parameter ``extents`` (x, y, z) of the torus where coordinates are
         printed. Faults: ``one-ended-link``, ``duplicate-tile``,
-        ``coordinates``, ``link-kind`` (two media); remarks: ``direction``
-        (X+ that does not go one on in x, or comes back as another than X-).
+        ``coordinates``, ``link-kind`` (no link type at one end alone).
 
     Raises
     ------
@@ -83,9 +77,15 @@ def read(text: str, source: str) -> Dump:
     tiles = Tiles(text, source, "rtr-gemini", _line)
     kind, medium = tiles.rows.word("kind"), tiles.rows.word("medium")
     faults = tiles.faults()
-    faults += tiles.kind_faults(medium, lambda i: tiles.name(tiles.ports[i]))
+    cut_off = (medium == "") & (tiles.back >= 0) & (medium[tiles.back] != "")
+    faults += list_faults(
+        np.flatnonzero(cut_off),
+        tiles.line,
+        "link-kind",
+        lambda i: f"{tiles.name(tiles.ports[i])} has no link type, as its other end has",
+        hint="was the list cut short?",
+    )
     extents = tiles.coords.max(axis=0) + 1
-    faults += _direction_faults(tiles, kind, extents)
     speed = np.select([medium == name for name in MEDIA], list(MEDIA.values()), np.nan)
     typed = {"medium": medium, "bandwidth": speed} if (medium != "").any() else {}
     placed = {"extents": tuple(extents.tolist())} if extents.all() else {}
@@ -109,30 +109,3 @@ def _line(line: str) -> r.Row:
 def _tile(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column:
     """Return the column of a tile, with coordinates if `word` has them."""
     return _END._replace(numbers=numbers + xyz if "(" in word else numbers)
-
-
-def _direction_faults(tiles: Tiles, kind: Strs, extents: Ints32) -> list[Finding]:
-    """Return remarks on links that do not go where their direction says."""
-
-    def remark(rows: Ints, words: Callable[[int], str]) -> list[Finding]:
-        def text(i: int) -> str:
-            return f"{tiles.name(tiles.ports[i])}: {kind[i]} {words(i)}"
-
-        return list_faults(rows, tiles.line, "direction", text, fault=False)
-
-    printed, of = np.unique(kind, return_inverse=True)
-    way = np.array([_WAYS.get(word, 0) for word in printed.tolist()])[of]
-    findings = remark(tiles.disagreeing(way, -way), lambda _: "does not come back the opposite way")
-    if not extents.all():
-        return findings
-    linked = np.flatnonzero((tiles.b >= 0) & (way != 0))
-    a, b = tiles.coords[tiles.a[linked]], tiles.coords[tiles.b[linked]]
-    step = np.sign(way[linked])[:, None] * np.eye(3, dtype=np.int64)[np.abs(way[linked]) - 1]
-    known = (a[:, 0] >= 0) & (b[:, 0] >= 0)
-    off = known & np.any((a + step - b) % extents != 0, axis=1)
-
-    def ends(i: int) -> str:
-        here, there = (tuple(tiles.coords[end[i]].tolist()) for end in (tiles.a, tiles.b))
-        return f"goes from {here} to {there}"
-
-    return findings + remark(linked[off], ends)

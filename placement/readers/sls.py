@@ -14,17 +14,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct, field
 
 from placement.errors import ParseError
+from placement.lists.expanding import NAME, with_lines
 from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding, NodeRecords
-from placement.support.regex import with_lines
 
 __all__ = ["normalise_xname", "read", "sniff"]
+
+Kind = TypeVar("Kind", bound=Struct)
 
 #: NIDs are 31 bits wide.
 MAX_NID = 2**31 - 1
@@ -35,6 +39,35 @@ _NODE_TYPES = {"comptype_node", "node"}
 _SWITCH_TYPES = {"comptype_rtr_bmc", "routerbmc", "comptype_rtmod", "comptype_rtrmod"}
 _SWITCH_TYPES |= {"routermodule", "comptype_hsn_board", "hsnboard"}
 _SLINGSHOT_CLASSES = ("mountain", "hill")
+#: The name of a member of an object.
+_MEMBER = re.compile(r'"([^"\\\n]*)"\s*:')
+
+
+class SlsHardware(Struct, rename="pascal"):
+    """A piece of hardware, as far as it says which; what it says besides is its kind's own."""
+
+    type: str = ""
+    type_string: str = ""
+    class_: str = field(default="", name="Class")
+    extra_properties: Any = None
+
+
+class SlsNodeProperties(Struct, rename="pascal"):
+    """What SLS says of a node besides."""
+
+    role: str | None = None
+    nid: Annotated[int, Meta(ge=0, le=MAX_NID)] | None = field(default=None, name="NID")
+    aliases: list[str] | str | None = None
+
+
+class SlsNode(NamedTuple):
+    """A node, and the line on which its name stands."""
+
+    line: int
+    nid: int
+    name: str
+    cname: str
+    role: str
 
 
 def sniff(head: str) -> bool:
@@ -97,160 +130,45 @@ def read(text: str, source: str) -> Dump:
     >>> dump.fabric, dump.nodes.nid.tolist(), dump.nodes.name.tolist(), dump.nodes.role.tolist()
     ('slingshot', [1], ['nid000001'], ['compute'])
     """
-    reader = _SlsReader(text, source)
-    hardware, networks = _parts(reader.root, source)
+    hardware, networks = _parts(load_json(text, source), source)
+    lines: dict[str, int] = {}
+    for match, line in with_lines(_MEMBER.finditer(text), text):
+        lines.setdefault(match[1], line)
+    nodes: list[SlsNode] = []
+    switches: dict[str, None] = {}
+    findings: list[Finding] = []
+    classes = {str(n.get("Type")).lower() for n in networks.values() if isinstance(n, dict)}
     for key, entry in hardware:
-        reader.take(key, entry)
-    kinds = (_word(n.get("Type")) for n in networks.values() if isinstance(n, dict))
-    slingshot = reader.mountain or any(kind.startswith("slingshot") for kind in kinds)
+        line, xname = lines.get(key, 0), normalise_xname(key)
+        thing = _typed(entry, SlsHardware, key, source, line)
+        classes.add(thing.class_.lower())
+        kinds = {thing.type.lower(), thing.type_string.lower()}
+        if kinds & _NODE_TYPES:
+            extra = thing.extra_properties or {}
+            properties = _typed(extra, SlsNodeProperties, key, source, line)
+            nodes.append(_node(properties, xname, line))
+            findings += _node_remarks(properties, key, line)
+            good = _NODE_XNAME.fullmatch(xname) is not None
+        elif kinds & _SWITCH_TYPES:
+            switch = _SWITCH_XNAME.fullmatch(xname)
+            switches |= {switch[1]: None} if switch else {}
+            good = switch is not None
+        else:
+            continue
+        if not good:
+            text_of = f"{key} is not the xname of a {'node' if kinds & _NODE_TYPES else 'switch'}"
+            findings.append(Finding(line, "cname", text_of))
+    if not nodes:
+        hint = "a file with a Hardware part is needed"
+        findings.append(Finding(0, "no-nodes", "lists no nodes: SLS describes networks only", hint))
+    slingshot = any(word.startswith(("slingshot", *_SLINGSHOT_CLASSES)) for word in classes)
     return Dump(
         count_json_lines(text),
-        nodes=reader.records(),
-        routers=np.array(list(reader.switches)) if reader.switches else None,
+        nodes=_records(nodes) if nodes else None,
+        routers=np.array(list(switches)) if switches else None,
         fabric="slingshot" if slingshot else "",
-        findings=tuple(reader.judged()),
+        findings=(*findings, *_twice(nodes)),
     )
-
-
-class _SlsNode(NamedTuple):
-    key: str
-    xname: str
-    name: str
-    role: str
-    nid: int
-
-
-class _SlsReader:
-    """Collects the nodes and switches of one file, and what is wrong with them."""
-
-    def __init__(self, text: str, source: str) -> None:
-        self.source = source
-        self.text = text
-        self.doubles: list[str] = []
-        self.places: dict[str, tuple[int, int]] = {}
-        self.root = load_json(text, source, self._object)
-        self.findings: list[Finding] = []
-        self.mountain = False
-        self.switches: dict[str, None] = {}
-        self.nodes: list[_SlsNode] = []
-
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return an object of the JSON, noting names that stand twice in it."""
-        entry = dict(pairs)
-        if len(entry) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                self.doubles += [key] if key in seen else []
-                seen.add(key)
-        return entry
-
-    def take(self, key: str, entry: Any) -> None:
-        """Take one piece of hardware."""
-        if not isinstance(entry, dict):
-            raise ParseError(self.source, self.line(key), f"{key} is not an object")
-        kinds = {_word(entry.get("Type")), _word(entry.get("TypeString"))}
-        self.mountain |= _word(entry.get("Class")) in _SLINGSHOT_CLASSES
-        if kinds & _NODE_TYPES:
-            self.node(key, entry)
-        elif kinds & _SWITCH_TYPES:
-            match = _SWITCH_XNAME.fullmatch(normalise_xname(key))
-            if match:
-                self.switches[match[1]] = None
-            else:
-                self.note(key, "cname", "{} is not the xname of a switch")
-
-    def node(self, key: str, entry: dict[str, Any]) -> None:
-        """Take one node."""
-        xname = normalise_xname(key)
-        if not _NODE_XNAME.fullmatch(xname):
-            self.note(key, "cname", "{} is not the xname of a node")
-        stated = entry.get("Xname", key)
-        if not isinstance(stated, str) or normalise_xname(stated) != xname:
-            hint = "key and Xname must be the same"
-            self.note(key, "cname", f"{{}} calls itself {stated}", hint)
-        extra = entry.get("ExtraProperties") or {}
-        if not isinstance(extra, dict):
-            text = f"{key}: ExtraProperties is not an object"
-            raise ParseError(self.source, self.line(key), text)
-        name = self.name(key, extra.get("Aliases") or [""]) or xname
-        role = _word(extra.get("Role"))
-        if not role:
-            self.note(key, "no-role", "{} has no role", "taken as a service node", fault=False)
-        nid = self.nid(key, extra.get("NID"), role)
-        role = "compute" if role == "compute" else "service"
-        self.nodes.append(_SlsNode(key, xname, name, role, nid))
-
-    def name(self, key: str, aliases: Any) -> str:
-        """Return a node's first alias, '' where it has none."""
-        first = aliases[0] if isinstance(aliases, list) else aliases
-        odd = not isinstance(first, str) or not first.isprintable() or len(first) > 255
-        if odd or set(first) & set(" ,[]\"'"):
-            self.note(key, "name", f"{{}}: alias {str(first)!r} is not a host name")
-            return ""
-        return str(first)
-
-    def nid(self, key: str, nid: Any, role: str) -> int:
-        """Return a node's NID, -1 where it has none."""
-        if nid is None:
-            if role == "compute":
-                hint = "SLS gives it one when it is discovered"
-                self.note(key, "no-nid", "compute node {} has no NID", hint, fault=False)
-            return -1
-        if isinstance(nid, str) and nid.isascii() and nid.isdigit() and len(nid) < 12:
-            nid = int(nid)
-        if isinstance(nid, bool) or not isinstance(nid, int) or not 0 <= nid <= MAX_NID:
-            hint = f"NIDs run from 0 to {MAX_NID}"
-            self.note(key, "nid", f"{{}}: {nid} is not a NID", hint)
-            return -1
-        return nid
-
-    def note(self, key: str, kind: str, text: str, hint: str = "", *, fault: bool = True) -> None:
-        """Note what is wrong at the line of its key, which stands at ``{}`` in the text."""
-        text = text.replace("{}", key, 1)
-        self.findings.append(Finding(self.line(key), kind, text, hint, fault))
-
-    def line(self, key: str, last: bool = False) -> int:
-        """Return the line of the first (or last) place where an object has this name."""
-        self.places = self.places or _places(self.text)
-        return self.places.get(key, (0, 0))[last]
-
-    def records(self) -> NodeRecords | None:
-        """Return the nodes as columns, None where there are none."""
-        if not self.nodes:
-            return None
-        keys, xnames, names, roles, nids = zip(*self.nodes, strict=True)
-        return NodeRecords(
-            line=np.array([self.line(key) for key in keys], dtype=np.int32),
-            nid=np.array(nids, dtype=np.int64),
-            name=np.array(names),
-            cname=np.array(xnames),
-            role=np.array(roles),
-        )
-
-    def judged(self) -> Iterator[Finding]:
-        """Return all faults: those noted, and what two nodes share."""
-        yield from self.findings
-        yield from self.twice("duplicate-cname", "xname", ((n.key, n.xname) for n in self.nodes))
-        yield from self.twice("duplicate-name", "name", ((n.key, n.name) for n in self.nodes))
-        known = {n.key: n.nid for n in self.nodes if n.nid >= 0}
-        yield from self.twice("duplicate-nid", "NID", known.items())
-        for key in self.doubles:
-            text = f"{key} is listed twice"
-            yield Finding(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
-        if not self.nodes:
-            hint = "a file with a Hardware part is needed"
-            yield Finding(0, "no-nodes", "lists no nodes: SLS describes networks only", hint)
-
-    def twice(
-        self, kind: str, what: str, values: Iterable[tuple[str, object]]
-    ) -> Iterator[Finding]:
-        """Yield a fault for each value that an earlier node has already."""
-        first: dict[object, str] = {}
-        for key, value in values:
-            other = first.setdefault(value, key)
-            if other is not key:
-                text = f"{key} has the {what} {value} of {other}"
-                yield Finding(self.line(key), kind, text)
 
 
 def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
@@ -267,14 +185,48 @@ def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any
     return list(hardware.items()), networks
 
 
-def _word(value: Any) -> str:
-    return value.lower() if isinstance(value, str) else ""
+def _typed(entry: Any, kind: type[Kind], key: str, source: str, line: int) -> Kind:
+    """Return an object of the file as its Struct."""
+    try:
+        return msgspec.convert(entry, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ParseError(source, line, f"{key}: {str(error).replace('$.', '')}") from None
 
 
-def _places(text: str) -> dict[str, tuple[int, int]]:
-    """Return the first and the last line on which each name of a member stands."""
-    places: dict[str, tuple[int, int]] = {}
-    names = re.finditer(r'"([^"\\\n]*)"\s*:', text)
-    for match, line in with_lines(names, text):
-        places[match[1]] = (places.get(match[1], (line, line))[0], line)
-    return places
+def _node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:
+    """Return a node, called as its first alias where that is a host name."""
+    aliases = properties.aliases or ""
+    alias = aliases if isinstance(aliases, str) else aliases[0]
+    role = "compute" if (properties.role or "").lower() == "compute" else "service"
+    nid = -1 if properties.nid is None else properties.nid
+    return SlsNode(line, nid, alias if NAME.fullmatch(alias) else xname, xname, role)
+
+
+def _node_remarks(properties: SlsNodeProperties, key: str, line: int) -> Iterator[Finding]:
+    """Yield what a node leaves open."""
+    if not properties.role:
+        text, hint = f"{key} has no role", "taken as a service node"
+        yield Finding(line, "no-role", text, hint, fault=False)
+    elif properties.role.lower() == "compute" and properties.nid is None:
+        text, hint = f"compute node {key} has no NID", "SLS gives it one when it is discovered"
+        yield Finding(line, "no-nid", text, hint, fault=False)
+
+
+def _records(nodes: Iterable[SlsNode]) -> NodeRecords:
+    """Return the nodes as columns."""
+    line, nid, name, cname, role = map(np.array, zip(*nodes, strict=True))
+    return NodeRecords(
+        line.astype(np.int32), nid=nid.astype(np.int64), name=name, cname=cname, role=role
+    )
+
+
+def _twice(nodes: Iterable[SlsNode]) -> Iterator[Finding]:
+    """Yield a fault for each xname, name and NID that an earlier node has already."""
+    first: dict[tuple[str, object], SlsNode] = {}
+    for node in nodes:
+        for kind, word in (("cname", "xname"), ("name", "name"), ("nid", "NID")):
+            value = getattr(node, kind)
+            other = first.setdefault((kind, value), node)
+            if other is not node and value != -1:
+                text = f"{node.cname} has the {word} {value} of {other.cname}"
+                yield Finding(node.line, f"duplicate-{kind}", text)

@@ -22,9 +22,9 @@ from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
-from placement.records import Dump, Finding, LineCounts, SwitchRecord
+from placement.records import Dump, LineCounts
 
-__all__ = ["Statement", "read", "sizes_of", "sniff", "statements"]
+__all__ = ["Statement", "read", "sniff", "statements"]
 
 #: The keyword that opens a statement, what it makes, the keywords that may follow.
 KINDS = {
@@ -34,17 +34,12 @@ KINDS = {
     "ringname": ("ring", ("nodes", "ringsize")),
     "blocksizes": ("block", ()),
 }
-
-#: Keywords whose values are numbers.
-_NUMBERS = ("linkspeed", "level", "blockindex", "blocksize", "ringsize")
-
 #: As many switches as Slurm can count, aggregated blocks and sizes beside them.
 MAX_STATEMENTS = 2 * w.MAX_SWITCHES
 #: No statement has more than four keywords; repeats are harmless, thousands are not.
 MAX_PAIRS = 64
 
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)')
-_CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
 
 
 class Statement(NamedTuple):
@@ -97,8 +92,8 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        Where a line is not a statement that Slurm knows, or a list is
-        malformed. What slurmctld would refuse otherwise is a fault.
+        Where a line is not a statement that Slurm knows, a list is malformed,
+        or the switches are not a tree.
 
     Examples
     --------
@@ -116,18 +111,10 @@ def read(text: str, source: str) -> Dump:
     base = [s for s in records if _is_base(s)]
     if not base:
         raise records[0].error(f"no {kind} of its own", "add the lines that define each")
-    switches, faults = w.resolve(kind, [_declare_switch(s) for s in base], source)
-    faults += _missing_nodes(base, switches)
-    stated = [s for s in records if s.key == "blocksizes"][-1:]
-    sizes = (
-        sizes_of(stated[0].value.split(","), source, stated[0].line)
-        if stated
-        else tuple(sorted({int(s.rest.get("blocksize", 0)) for s in records} - {0}))
-    )
-    line = stated[0].line if stated else 0
-    faults += w.block_size_faults(sizes, line, switches) if sizes else ()
+    switches, remarks = w.resolve([_declare_switch(s) for s in base], source)
+    sizes = _block_sizes(records)
     parameters = {"block_sizes": sizes} if sizes else {}
-    return w.switch_dump(counts, kind, switches, faults, parameters)
+    return w.switch_dump(counts, kind, switches, remarks, parameters)
 
 
 def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:
@@ -221,10 +208,6 @@ def _kind(records: Sequence[Statement]) -> str:
         if this != kind:
             text = f"a {this} topology here and a {kind} topology on line {records[0].line}"
             raise statement.error(text, "one file describes one plugin's topology")
-        for key in _NUMBERS:
-            word = statement.rest.get(key, "0")
-            if not (word.isascii() and word.isdigit() and len(word) < 10):
-                raise statement.error(f"{key} {word!r} is not a number", _CUT)
     return kind
 
 
@@ -236,59 +219,20 @@ def _is_base(statement: Statement) -> bool:
 
 
 def _declare_switch(statement: Statement) -> w.Declared:
-    name, rest = statement.value, statement.rest
-    nodes, children, level = (rest.get(key, "") for key in ("nodes", "switches", "level"))
-    if statement.key == "blockname" and not nodes:
-        raise statement.error(f"block {name} has no Nodes")
-    if level.strip("0") and not children:
-        raise statement.error(f"switch {name} of level {level} has no Switches", _CUT)
-    if level:  # scontrol's: the nodes of an upper switch are those of its leaves
-        nodes = "" if int(level) else nodes
-        return w.Declared(name, nodes, children, statement.line, int(level))
-    return w.Declared(name, nodes, children, statement.line)
+    nodes, children, level = (statement.rest.get(k, "") for k in ("nodes", "switches", "level"))
+    if level.strip("0"):  # scontrol's: the nodes of an upper switch are those of its leaves
+        nodes = ""
+    return w.Declared(statement.value, nodes, children, statement.line)
 
 
-def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Finding]:
-    """Compare the nodes that scontrol prints below a top switch with what its leaves hold."""
-    switch_of = {switch.name: switch for switch in switches}
-    below = {child for switch in switches for child in switch.children}
-    faults = []
-    for statement in base:
-        top, listed = switch_of[statement.value], statement.rest.get("nodes", "")
-        if "level" not in statement.rest or top.name in below or not top.children or not listed:
-            continue
-        wanted = len(set(w.expand(listed, statement.source, statement.line, "Nodes")))
-        held = _count_below(top, switch_of)
-        if held != wanted:
-            text = f"switch {top.name} has {wanted} nodes, the leaves below it {held}"
-            faults.append(Finding(statement.line, "missing-nodes", text, _CUT))
-    return faults
-
-
-def _count_below(top: SwitchRecord, switch_of: dict[str, SwitchRecord]) -> int:
-    """Return how many different nodes the leaves below a switch hold."""
-    reached = {top.name: top}
-    for switch in (todo := [top]):  # grows while it is walked
-        new = {c: switch_of[c] for c in switch.children if c in switch_of and c not in reached}
-        reached |= new
-        todo += new.values()
-    return len({node for switch in todo for node in switch.nodes})
-
-
-def sizes_of(words: Sequence[str], source: str, line: int) -> tuple[int, ...]:
-    """Return block sizes as numbers, repeats dropped.
-
-    Raises
-    ------
-    ParseError
-        Where one is not a positive number.
-
-    Examples
-    --------
-    >>> sizes_of(["4", "8"], "topology.conf", 1)
-    (4, 8)
-    """
-    for word in words:
+def _block_sizes(records: Sequence[Statement]) -> tuple[int, ...]:
+    """Return the sizes of blocks: as BlockSizes says them, else those that scontrol prints."""
+    stated = [s for s in records if s.key == "blocksizes"][-1:]
+    words = [(s, word) for s in stated for word in s.value.split(",")]
+    if not stated:
+        words = [(s, s.rest["blocksize"]) for s in records if s.rest.get("blocksize", "0") != "0"]
+    for statement, word in words:
         if not (word.isascii() and word.isdigit() and len(word) < 10 and int(word)):
-            raise ParseError(source, line, f"{word!r} is not a block size")
-    return tuple(dict.fromkeys(int(word) for word in words))
+            raise statement.error(f"{word!r} is not a block size")
+    sizes = dict.fromkeys(int(word) for _, word in words)
+    return tuple(sizes if stated else sorted(sizes))

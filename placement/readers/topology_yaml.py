@@ -12,46 +12,128 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct, field
 
 from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
-from placement.readers.slurm_switches import (
-    Declared,
-    block_size_faults,
-    expand,
-    first_repeat,
-    resolve,
-    switch_dump,
-)
-from placement.readers.topology_conf import sizes_of
-from placement.readers.trees import line_of, parse_yaml
+from placement.readers.slurm_switches import Declared, expand, resolve, switch_dump
+from placement.readers.trees import LINE, line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord
-from placement.support.array_types import Ints32, Strs
+from placement.support.array_types import Ints32
 
 __all__ = ["cell_coords", "read", "sniff"]
 
 sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
-_TRUE = ("true", "yes", "on", "1", "y", "t")
+
+#: What Slurm takes for no; an empty value is none either.
 _FALSE = ("false", "no", "off", "0", "n", "f", "")
-_MAX_EXTENT = 65_535  # Slurm keeps each dimension in sixteen bits
+#: Lists of which the only entry may stand alone.
+_LISTS = ("switches", "blocks", "rings", "toruses", "regions", "block_sizes")
+
+Name = Annotated[str, Meta(min_length=1)]
+#: Slurm keeps each dimension in sixteen bits.
+Extent = Annotated[int, Meta(ge=0, le=65_535)]
 
 
-class SlurmTopology(NamedTuple):
-    """One topology of the file, read and judged."""
+class YamlEntry(Struct, kw_only=True, forbid_unknown_fields=True):
+    """A dictionary of the file, and its line."""
 
-    name: str
-    line: int
-    default: bool
-    kind: str
-    switches: tuple[SwitchRecord, ...] = ()
-    faults: Sequence[Finding] = ()
-    parameters: Mapping[str, object] | None = None
-    nodes: NodeRecords | None = None
+    line: int = field(name=LINE)
+
+
+class YamlSwitch(YamlEntry, kw_only=True):
+    """A switch of a tree: it has nodes, or children."""
+
+    switch: Name
+    nodes: str = ""
+    children: str = ""
+
+
+class YamlBlock(YamlEntry, kw_only=True):
+    """A base block."""
+
+    block: Name
+    nodes: str = ""
+
+
+class YamlRing(YamlEntry, kw_only=True):
+    """A ring."""
+
+    ring: Name
+    nodes: str = ""
+
+
+class YamlTree(YamlEntry, kw_only=True):
+    """``topology/tree``."""
+
+    switches: list[YamlSwitch]
+
+
+class YamlBlocks(YamlEntry, kw_only=True):
+    """``topology/block``; the sizes are in nodes, the base blocks' first."""
+
+    blocks: list[YamlBlock]
+    block_sizes: list[Annotated[int, Meta(ge=1)]] = []
+
+
+class YamlRings(YamlEntry, kw_only=True):
+    """``topology/ring``."""
+
+    rings: list[YamlRing]
+
+
+class YamlTriple(YamlEntry, kw_only=True):
+    """A place in a torus, or how far something reaches along each axis."""
+
+    x: Extent = 0
+    y: Extent = 0
+    z: Extent = 0
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The three numbers."""
+        return self.x, self.y, self.z
+
+
+class YamlRegion(YamlEntry, kw_only=True):
+    """A part of a torus that nodes fill."""
+
+    dims: YamlTriple
+    nodes: str
+    anchor: YamlTriple | None = None
+
+
+class YamlTorus(YamlEntry, kw_only=True):
+    """A torus: nodes for all of its cells, or regions of it."""
+
+    name: Name
+    dims: YamlTriple
+    nodes: str = ""
+    regions: list[YamlRegion] = []
+    placements: Any = None
+
+
+class YamlTori(YamlEntry, kw_only=True):
+    """``topology/torus3d``."""
+
+    toruses: list[YamlTorus]
+
+
+class YamlTopology(YamlEntry, kw_only=True):
+    """One topology of the file, of one kind."""
+
+    topology: Name
+    cluster_default: str = ""
+    tree: YamlTree | None = None
+    block: YamlBlocks | None = None
+    ring: YamlRings | None = None
+    torus3d: YamlTori | None = None
+    flat: Any = None
 
 
 @dump_format("topology-yaml", "topology", sniff, scheduler="slurm")
@@ -75,8 +157,8 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        Where it is not YAML or not of this form. What slurmctld would refuse
-        otherwise is a fault.
+        Where it is not YAML or not of this form, the switches are not a tree, or
+        the nodes of a torus do not fill its cells.
 
     Examples
     --------
@@ -93,236 +175,91 @@ def read(text: str, source: str) -> Dump:
     """
     counts = count_lines(split_lines(text, source))
     refuse_empty(counts, source, "topology")
-    file, root = _YamlFile(source), parse_yaml(text, source)
-    if not isinstance(root, list):
-        raise file.error(root, "the file is not a list")
-    topologies = [_topology(entry, file) for entry in root]
+    topologies = _typed(parse_yaml(text, source), source)
+    chosen = next((t for t in topologies if t.cluster_default.lower() not in _FALSE), topologies[0])
+    remarks = [
+        Finding(
+            other.line,
+            "other-topology",
+            f"topology {other.topology} is left out: {chosen.topology} is the default",
+            "Slurm uses it for the partitions that name it",
+            fault=False,
+        )
+        for other in topologies
+        if other is not chosen
+    ]
+    parameters: dict[str, object] = {"topology": chosen.topology}
+    if chosen.torus3d:
+        torus = chosen.torus3d.toruses[0]
+        nodes = _place_nodes(torus, source)
+        names = () if nodes.name is None else tuple(nodes.name.tolist())
+        switches: tuple[SwitchRecord, ...] = (SwitchRecord(torus.name, names, (), torus.line, 0),)
+        parameters["extents"] = torus.dims.sizes
+        return switch_dump(counts, "torus3d", switches, remarks, parameters, nodes)
+    if chosen.block and chosen.block.block_sizes:
+        parameters["block_sizes"] = tuple(dict.fromkeys(chosen.block.block_sizes))
+    switches, more = resolve(_declared(chosen), source)
+    return switch_dump(counts, _kinds(chosen)[0], switches, [*remarks, *more], parameters)
+
+
+def _typed(root: Any, source: str) -> list[YamlTopology]:
+    """Return the topologies of a file, each of one kind that is not empty."""
+    _wrap_single(root)
+    try:
+        topologies = msgspec.convert(root, list[YamlTopology], strict=False)
+    except msgspec.ValidationError as error:
+        words, _, path = str(error).partition(" - at `$")
+        raise ParseError(source, _line_at(root, path), words[:1].lower() + words[1:]) from None
     if not topologies:
-        raise file.error(root, "a list without a topology")
-    chosen = next((f for f in topologies if f.default), topologies[0])
-    faults = [fault for f in topologies for fault in f.faults]
-    for other in (f for f in topologies if f is not chosen):
-        text = f"topology {other.name} is left out: {chosen.name} is the default"
-        hint = "Slurm uses it for the partitions that name it"
-        faults.append(Finding(other.line, "other-topology", text, hint, fault=False))
-    parameters = {"topology": chosen.name, **(chosen.parameters or {})}
-    kind, switches, nodes = chosen.kind, chosen.switches, chosen.nodes
-    return switch_dump(counts, kind, switches, faults, parameters, nodes)
+        raise ParseError(source, line_of(root), "a list without a topology")
+    for topology in topologies:
+        kinds = _kinds(topology)
+        if len(kinds) != 1:
+            has = " and ".join(kinds) or "no kind"
+            what = f"topology {topology.topology} has {has} where one of tree, block, ring, "
+            raise ParseError(source, topology.line, f"{what}torus3d and flat belongs")
+        tori = topology.torus3d is not None and not topology.torus3d.toruses
+        if tori or (kinds[0] in ("tree", "block", "ring") and not _declared(topology)):
+            raise ParseError(source, topology.line, f"topology {topology.topology} is empty")
+    return topologies
 
 
-Entry = dict[str, Any]
+def _wrap_single(value: Any) -> None:
+    """Put an entry that stands alone where a list belongs into a list, as Slurm does."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if key in _LISTS and not isinstance(item, list):
+            value[key] = [item]
+        if isinstance(item, (dict, list)):
+            _wrap_single(item)
 
 
-class _YamlFile(NamedTuple):
-    """Takes the values of a file for what they should be, and refuses others at their line."""
-
-    source: str
-
-    def dictionary(self, value: Any, what: str, allowed: Sequence[str]) -> Entry:
-        """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise self.error(value, f"{what} is not a dictionary")
-        for key, item in value.items():
-            if key not in allowed:
-                there = f"there are {', '.join(allowed)}"
-                raise self.error(item, f"unknown key {key!r} in {what}", there)
-        return value
-
-    def items(self, value: Any, what: str) -> list[Any]:
-        """Return a list, empty where there is none."""
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise self.error(value, f"{what} is not a list")
-        return value
-
-    def text(self, value: Any, what: str) -> str:
-        """Return one value, '' where there is none."""
-        if value is None or value in ("", "~", "null"):
-            return ""
-        if not isinstance(value, str):
-            raise self.error(value, f"{what} is not one value", "a folded list is text")
-        return value
-
-    def error(self, at: Any, text: str, hint: str = "") -> ParseError:
-        """Return the error that blames a value."""
-        return ParseError(self.source, line_of(at), text, hint)
-
-    def entries(self, value: Any, what: str, allowed: Sequence[str]) -> list[Entry]:
-        """Return the dictionaries of a list, or the only one."""
-        entries = [value] if isinstance(value, dict) else self.items(value, what)
-        return [self.dictionary(entry, f"an entry of {what}", allowed) for entry in entries]
-
-    def name(self, keys: Entry, key: str, what: str) -> str:
-        """Return the name of a thing, which has to have one."""
-        name = self.text(keys.get(key), key)
-        if not name:
-            raise self.error(keys, f"a {what} without a name", f"{key}: NAME")
-        return name
-
-    def bool(self, value: Any, what: str) -> bool:
-        """Return whether a value is true; an absent one is not."""
-        word = self.text(value, what).lower()
-        if word not in _TRUE + _FALSE:
-            raise self.error(value, f"{what}: {word!r} is not true or false")
-        return word in _TRUE
-
-    def dims(self, keys: Entry, what: str, default: Triple | None = None) -> Triple:
-        """Return x, y and z, each 0 where it is absent."""
-        if what not in keys:
-            if default is None:
-                raise self.error(keys, f"no {what}", f"{what}: {{x: 4, y: 4, z: 2}}")
-            return default
-        axes = self.dictionary(keys[what], what, ("x", "y", "z"))
-        x, y, z = (self.extent(axes.get(axis), f"{what}.{axis}") for axis in "xyz")
-        return x, y, z
-
-    def extent(self, value: Any, what: str) -> int:
-        """Return one dimension."""
-        word = "0" if value is None else self.text(value, what)
-        if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) <= _MAX_EXTENT):
-            raise self.error(value, f"{what}: {word!r} is not a size")
-        return int(word)
+def _line_at(root: Any, path: str) -> int:
+    """Return the line of the value at msgspec's path, or of what it stands in."""
+    value, line = root, line_of(root)
+    for step in re.findall(r"[\w@]+", path):
+        value = value[int(step)] if isinstance(value, list) else value.get(step)
+        line = line_of(value) or line
+    return line
 
 
-def _topology(entry: Any, file: _YamlFile) -> SlurmTopology:
-    keys = file.dictionary(entry, "a topology", ("topology", "cluster_default", *KINDS))
-    name = file.name(keys, "topology", "topology")
-    default = file.bool(keys.get("cluster_default"), "cluster_default")
-    flat = keys.get("flat")
-    off = isinstance(flat, str) and flat.lower() in _FALSE  # as good as absent
-    kinds = [k for k in KINDS if k in keys and not (k == "flat" and off)]
-    if len(kinds) != 1:
-        what = "and ".join(f"{k} " for k in kinds) or f"none of {', '.join(KINDS)} "
-        text = f"topology {name} has {what}where one kind belongs"
-        raise file.error(entry, text)
-    kind = kinds[0]
-    return KINDS[kind](SlurmTopology(name, line_of(entry), default, kind), keys[kind], file)
+def _kinds(topology: YamlTopology) -> list[str]:
+    """Return the kinds that a topology has; ``flat: false`` is none."""
+    flat = topology.flat is not None and str(topology.flat).lower() not in _FALSE
+    kinds = [kind for kind in ("tree", "block", "ring", "torus3d") if getattr(topology, kind)]
+    return [*kinds, *(["flat"] if flat else [])]
 
 
-def _flat(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
-    if isinstance(value, dict):
-        file.dictionary(value, "flat", ("alpha_step_rank",))
-    else:
-        file.bool(value, "flat")
-    return topology
+def _declared(topology: YamlTopology) -> list[Declared]:
+    """Return the switches, blocks or rings of a topology."""
+    if topology.tree:
+        return [Declared(s.switch, s.nodes, s.children, s.line) for s in topology.tree.switches]
+    if topology.block:
+        return [Declared(b.block, b.nodes, line=b.line) for b in topology.block.blocks]
+    rings = topology.ring.rings if topology.ring else []
+    return [Declared(r.ring, r.nodes, line=r.line) for r in rings]
 
 
-def _switches(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
-    """Read the switches, blocks or rings of a topology."""
-    word, below, more, beside = _LISTS[topology.kind]
-    keys = file.dictionary(value, topology.kind, (below, *beside))
-    declared = [
-        Declared(
-            file.name(row, word, word),
-            file.text(row.get("nodes"), "nodes"),
-            file.text(row.get("children"), "children"),
-            line_of(row),
-        )
-        for row in file.entries(keys.get(below), below, (word, *more, "nodes"))
-    ]
-    if not declared:
-        raise ParseError(file.source, topology.line, f"topology {topology.name} is empty")
-    switches, faults = resolve(topology.kind, declared, file.source, both=True)
-    listed, parameters = keys.get("block_sizes"), topology.parameters
-    if listed is not None:
-        items = [listed] if isinstance(listed, str) else file.items(listed, "block_sizes")
-        words = [file.text(item, "block_sizes") for item in items]
-        sizes = sizes_of(words, file.source, line_of(listed))
-        faults += block_size_faults(sizes, line_of(listed), switches)
-        parameters = {"block_sizes": sizes}
-    return topology._replace(switches=switches, faults=faults, parameters=parameters)
-
-
-#: Of each kind: what one entry is called, their list, keys of an entry, keys beside the list.
-_LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
-    "tree": ("switch", "switches", ("children",), ()),
-    "block": ("block", "blocks", (), ("block_sizes",)),
-    "ring": ("ring", "rings", (), ()),
-}
-
-
-def _torus(topology: SlurmTopology, value: Any, file: _YamlFile) -> SlurmTopology:
-    """Read the torus of a torus3d topology, x fastest; a machine has one."""
-    keys = file.dictionary(value, "torus3d", ("toruses",))
-    allowed = ("name", "nodes", "dims", "placements", "regions")
-    tori = file.entries(keys.get("toruses"), "toruses", allowed)
-    if not tori:
-        raise ParseError(file.source, topology.line, f"topology {topology.name} is empty")
-    torus, line = tori[0], line_of(tori[0])
-    name, extents = file.name(torus, "name", "torus"), file.dims(torus, "dims")
-    boxes = _boxes(torus, extents, file)
-    faults = list(_box_faults(name, line, extents, boxes))
-    if torus.get("nodes") and torus.get("regions"):
-        text = f"torus {name} has both nodes and regions"
-        faults = [Finding(line, "both-nodes-and-regions", text, "Slurm takes one of them")]
-    for other in tori[1:]:
-        text = (
-            f"torus {file.name(other, 'name', 'torus')}: a machine is one torus, this is one more"
-        )
-        faults.append(Finding(line_of(other), "second-torus", text, "keep one of them in a copy"))
-    nodes = None if faults else _place_nodes(name, line, boxes, file.source, faults)
-    names = () if nodes is None or nodes.name is None else tuple(nodes.name.tolist())
-    switch = SwitchRecord(name, names, (), line, 0)
-    parameters = {"extents": extents}
-    return topology._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
-
-
-KINDS: dict[str, Callable[[SlurmTopology, Any, _YamlFile], SlurmTopology]] = {
-    "tree": _switches,
-    "block": _switches,
-    "flat": _flat,
-    "ring": _switches,
-    "torus3d": _torus,
-}
-
-
-Triple = tuple[int, int, int]
-
-
-class Box(NamedTuple):
-    """Part of a torus: where it begins, how far it reaches, its nodes as a folded list."""
-
-    line: int
-    anchor: Triple
-    dims: Triple
-    nodes: str
-
-
-def _boxes(torus: Entry, extents: Triple, file: _YamlFile) -> list[Box]:
-    """Return the parts of a torus that nodes fill: its regions, or all of it."""
-    nodes = file.text(torus.get("nodes"), "nodes")
-    if nodes:
-        return [Box(line_of(torus), (0, 0, 0), extents, nodes)]
-    return [
-        Box(
-            line_of(region),
-            file.dims(region, "anchor", default=(0, 0, 0)),
-            file.dims(region, "dims"),
-            file.text(region.get("nodes"), "nodes"),
-        )
-        for region in file.entries(torus.get("regions"), "regions", ("anchor", "dims", "nodes"))
-    ]
-
-
-def _box_faults(name: str, line: int, extents: Triple, boxes: Sequence[Box]) -> Iterator[Finding]:
-    """Find what Slurm refuses in the numbers alone."""
-    if not all(extents):
-        yield Finding(line, "extent", f"torus {name} needs x, y and z above 0")
-        return
-    for box in boxes:
-        ends = (a + d for a, d in zip(box.anchor, box.dims, strict=True))
-        if not all(box.dims):
-            yield Finding(box.line, "extent", "a region needs x, y and z above 0")
-        elif any(e > t for e, t in zip(ends, extents, strict=True)):
-            yield Finding(box.line, "coordinates", "a region reaches out of the torus")
-        elif not box.nodes:
-            yield Finding(box.line, "cells", "a region without nodes")
-
-
-def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
+def cell_coords(dims: tuple[int, ...], anchor: tuple[int, ...] = (0, 0, 0)) -> Ints32:
     """Return x, y, z of the cells of a box, x fastest, as Slurm numbers them.
 
     Parameters
@@ -345,40 +282,31 @@ def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
     return cells.T + np.array(anchor, dtype=np.int32)
 
 
-def _place_nodes(
-    name: str, line: int, boxes: Sequence[Box], source: str, faults: list[Finding]
-) -> NodeRecords | None:
-    """Return the nodes in their cells, x fastest, noting what is wrong with them."""
-    filled = []
-    for box in boxes:
-        names, cells = expand(box.nodes, source, box.line, "nodes"), math.prod(box.dims)
-        if len(names) == cells:
-            filled.append((box, names))
-        else:
-            text = f"{len(names)} nodes for the {cells} cells of {'x'.join(map(str, box.dims))}"
-            faults.append(Finding(box.line, "cells", text, "each cell needs one node"))
-    every = np.array([one for _, names in filled for one in names], dtype=np.str_)
-    if len(every) > MOST_NODES:
-        raise ParseError(source, line, f"more than {MOST_NODES:,} nodes in one torus")
-    if twice := first_repeat(every.tolist()):
-        text = f"torus {name}: node {twice} stands in two cells"
-        faults.append(Finding(line, "duplicate-name", text))
-    if not len(every):
-        return None
-    coords = np.concatenate([cell_coords(box.dims, box.anchor) for box, _ in filled])
-    faults += _overlaps(name, line, coords, every)
-    lines = np.repeat([box.line for box, _ in filled], [len(names) for _, names in filled])
+def _place_nodes(torus: YamlTorus, source: str) -> NodeRecords:
+    """Return the nodes in their cells, x fastest."""
+    whole = YamlRegion(line=torus.line, dims=torus.dims, nodes=torus.nodes)
+    regions = [whole] if torus.nodes else torus.regions
+    names: list[str] = []
+    places, lines = [np.empty((0, 3), dtype=np.int32)], []
+    for region in regions:
+        listed = expand(region.nodes, source, region.line, "nodes")
+        dims, anchor = region.dims.sizes, region.anchor.sizes if region.anchor else (0, 0, 0)
+        if len(listed) != math.prod(dims):
+            shape = "x".join(map(str, dims))
+            text = f"{len(listed)} nodes for the {math.prod(dims)} cells of {shape}"
+            raise ParseError(source, region.line, text, "each cell needs one node")
+        if any(a + d > e for a, d, e in zip(anchor, dims, torus.dims.sizes, strict=True)):
+            raise ParseError(source, region.line, "a region reaches out of the torus")
+        names += listed
+        places.append(cell_coords(dims, anchor))
+        lines += [region.line] * len(listed)
+    if not 0 < len(names) <= MOST_NODES:
+        what = f"more than {MOST_NODES:,} nodes" if names else "no nodes"
+        raise ParseError(source, torus.line, f"torus {torus.name} has {what}")
+    coords = np.concatenate(places)
+    if len(set(names)) < len(names) or len(np.unique(coords, axis=0)) < len(coords):
+        what = f"torus {torus.name}: a node in two cells, or two nodes in one"
+        raise ParseError(source, torus.line, what, "regions must not overlap")
     order = np.lexsort(coords.T)
-    return NodeRecords(lines.astype(np.int32)[order], name=every[order], coords=coords[order])
-
-
-def _overlaps(name: str, line: int, coords: Ints32, names: Strs) -> Iterator[Finding]:
-    """Find a cell that two regions fill."""
-    _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
-    second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))
-    if second.size:
-        at = second[np.lexsort(coords[second].T)[0]]
-        where = tuple(coords[at].tolist())
-        text = f"cell {where} of torus {name} has two nodes"
-        text += f", {names[at]} the second"
-        yield Finding(line, "coordinates", text, "regions must not overlap")
+    line = np.array(lines, dtype=np.int32)
+    return NodeRecords(line[order], name=np.array(names)[order], coords=coords[order])

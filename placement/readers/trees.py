@@ -1,10 +1,10 @@
 """JSON and YAML from files that anybody may have written: bounded, with errors at their line.
 
 Of YAML nothing is constructed from tags and nothing is resolved: a value is the text
-that stands there. Texts, lists and dictionaries are Python's, each with its line,
-so that who reads them can take JSON's as well. The tree is built from the parser's
-events without recursion; aliases are refused (Slurm's own reader refuses them too),
-so that no few lines can stand for gigabytes.
+that stands there. Texts, lists and dictionaries are Python's, each with its line; a
+dictionary has it under a key too (`LINE`), for the Struct that is made of it. The tree
+is built from the parser's events without recursion; aliases are refused (Slurm's own
+reader refuses them too), so that no few lines can stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ MAX_JSON = 1_500_000
 MAX_YAML = 460_000
 #: topology.yaml nests nine levels deep at most.
 MAX_DEPTH = 32
+#: The key of a YAML dictionary under which its line stands.
+LINE = "@line"
 
 
 def load_json(
@@ -121,7 +123,7 @@ def parse_yaml(text: str, source: str) -> Any:
     Examples
     --------
     >>> parse_yaml("- topology: a\n", "topology.yaml")
-    [{'topology': 'a'}]
+    [{'@line': 1, 'topology': 'a'}]
     """
     stream = _List()
     opened: list[_List | _Dict] = [stream]
@@ -151,6 +153,8 @@ def parse_yaml(text: str, source: str) -> Any:
 
 def _add(node: Node, parent: _List | _Dict, source: str) -> None:
     """Put a node where it stands: as an item, a key, or the value of the key before it."""
+    if isinstance(node, _Dict):
+        node[LINE] = node.line
     if isinstance(parent, _List):
         parent.append(node)
     elif parent.key is not None:

@@ -18,13 +18,13 @@ import numpy as np
 from placement.errors import NidmapError
 from placement.readers import dump_format
 from placement.readers import rows as r
-from placement.readers.cray import cray_dump, hex_faults, list_faults
+from placement.readers.cray import cray_dump, hex_faults
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
 _SNIFF = re.compile(
-    r"^[ \t]*[0-9]+[ \t]+0x[0-9a-f]+[ \t]+[cr][0-9]+-[0-9]+c[0-9]+s[0-9]+n[0-9]+[ \t]+"
+    r"^[ \t]*[0-9]+[ \t]+0x[0-9a-f]+[ \t]+c[0-9]+-[0-9]+c[0-9]+s[0-9]+n[0-9]+[ \t]+"
     r"(?:compute|service)\b",
     re.I | re.M | re.A,
 )
@@ -45,8 +45,6 @@ _KNOWN = {
 _XC = ("nid", "(hex)", "nodename", "type", "status", "mode")
 _NEEDED = ("nid", "nodename", "type")
 _XT = {"arch", "os", "cores", "cpus"}
-#: XT-era X2 nodes: no Cray network that we know has them.
-_X2 = re.compile(r"[0-9]+ 0x[0-9a-f]+ r[0-9]+-[0-9]+c[0-9]+s[0-9]+n[0-9]+ ", re.I | re.A)
 
 
 def sniff(head: str) -> bool:
@@ -80,8 +78,7 @@ def read(text: str, source: str) -> Dump:
     Dump
         Nodes with nid, cname, role, state, mode, and cores where the header
         has them. Faults: ``hex`` (it is not the NID), ``duplicate-nid``,
-        ``duplicate-cname``, ``cname`` (no such cage, slot or node) and the
-        remark ``x2-node`` (left out).
+        ``duplicate-cname``, ``cname`` (no such cage, slot or node).
 
     Raises
     ------
@@ -96,16 +93,9 @@ def read(text: str, source: str) -> Dump:
     (['c0-0c1s12n3'], ['down'], 1)
     """
     rows = r.Rows.read(text, source, "xtprocadmin", _StatusLines())
-    x2 = rows.having("x2")
-    faults = list_faults(
-        np.flatnonzero(x2), rows.line, "x2-node", lambda _: "an X2 node, left out", fault=False
-    )
-    if x2.any():
-        rows = rows.chosen(~x2)
     nid = rows.number("nid")
     printed = np.where(rows.having("hex"), rows.number("hex"), nid)
-    faults += hex_faults(rows.line, nid, printed.astype(np.int64))
-    return cray_dump(rows, faults=faults)
+    return cray_dump(rows, faults=hex_faults(rows.line, nid, printed.astype(np.int64)))
 
 
 class _StatusLines:
@@ -121,8 +111,6 @@ class _StatusLines:
         if _is_header(" ".join(words)):
             self._take_header(words)
             return None
-        if _X2.match(" ".join(words[:4]) + " "):
-            return r.Row({"nid": 0}, {"x2": "x2"})
         if len(words) == 4 and self.xt:
             row = r.columns(line, self.expected[:4])
             if row.words["role"] == "compute":  # a down compute node has no more to say

@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.dumps.assemble import assemble
 from placement.errors import ParseError
+from placement.lookup import shared_rows
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.readers import read_text, recognise
@@ -68,9 +69,7 @@ class Availability:
         """
         if self.jobs:
             return np.asarray(machine.free & ~np.isin(machine.names, self.names))
-        if not np.isin(self.names, machine.names).any():
-            hint = f"it names nodes like {self.names[0]}, the other like {machine.names[0]}"
-            raise ParseError(self.name, 0, f"shares no node with {machine.name}", hint)
+        shared_rows(machine, self.names, self.name)
         return np.asarray(machine.free & np.isin(machine.names, self.names[self.free]))
 
 

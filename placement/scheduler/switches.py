@@ -11,16 +11,24 @@ above, and one root joins all.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.machine import Machine, Switches, once
-from placement.names.columns import parse_cnames
-from placement.support.array_types import Ints
+from placement.names.columns import codes_of, parse_cnames
+from placement.support.array_types import Ints, Strs
 
-__all__ = ["block_sizes", "forest_roots", "members", "slurm_switches", "subtree_sums"]
+__all__ = [
+    "block_sizes",
+    "forest_roots",
+    "members",
+    "slurm_order",
+    "slurm_switches",
+    "subtree_sums",
+]
 
 
 @once
@@ -171,3 +179,59 @@ def _places(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
         return parts[:, [1, 0, 2, 3]], ("row", "cabinet", "cage", "blade")
     words = tuple(f"{w}-" if w[-1].isdigit() else w for w in topology.levels[:-1])
     return machine.coords[:, : len(words)], words
+
+
+_TOKEN = re.compile(r"[0-9]+|[^0-9]")
+
+
+def slurm_order(names: Strs) -> Ints:
+    """Return the indices that put node names into Slurm's order.
+
+    Parameters
+    ----------
+    names : str (n,)
+
+    Returns
+    -------
+    int64 (n,)
+        ``names[slurm_order(names)]`` is sorted as slurmctld's node table is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> names = np.array(["n10", "n9", "n1-ib", "n1", "n01", "n009"])
+    >>> names[slurm_order(names)].tolist()
+    ['n009', 'n01', 'n1', 'n1-ib', 'n9', 'n10']
+    """
+    if _alike(names):
+        if bool((names[:-1] <= names[1:]).all()):
+            return np.arange(len(names), dtype=np.int64)
+        return np.argsort(names, kind="stable")
+    keys = [_key(name) for name in names.tolist()]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def _alike(names: Strs) -> bool:
+    """Tell whether all names have their digits in the same places.
+
+    Then comparing them character by character is Slurm's order.
+    """
+    if not len(names):
+        return True
+    codes = codes_of(names)
+    digit, ended = codes - ord("0") <= 9, codes == 0
+    return bool((digit == digit[0]).all() and (ended == ended[0]).all())
+
+
+def _key(name: str) -> tuple[tuple[int, int, int, str], ...]:
+    """Return a key that sorts as Slurm compares: character codes, numbers by value.
+
+    A run of digits stands at its first digit's place among the characters. With a
+    leading zero it comes before every run without and is compared as text.
+    """
+    return tuple(
+        (ord("0"), *((0, 0, word) if word[0] == "0" else (1, len(word), word)))
+        if word[0] in "0123456789"
+        else (ord(word), 0, 0, "")
+        for word in _TOKEN.findall(name)
+    )

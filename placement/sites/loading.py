@@ -12,8 +12,7 @@ from placement.errors import SiteError, place
 from placement.sites.model import Site
 from placement.sites.overlay import Overlay
 from placement.sites.schema import Config, OverlayConfig
-from placement.sites.shared import WrongFigure
-from placement.sites.where import line_of
+from placement.sites.shared import WrongFigure, line_of
 
 if sys.version_info >= (3, 11):
     import tomllib

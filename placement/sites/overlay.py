@@ -14,7 +14,7 @@ from placement.machine import Links, Machine, Topology
 from placement.network import routings
 from placement.sites.model import figures_in, sending_parameters
 from placement.sites.schema import Figure, OverlayConfig
-from placement.sites.where import line_of
+from placement.sites.shared import line_of
 from placement.support.arrays import summed
 from placement.topologies import links
 

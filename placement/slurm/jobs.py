@@ -8,16 +8,15 @@ import os
 import re
 from typing import Any
 
-from placement.accounting.record import JobRecord
 from placement.accounting.tables import read_table
 from placement.errors import LaunchError, NidmapError, ParseError
 from placement.nodelist import NodeList
+from placement.readers.job_list import BUSY
+from placement.records import JobRecord
 from placement.slurm.command import Deadline, ask, slurm_deadline
 
 __all__ = ["accounted_jobs", "jobs_in", "running_jobs"]
 
-#: States of a job that holds its nodes.
-_HOLDING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING"}
 
 #: Seconds that the accounting database may take for a week of a busy machine.
 _ACCOUNTING = 60.0
@@ -94,7 +93,7 @@ def _job(row: dict[str, Any]) -> JobRecord | None:
     """
     states, listed = row.get("job_state"), row.get("nodes")
     state_words = states if isinstance(states, list) else [states]
-    holding = any(isinstance(word, str) and word in _HOLDING for word in state_words)
+    holding = any(isinstance(word, str) and word in BUSY for word in state_words)
     if not holding or not isinstance(listed, str) or not listed:
         return None
     number = _number(row.get("job_id"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -14,12 +15,18 @@ from placement.nodelist import NodeList
 from placement.readers import sinfo
 from placement.records import Dump
 from placement.scheduler.availability import counts_of
-from placement.scheduler.node_order import slurm_order
+from placement.scheduler.switches import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
-from placement.slurm.features import with_features
 from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["Reservation", "SlurmNodes", "free_nodes", "promised_nodes", "reservations"]
+__all__ = [
+    "Reservation",
+    "SlurmNodes",
+    "free_nodes",
+    "promised_nodes",
+    "reservations",
+    "with_features",
+]
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
@@ -106,7 +113,7 @@ def free_nodes(
         Only nodes of this partition (or several, comma-separated); None:
         of all that the user may see.
     constraint : str or None
-        Only nodes with these features (`placement.slurm.features`).
+        Only nodes with these features (`placement.slurm.nodes`).
     reservation : str or None
         Only nodes of this reservation, which then count as idle; nodes of
         other active reservations never do.
@@ -312,3 +319,97 @@ def _reserve(nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | Non
         partition = ours.partition
     nodes = replace(nodes, state=state, notes=notes, default_partition=partition)
     return nodes.where(inside)
+
+
+_TOKEN = re.compile(r"[&|,()]|[^&|,()\s]+")
+_ODD = re.compile(r"[\[\]*!\s]")
+
+
+def with_features(expression: str, features: Strs) -> Mask:
+    """Return which nodes have the features that an expression asks for.
+
+    Parameters
+    ----------
+    expression : str
+        As for ``sbatch --constraint``.
+    features : str (n,)
+        Each node's features, comma-separated.
+
+    Returns
+    -------
+    bool (n,)
+
+    Raises
+    ------
+    UsageError
+        An expression that is none, or a count.
+    ParseError
+        A feature that no node has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> some = np.array(["gpu,a100", "mc", "gpu,h100"])
+    >>> with_features("gpu&(a100|h100)", some).tolist()
+    [True, False, True]
+    >>> with_features("mc|gpu&a100", some).tolist()
+    [True, False, False]
+    """
+    return _Expression(expression, features).value()
+
+
+class _Expression:
+    """One expression on one table of features."""
+
+    def __init__(self, text: str, features: Strs) -> None:
+        self.text = text
+        if not text.strip() or _ODD.search(text):
+            hint = "features joined by & and |, parentheses around"
+            raise self._wrong("has what is not supported", hint)
+        words, at = np.unique(features, return_inverse=True)
+        self.at = at
+        self.sets = [frozenset(str(w).split(",")) - {""} for w in words]
+        self.tokens: Iterator[str] = iter(_TOKEN.findall(text))
+        self.token = next(self.tokens, "")
+
+    def value(self) -> Mask:
+        """Return the whole expression's value for each node."""
+        values = self._chain(inside=False)
+        if self.token:
+            raise self._wrong(f"has {self.token!r} in the wrong place")
+        return np.asarray(values[self.at])
+
+    def _wrong(self, what: str, hint: str = "") -> UsageError:
+        return UsageError(f"--constraint {self.text!r} {what}", hint)
+
+    def _take(self) -> str:
+        token, self.token = self.token, next(self.tokens, "")
+        return token
+
+    def _chain(self, inside: bool) -> Mask:
+        """Read features and operators up to the end or a closing parenthesis."""
+        value = self._term(inside)
+        while self.token in ("&", ",", "|"):
+            operator = self._take()
+            other = self._term(inside)
+            value = value | other if operator == "|" else value & other
+        return value
+
+    def _term(self, inside: bool) -> Mask:
+        word = self._take()
+        if word == "(":
+            if inside:
+                raise self._wrong("nests parentheses, which Slurm does not take")
+            inner = self._chain(inside=True)
+            if self._take() != ")":
+                raise self._wrong("has an open parenthesis")
+            return inner
+        if word in ("", "&", "|", ",", ")"):
+            raise self._wrong("has an operator without a feature")
+        value = np.array([word in some for some in self.sets], dtype=np.bool_)
+        if not value.any():
+            known = sorted({w for some in self.sets for w in some})
+            there = f"there are {printable(', '.join(known), 200)}" if known else "there are none"
+            what = f"asks for {word!r}, which no node has"
+            raise ParseError("--constraint", 0, f"{self.text!r} {what}", there)
+        return value

@@ -10,11 +10,23 @@ from typing import Any, Generic, TypeVar
 from placement.errors import UsageError
 from placement.support.lazy import lazy
 
-metadata = lazy("importlib.metadata")
+difflib, metadata = lazy("difflib"), lazy("importlib.metadata")
 
-__all__ = ["Registry", "modules_in"]
+__all__ = ["Registry", "close_names", "modules_in"]
 
 Thing = TypeVar("Thing")
+
+
+def close_names(word: str, names: Iterable[str]) -> str:
+    """Return the hint for a name that there is not: those like it, else all.
+
+    Examples
+    --------
+    >>> close_names("tora", ["torus", "tree"]), close_names("x", ["torus", "tree"])
+    ('did you mean torus?', 'there are torus, tree')
+    """
+    near = difflib.get_close_matches(word.lower(), names, 3, 0.6)
+    return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(names)}"
 
 
 def modules_in(folder: str, *others: str) -> dict[str, str]:

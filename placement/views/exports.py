@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.lazy import lazy
+from placement.support.tables import csv_table, harmless
 from placement.topologies import router_coords
 from placement.views import slurm_files
 from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
@@ -82,31 +82,20 @@ def _edge_list(machine: Machine) -> str:
 
 def _csv(machine: Machine) -> str:
     stream = io.StringIO()
-    to_pandas(machine).map(_unformula).to_csv(stream, lineterminator="\n")
-    return stream.getvalue()
-
-
-def _unformula(value: Any) -> Any:
-    """Keep a spreadsheet from taking a text for a formula: others wrote it."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
-
-
-def _table(rows: Iterable[Sequence[Any]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(map(_unformula, row) for row in rows)
+    to_pandas(machine).map(harmless).to_csv(stream, lineterminator="\n")
     return stream.getvalue()
 
 
 def _links_csv(machine: Machine) -> str:
     rows = ((*edge, gbs if math.isfinite(gbs) else "") for *edge, gbs in edges(machine))
-    return _table([("a", "b", "class", "links", "gbs"), *rows])
+    return csv_table([("a", "b", "class", "links", "gbs"), *rows])
 
 
 def _routers_csv(machine: Machine) -> str:
     levels = machine.topology.levels[: machine.topology.router_levels]
     places = zip(graph_routers(machine), router_coords(machine).tolist(), strict=True)
     rows = ((name, k, *("" if x < 0 else x for x in at)) for k, (name, at) in enumerate(places))
-    return _table([("router", "index", *levels), *rows])
+    return csv_table([("router", "index", *levels), *rows])
 
 
 def _parquet(machine: Machine) -> bytes:

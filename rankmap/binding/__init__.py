@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
-from placement.lists.folding import nid_ranges
+from placement.nodelist import nid_ranges
 from placement.support.quantities import time_text
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on

@@ -17,11 +17,11 @@ from placement.commands.common import (
 from placement.commands.plan import bar
 from placement.errors import UsageError
 from placement.scheduler.baseline import baseline_of, live_baseline
-from placement.support.suffixes import format_of_name
+from placement.support.reading import format_of_name
 from rankmap.commands.model import JobArguments, sent_options
 from rankmap.compare import compare_strategies
 from rankmap.compare.plots import draw
-from rankmap.compare.table import as_csv, as_html, as_text
+from rankmap.compare.table import as_csv, as_text
 from rankmap.predict import Predictor
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 #: What the name of -o asks for.
-SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html": "html"}
+SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png"}
 
 
 @click.command(cls=AdvancedCommand)
@@ -49,7 +49,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @kind_option
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png, .html or text.")
+@click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png or text.")
 def compare(
     job: JobArguments,
     count: int,
@@ -77,7 +77,7 @@ def compare(
     \b
     nidmap compare -m shaheen2 -N 216 --pattern alltoall --bytes 1e6
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
-    nidmap compare -m torus:8x8x8 -N 64 --pattern stencil:4x4x4 --strategies hilbert -o a.html
+    nidmap compare -m torus:8x8x8 -N 64 --pattern stencil:4x4x4 --strategies hilbert -o a.svg
     """
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     sent, machine = job.job(), job.machine()
@@ -117,5 +117,4 @@ def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
         return to_json(comparison.document())
     if form in ("svg", "png"):
         return draw(comparison, form)
-    write = {"csv": as_csv, "html": as_html}.get(form, as_text)
-    return write(comparison)
+    return as_csv(comparison) if form == "csv" else as_text(comparison)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -22,9 +22,8 @@ from placement.errors import ParseError, UsageError, printable
 from placement.scheduler.availability import availability, is_down
 from placement.slurm.jobs import accounted_jobs
 from placement.support.quantities import counted
-from placement.support.reading import decode, load, read_bytes
-from placement.support.suffixes import format_of_name
-from rankmap.past_jobs import plots, table
+from placement.support.reading import decode, format_of_name, load, read_bytes
+from rankmap.past_jobs import report
 from rankmap.past_jobs.applications import ASSUMED_SHARE, read_applications
 from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
 from rankmap.past_jobs.summary import Summary
@@ -34,9 +33,9 @@ from rankmap.search.cost import without_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement.accounting.record import JobRecord
     from placement.accounting.seats import Seats
     from placement.machine import Machine
+    from placement.records import JobRecord
     from placement.support.array_types import Mask
     from rankmap.past_jobs.applications import Application
     from rankmap.past_jobs.judging import Verdict
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["jobs"]
 
 #: What the name of -o asks for.
-_SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".png": "png", ".svg": "svg"}
+_SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 
 
 @click.command()
@@ -70,7 +69,7 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".html": "html", ".png": "png", ".s
     help="Search fully for so many jobs, those that lost most.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .html, .png or .svg.")
+@click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .png or .svg.")
 def jobs(
     source: str | None,
     specs: tuple[str, ...],
@@ -94,7 +93,7 @@ def jobs(
     nidmap jobs
     nidmap jobs --user all --last 1000 -o week.csv
     sacct -a -X -P -o JobID,User,Start,End,NodeList,JobName | nidmap jobs -m lumi -
-    nidmap jobs -m polaris accounting.log --applications mine.toml --last 0 -o jobs.html
+    nidmap jobs -m polaris accounting.log --applications mine.toml --last 0 -o jobs.svg
     """
     form = "json" if as_json else format_of_name(output, _SUFFIXES, "text")
     if as_json and output is not None and format_of_name(output, _SUFFIXES, "json") != "json":
@@ -212,7 +211,5 @@ def _render(summary: Summary, form: str) -> str | bytes:
     if form == "json":
         return to_json(summary.document())
     if form in ("png", "svg"):
-        return plots.draw(summary, form)
-    writers: dict[str, Any] = {"csv": table.as_csv, "html": table.as_html, "text": table.as_text}
-    text: str = writers[form](summary)
-    return text
+        return report.draw(summary, form)
+    return report.as_csv(summary) if form == "csv" else report.as_text(summary)

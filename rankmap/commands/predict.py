@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from placement.commands.common import AdvancedCommand, advanced, json_option, to_json, write_output
-from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from placement.support.quantities import time_text
+from placement.support.tables import align_columns
 from rankmap.binding import copies_inside
 from rankmap.commands.model import (
     JobArguments,

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import AdvancedCommand, advanced, among, quiet_option
-from placement.commands.sending import ByteCount
+from placement.commands.common import AdvancedCommand, ByteCount, advanced, among, quiet_option
 from placement.errors import LaunchError, UsageError
 from placement.support.lazy import lazy
 from rankmap.commands.model import (
     JobArguments,
+    RunRequest,
     gather_options,
     job_options,
     launcher_order_option,
     mapping_limit_option,
 )
 from rankmap.launch import CRAY, INTEL, LAUNCH, MPICH, OPENMPI, OTHER
-from rankmap.launch.launch_folder import remove_at_end
-from rankmap.launch.request import RunRequest
+from rankmap.launch.process import remove_at_end
 from rankmap.launch.run import show, start
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from placement.errors import UsageError
-from placement.support.reading import decode, read_bytes
+from placement.support.reading import decode, format_of_name, read_bytes, suffix_of
 from placement.support.registry import Registry
-from placement.support.suffixes import format_of_name, suffix_of
 from rankmap.emit import document, hosts, mpich, openmpi, slots, slurm
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA_FILE, PMI2, Mapping
 from rankmap.permutation import inverse

@@ -10,9 +10,11 @@ It says its nodes itself, so it is read for them in any order.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from placement.errors import ParseError
 from placement.nodelist import NodeList
@@ -24,6 +26,17 @@ from rankmap.placement import Origin, Placement
 __all__ = ["SCHEMA", "document", "read", "write"]
 
 SCHEMA = "nidmap.order/1"
+
+
+class OrderDocument(Struct):
+    """An order as it is read; what else stands in the document is for others."""
+
+    slots: list[Annotated[int, Meta(gt=-(1 << 62), lt=1 << 62)]]
+    schema: Literal["nidmap.order/1"] = "nidmap.order/1"
+    nodes: list[str] | None = None
+    counts: list[int] | None = None
+    strategy: str = ""
+    pattern: str = ""
 
 
 def write(order: Placement, **more: Any) -> str:
@@ -59,18 +72,18 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    fields = _document(text, source)
+    try:
+        fields = msgspec.json.decode(text, type=OrderDocument)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ParseError(source, 0, f"no JSON of an order: {error}") from None
     positions = _positions(fields, placement, source)
-    values = fields["slots"]
-    if not isinstance(values, list) or any(type(v) is not int or abs(v) >= 1 << 62 for v in values):
-        raise ParseError(source, 0, "'slots' is not a list of whole numbers")
-    slots = np.array(values, dtype=np.int64)
+    slots = np.array(fields.slots, dtype=np.int64)
     refuse_broken(slots, placement.ranks, lambda at: 0, source, what="slot")
-    origin = Origin(str(fields.get("strategy", "")), str(fields.get("pattern", "")))
+    origin = Origin(fields.strategy, fields.pattern)
     return placement.take(positions).with_order(slots, origin).renumbered(inverse(positions))
 
 
-def _positions(fields: dict[str, Any], placement: Placement, source: str) -> Ints:
+def _positions(fields: OrderDocument, placement: Placement, source: str) -> Ints:
     """Return where each of the document's nodes stands among the job's, int64 (n,).
 
     Raises
@@ -79,27 +92,12 @@ def _positions(fields: dict[str, Any], placement: Placement, source: str) -> Int
         Other nodes, or other ranks on them.
     """
     names = placement.names.tolist()
-    nodes = fields.get("nodes", names)
+    nodes = names if fields.nodes is None else fields.nodes
     place = {name: k for k, name in enumerate(names)}
-    if not isinstance(nodes, list) or sorted(map(str, nodes)) != sorted(names):
+    if sorted(nodes) != sorted(names):
         raise ParseError(source, 0, "its nodes are not those of this job")
     positions = np.array([place[name] for name in nodes], dtype=np.int64)
     counts = placement.counts[positions].tolist()
-    if fields.get("counts", counts) != counts:
+    if fields.counts not in (None, counts):
         raise ParseError(source, 0, "its counts are not those of this job")
     return positions
-
-
-def _document(text: str, source: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ParseError(source, error.lineno, f"no JSON: {error.msg}") from None
-    except (ValueError, RecursionError):
-        raise ParseError(source, 0, "no JSON of an order") from None
-    if not isinstance(document, dict) or "slots" not in document:
-        raise ParseError(source, 0, "no order: the key 'slots' is missing")
-    schema = document.get("schema", SCHEMA)
-    if schema != SCHEMA:
-        raise ParseError(source, 0, f"schema '{schema}' is not {SCHEMA}")
-    return document

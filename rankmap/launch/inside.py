@@ -20,7 +20,7 @@ from rankmap.launch.run import REFUSED, consequence, report
 
 if TYPE_CHECKING:
     from placement import load
-    from rankmap.launch.request import RunRequest
+    from rankmap.commands.model import RunRequest
     from rankmap.preload import build
     from rankmap.runtime import answer
     from rankmap.runtime.answer import Answerer

@@ -26,8 +26,8 @@ from rankmap.emit import format_named, read_order_file
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
 from rankmap.launch.allocation import Allocation, allocation
 from rankmap.launch.expectation import Expectation, expectation
-from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
 from rankmap.launch.planning import PlannedLaunch
+from rankmap.launch.process import discard_launch, order_folders, store_order
 from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from rankmap.launch.request import RunRequest
+    from rankmap.commands.model import RunRequest
     from rankmap.placement import Placement
     from rankmap.predict.job import Job
 

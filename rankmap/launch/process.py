@@ -1,16 +1,33 @@
-"""Become the user's command: the last thing a wrapper does, leaving no trace of itself."""
+"""Become the user's command: the last thing a wrapper does, leaving no trace of itself.
+
+``nidmap run`` becomes the launcher and cannot watch it. It leaves the order
+file in a new, private directory whose name nobody can guess. When the job has
+ended, however it ends, the directory goes, unless the user has named a place
+for it: a shell without files, terminal or parent in common with the job waits
+for that.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-from collections.abc import Mapping
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from placement.errors import LaunchError
 from rankmap.launch import Launch
 
-__all__ = ["become", "job_environment"]
+__all__ = [
+    "become",
+    "discard_launch",
+    "job_environment",
+    "order_folders",
+    "remove_at_end",
+    "store_order",
+]
 
 
 def job_environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -54,3 +71,99 @@ def _was_given(name: str) -> bool:
     except OSError:
         return True
     return any(entry.startswith(name.encode() + b"=") for entry in given)
+
+
+#: Waits for the end of process $1 and removes the file $2 and its directory: no child of the
+#: launcher's, which may wait for all that it has.
+_TIDY = """kill -0 "$1" 2>/dev/null || exit
+(trap '' HUP INT TERM USR1 USR2; cd /; while kill -0 "$1"; do sleep 1; done
+rm -f "$2"; rmdir "${2%/*}") </dev/null >/dev/null 2>&1 &"""
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+def order_folders(on_nodes: bool, chosen: str | None) -> list[str]:
+    """Return the directories to try, the best first.
+
+    Parameters
+    ----------
+    on_nodes : bool
+        True where the compute nodes read the file: then only the working
+        directory will do, which they share; otherwise the local temporary
+        directory is a second choice.
+    chosen : str or None
+        The user's own choice, the only one where given.
+    """
+    if chosen:
+        return [chosen]
+    working = os.path.abspath(os.curdir)
+    return [working] if on_nodes else [working, tempfile.gettempdir()]
+
+
+def store_order(text: str, name: str, job: str, parents: Sequence[str]) -> str:
+    """Write an order file into a new directory of its own and return its path.
+
+    The directory is made for this launch (mode 0700, a random name), the file
+    in it is new (O_EXCL, mode 0600): what others put into a shared directory
+    is neither followed nor overwritten.
+
+    Raises
+    ------
+    LaunchError
+        Where none of the parent directories can be written; nothing is left behind.
+    """
+    why = "no directory to write to"
+    for parent in parents:
+        try:
+            return _store_in(parent, text, name, job)
+        except OSError as error:
+            why = f"cannot write the order file in {parent}: {error.strerror or error}"
+    raise LaunchError(why)
+
+
+def _store_in(parent: str, text: str, name: str, job: str) -> str:
+    mark = f"{job}-" if job.isascii() and job.isalnum() else ""
+    path = os.path.join(tempfile.mkdtemp(prefix=f"nidmap-{mark}", dir=parent), name)
+    try:
+        with os.fdopen(os.open(path, _NEW, 0o600), "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        discard_launch(path)
+        raise
+    return path
+
+
+def discard_launch(path: str) -> None:
+    """Remove an order file and its directory, as far as possible.
+
+    Parameters
+    ----------
+    path : str
+        '' for none.
+    """
+    if not path:
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(path))
+
+
+def remove_at_end(path: str, process: int | None = None) -> None:
+    """Have a launch's directory removed when a process, whatever it becomes, has ended.
+
+    A shell in a session of its own waits for that, and passes over the signals that end
+    a job's processes together. Where there is none the directory stays.
+
+    Parameters
+    ----------
+    path : str
+        The order file.
+    process : int or None
+        Its id; None: this process.
+    """
+    words = ["sh", "-c", _TIDY, "nidmap", str(process or os.getpid()), path]
+    with contextlib.suppress(OSError):
+        subprocess.run(words, start_new_session=True, check=False)  # our own words

@@ -11,17 +11,16 @@ from placement.commands.common import say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, error_text, printable
 from placement.support.lazy import lazy
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import discard_launch, remove_at_end
 from rankmap.launch.planning import PlannedLaunch, plan_aside
-from rankmap.launch.process import become, job_environment
+from rankmap.launch.process import become, discard_launch, job_environment, remove_at_end
 from rankmap.launch.queries import plain_host, query_rank_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rankmap.commands.model import RunRequest
     from rankmap.launch import expectation as expectations
     from rankmap.launch import job as launch_job
-    from rankmap.launch.request import RunRequest
 else:  # a launch has to be quick: numpy is loaded by the child that plans
     expectations, launch_job = lazy("rankmap.launch.expectation"), lazy("rankmap.launch.job")
 

@@ -19,8 +19,8 @@ from typing import Annotated
 
 import msgspec
 
-from placement.accounting.record import JobRecord
 from placement.errors import NidmapError, ParseError, printable
+from placement.records import JobRecord
 from placement.sites.loading import read_tables
 from rankmap.past_jobs.quick_cost import Span
 from rankmap.predict import Job

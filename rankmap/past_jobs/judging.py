@@ -105,7 +105,7 @@ class Judge:
     Examples
     --------
     >>> import nidmap
-    >>> from placement.accounting.record import JobRecord
+    >>> from placement.records import JobRecord
     >>> from placement.accounting.seats import seat_jobs
     >>> from placement.nodelist import NodeList
     >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")

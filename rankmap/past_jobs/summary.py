@@ -10,8 +10,8 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from placement.accounting.record import JobRecord
 from placement.accounting.seats import Seats
+from placement.records import JobRecord
 from placement.support.array_types import Floats
 from placement.support.quantities import counted
 from rankmap.past_jobs.applications import Application, application_of

@@ -23,7 +23,7 @@ from placement.network import (
     routings,
     usual_bias,
 )  # fmt: skip
-from placement.network.adaptive import divide_each
+from placement.network.adaptive import guess_each
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
@@ -47,7 +47,7 @@ __all__ = ["Model", "StepLoads"]
 GB = 1e9
 
 #: Loads of channels that are kept.
-KEPT = 12_000_000
+KEPT = 32_000_000
 
 #: Steps of an exchange that are looked at for a guess.
 GUESSED = 4
@@ -211,16 +211,15 @@ class Model:
         short.steps = min(GUESSED, self.steps or GUESSED)
         phases = list(short.phases(placement))
         sent = [
-            (number, placement.demand(traffic), times)
+            (number, demand, times)
             for number, phase in enumerate(phases)
-            for traffic, times in (phase.steps() if phase.steps else [(phase.traffic, 1.0)])
+            for demand, times in phase.demands()
         ]
-        demands, bias = [demand for _, demand, _ in sent], usual_bias(self.machine)
-        seconds, wire = np.zeros(len(phases)), self.channels.bandwidth * GB
-        divided = divide_each(self.machine, demands, bias, steps=1)
-        for (number, demand, times), division in zip(sent, divided, strict=True):
-            links = float((division.load / wire).max(initial=0.0))
-            seconds[number] += times * max(links, self.own_s(demand.out, demand.into))
+        seconds, bias = np.zeros(len(phases)), usual_bias(self.machine)
+        busiest = guess_each(self.machine, [demand for _, demand, _ in sent], bias)
+        for (number, demand, times), links in zip(sent, busiest, strict=True):
+            own = self.own_s(demand.out, demand.into)
+            seconds[number] += times * max(links / self.constants.payload, own)
         floors = [self._floor(phase) for phase in phases]
         return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
 
@@ -431,7 +430,6 @@ class Model:
         phase: Phase,
         left: Channels | None,
         below: float = math.inf,
-        most: int | None = None,
     ) -> float:
         """Return the seconds of a phase's steps: each of its busiest channel, node or rank.
 
@@ -443,11 +441,9 @@ class Model:
             As `left` returns them.
         below : float
             Seconds that are enough: what follows is not looked at.
-        most : int or None
-            As for `step_loads`.
         """
         seconds: list[float] = []
-        for step in self.step_loads(phase, left, most=most):
+        for step in self.step_loads(phase, left):
             longest = max(self.process_s(step.message), self._longest(step.loads))
             seconds.append(step.times * longest)
             if math.fsum(seconds) >= below:

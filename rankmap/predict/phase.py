@@ -175,6 +175,14 @@ class Phase:
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
+    def demands(self) -> Iterator[tuple[Demand, float]]:
+        """Yield what is asked of the network at the same time, and how many steps it stands for."""
+        if self.steps is None:
+            yield self.total, 1.0
+            return
+        for flows, times in self.steps():
+            yield self.placement.demand(flows), times
+
     def message(self, step: Traffic) -> float:
         """Return the bytes of one message of a step, in which every rank sends one, all alike."""
         away = step.away()

@@ -190,17 +190,19 @@ class PlacementTimes:
         """Return the steps of a phase that are looked at.
 
         Of a large job, whose steps take long, these are some where they are not sent as is likely;
-        of other biases they stand for so many that with the likely bias they take as long as all.
+        with other biases each is as much longer as all bytes at once are.
         """
         channels, large = self.least_channels, len(self.placement.rows) > LARGE
         most = SOME_STEPS if large and model.algorithm != self.model.algorithm else None
         if bias is None or not large:
             return model.step_loads(phase, channels, bias, most)
-        every_s = model.in_steps(phase, channels, most=most)
-        some_s = model.in_steps(phase, channels, most=SOME_STEPS)
-        longer = every_s / some_s if some_s else 1.0
-        some = model.step_loads(phase, channels, bias, SOME_STEPS)
-        return (step._replace(times=step.times * longer) for step in some)
+        likely, other = (
+            float(model.loads(phase.total, channels, each).seconds().max(initial=0.0))
+            for each in (None, bias)
+        )
+        longer = other / likely if likely else 1.0
+        steps = model.step_loads(phase, channels, most=most)
+        return (step._replace(times=step.times * longer) for step in steps)
 
     def _sent(self, loads: Loads, times: float, message: float) -> _SentAtOnce:
         used = np.flatnonzero(loads.load)

@@ -18,9 +18,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from placement.support.user_cache import user_cache
-
-__all__ = ["cache_folder", "kernels_compiled", "numba_installed", "remark"]
+__all__ = ["cache_folder", "kernels_compiled", "numba_installed", "remark", "user_cache"]
 
 #: The kernels that are called from Python: their file and name.
 ENTRIES = ("multisection.multisect", "exchanges.replace_ranks", "annealing.anneal")
@@ -99,3 +97,23 @@ def _fingerprint() -> str:
         if line.startswith((b"model name", b"flags", b"Features", b"cpu\t")):
             digest.update(line)
     return digest.hexdigest()[:16]
+
+
+def user_cache(name: str, variable: str = "") -> str:
+    """Return the path of a folder in the user's cache; it need not be there.
+
+    Parameters
+    ----------
+    name : str
+        What is kept there.
+    variable : str
+        An environment variable that names another folder, or none where it is empty.
+
+    Returns
+    -------
+    str
+        '' where nothing is to be kept.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    usual = os.path.join(cache, "nidmap", name)
+    return os.environ.get(variable, usual) if variable else usual

@@ -31,7 +31,7 @@ from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget, Moment
-from rankmap.search.cost import TimeCost, without_time
+from rankmap.search.cost import TimeCost, effort_of, without_time
 from rankmap.search.node_sets import node_choices
 from rankmap.search.rank_orders import ranks_alike, ready
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
@@ -122,7 +122,8 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
     fitted = fit_pattern(model.pattern, placement)
     ready(fitted)
     deadline = seconds if math.isfinite(seconds) else None
-    budget = LIMITS.budget_of(len(placement.counts), model.routing == "adaptive", deadline, watch)
+    effort = effort_of(model, placement)
+    budget = LIMITS.budget_of(len(placement.counts), effort, deadline, watch)
     ranking = rank_orders(model, placement, budget)
     gain = _gain(model, placement, ranking)
     best = ranking.best if gain is not None else _default(ranking)

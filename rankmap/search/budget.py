@@ -30,18 +30,14 @@ class Limits:
     nodes : int
     least : int
         Judgements of the largest jobs.
-    divided : int
-        How many times fewer they are where routers adapt.
+    adapting, divided : int
+        How many times fewer they are where routers adapt, and where they do so step by step.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
-    most_pilots, least_pilots, small_job : int
-        Further ones, of all choices, where routers adapt and orders are guessed: so many for a job
-        of up to `small_job` nodes, fewer in proportion for larger ones.
-    at_once : int
-        How many times as large a small job is whose messages are all sent at the same time: a
-        guess looks at so many times fewer steps.
+    guessed_pilots : int
+        The same, of all choices, where orders are guessed.
     guessed : int
-        Pairs of a node choice and an order that are guessed by themselves, where routers adapt.
+        Pairs of a node choice and an order that are guessed by themselves.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -72,14 +68,12 @@ class Limits:
 
     judgements: int = 1200
     nodes: int = 256
-    least: int = 120
-    divided: int = 4
+    least: int = 100
+    adapting: int = 2
+    divided: int = 12
     pilots: int = 3
-    most_pilots: int = 24
-    least_pilots: int = 2
-    small_job: int = 32
-    at_once: int = 8
-    guessed: int = 30
+    guessed_pilots: int = 8
+    guessed: int = 20
     searched: int = 4
     kept: int = 6
     counts: int = 10
@@ -98,7 +92,7 @@ class Limits:
     def budget_of(
         self,
         nodes: int,
-        adaptive: bool,
+        effort: int,
         deadline: float | None,
         watch: Callable[[Moment], bool | None] | None = None,
     ) -> Budget:
@@ -107,8 +101,8 @@ class Limits:
         Parameters
         ----------
         nodes : int
-        adaptive : bool
-            Whether routers adapt.
+        effort : int
+            How many times longer than usual a judgement takes, about.
         deadline : float or None
             Processor seconds in which there is to be an answer; None: the usual ones.
         watch : callable or None
@@ -116,33 +110,21 @@ class Limits:
         """
         usual = DEADLINE if nodes <= LARGE else DEADLINE_OF_LARGE
         return Budget(
-            self.judgements_of(nodes, adaptive),
+            self.judgements_of(nodes, effort),
             usual if deadline is None else deadline,
             watch,
         )
 
-    def pilots_of(self, nodes: int, at_once: bool) -> int:
-        """Return on how many of all node choices, where routers adapt, every order is guessed.
-
-        Parameters
-        ----------
-        nodes : int
-        at_once : bool
-            Whether all messages are sent at the same time.
-        """
-        small = self.small_job * (self.at_once if at_once else 1)
-        return min(self.most_pilots, max(self.least_pilots, self.most_pilots * small // nodes))
-
-    def judgements_of(self, nodes: int, adaptive: bool = False) -> int:
+    def judgements_of(self, nodes: int, effort: int = 1) -> int:
         """Return how many placements of a job of so many nodes are judged at most.
 
         Parameters
         ----------
         nodes : int
-        adaptive : bool
-            Whether routers adapt.
+        effort : int
+            How many times longer than usual a judgement takes, about.
         """
-        judgements = self.judgements // (self.divided if adaptive else 1)
+        judgements = self.judgements // effort
         return max(self.least, judgements * self.nodes // max(self.nodes, nodes))
 
 
@@ -150,7 +132,7 @@ LIMITS = Limits()
 
 #: Seconds of processor time in which there is an answer, where nobody says a deadline: of jobs of
 #: up to `LARGE` nodes, and of larger ones.
-DEADLINE, LARGE, DEADLINE_OF_LARGE = 10.0, 1024, 20.0
+DEADLINE, LARGE, DEADLINE_OF_LARGE = 8.0, 1024, 20.0
 
 #: What is said of the answer takes as long as so many judgements, about; of the seconds at most
 #: this part is kept for it.
@@ -160,7 +142,7 @@ SAID, MOST_SAID = 12, 0.5
 SEARCHED = 0.85
 
 #: The part of all seconds that guesses may take.
-GUESSED = 0.3
+GUESSED = 0.2
 
 
 class Moment(NamedTuple):

@@ -26,6 +26,7 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.phase import Phase
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
+from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import Make, searched_orders
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Judged",
     "TimeCost",
     "cost_by",
+    "effort_of",
     "norm",
     "without_time",
 ]
@@ -172,11 +174,6 @@ class TimeCost:
         phases = self.model.phases(placement)
         return math.fsum(sum(self.model.node_limits(phase)) for phase in phases)
 
-    @property
-    def divides(self) -> bool:
-        """Whether a judgement divides bytes between paths, which takes long."""
-        return self.model.routing == "adaptive"
-
     def guess(self, placement: Placement) -> float:
         """Return about the seconds, to say what is worth judging first."""
         return self.model.guess(placement)
@@ -211,6 +208,14 @@ class TimeCost:
             return
         for step in self.model.step_loads(phase, loads.channels):
             yield step.flows.away, step.times, step.loads
+
+
+def effort_of(model: Predictor, placement: Placement) -> int:
+    """Return how many times longer a judgement takes where routers divide bytes between paths."""
+    if model.routing != "adaptive":
+        return 1
+    stepwise = any(phase.steps is not None for phase in model.phases(placement))
+    return LIMITS.divided if stepwise else LIMITS.adapting
 
 
 def norm(seconds: Floats) -> Floats:

@@ -23,7 +23,7 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
 from placement.plan import counted
-from placement.planners._units import nested_units
+from placement.planners import nested_units
 from placement.request import Request
 from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints

@@ -28,7 +28,7 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import Cost, cost_by, without_time
+from rankmap.search.cost import Cost, cost_by, effort_of, without_time
 from rankmap.search.node_sets import default, node_choices
 from rankmap.search.rank_orders import ready
 from rankmap.search.ranking import ROW_MAJOR, Ranking
@@ -53,7 +53,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     machine : Machine
     request : Request
         ``request.job`` says what the job sends, ``request.deadline`` the processor
-        seconds of search (10), and ``request.progress`` is told each
+        seconds of search (8), and ``request.progress`` is told each
         `rankmap.search.budget.Moment`, and ends the search by returning True. Without
         a pattern an all-to-all of 1 rank a node is assumed, and said.
 
@@ -96,8 +96,8 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
     deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
-    adapts = model.routing == "adaptive"
-    budget = LIMITS.budget_of(request.count, adapts, deadline, request.progress)
+    effort = effort_of(model, model.place(rows))
+    budget = LIMITS.budget_of(request.count, effort, deadline, request.progress)
     timeless = without_time(model.place(rows))
     within = inside_one_block if request.segment is None else whole_segments
     segments = within(model, request)

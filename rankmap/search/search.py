@@ -24,7 +24,7 @@ from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import Cost, TimeCost, pattern_on
+from rankmap.search.cost import Cost, TimeCost, effort_of, pattern_on
 from rankmap.search.exact_steps import ExactSteps
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
@@ -135,7 +135,8 @@ class Enumeration:
         self._stepped: list[Candidate] = []
         self._floors: dict[bytes, float] = {}
         self._plain: Candidate | None = None
-        self.guess = cost.guess if isinstance(cost, TimeCost) and cost.divides else None
+        stepwise = effort_of(cost.model, self.placement) == LIMITS.divided
+        self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
         self.pruned = True
@@ -162,8 +163,9 @@ class Enumeration:
         """Judge pairs of a node choice and an order, those first that promise most.
 
         A pair promises what its choice costs with rank r on slot r, times what its order makes of
-        that on some choices, the pilots. Where routers adapt a judgement takes so long that these
-        costs are guessed, and those of the pairs that promise most too, before one is judged.
+        that on some choices, the pilots. Where routers adapt in steps a judgement takes so long
+        that these costs are guessed, and those of the pairs that promise most too, before one is
+        judged.
         """
         names = list(self.orders or (ROW_MAJOR,))
         all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
@@ -197,15 +199,8 @@ class Enumeration:
                 self._judge_order(*pair)
 
     def _pilots(self, ranked: list[_NodeChoice]) -> list[_NodeChoice]:
-        """Return the choices on which all orders are looked at: the best, and some of all others.
-
-        A guess takes longer the more nodes and steps there are.
-        """
-        count = LIMITS.pilots
-        if self.guess is not None:
-            phases = self.cost.model.phases(self._placed(ranked[0], None))
-            at_once = all(phase.steps is None for phase in phases)
-            count = LIMITS.pilots_of(self.request.count, at_once)
+        """Return the choices on which all orders are looked at: the best, and some of all."""
+        count = LIMITS.pilots if self.guess is None else LIMITS.guessed_pilots
         spread = np.linspace(0, len(ranked) - 1, count).astype(int)
         places = {*range(min(LIMITS.pilots, len(ranked))), *spread.tolist()}
         return [ranked[place] for place in sorted(places)]

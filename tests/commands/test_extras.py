@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from placement.commands import EXTRAS, missing
 from placement.sites.loading import tomllib
-from placement.support.extras import EXTRAS, missing
 from workloads.results import save
 
 ROOT = Path(__file__).parents[2]

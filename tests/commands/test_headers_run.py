@@ -181,7 +181,7 @@ def test_a_plan_lies_in_one_of_several_trees(monkeypatch, tmp_path, capfd):
     with real_slurm(names, plugin="tree", topology_conf=TREES, real=2) as cluster:
         monkeypatch.setenv("SLURM_CONF", cluster.env["SLURM_CONF"])
         cluster.drain(["nid00004"])
-        for strategy in ("compact", "random", "level-spread", "spread", "slurm-none", "slurm-tree"):
+        for strategy in ("compact", "random", "spread", "slurm-none"):
             script = tmp_path / f"{strategy}.sh"
             words = ["plan", "-m", str(conf), "-N", "5", "--from", "idle", "--strategy", strategy]
             assert run([*words, "--check", "--format", "sbatch", "-o", str(script)]) == 0
@@ -216,31 +216,36 @@ printf '%s\\n' "$SLURM_PROCID $SLURMD_NODENAME"
 """
 
 
+@pytest.fixture(scope="module")
+def four():
+    """Return four nodes that run jobs."""
+    with real_slurm(NAMES[:4], real=4, cores=4) as cluster:
+        yield cluster
+
+
 @needs_slurm
 @pytest.mark.parametrize("ppn", [None, 2])
-def test_slack_starts_the_ranks_asked_for(monkeypatch, tmp_path, ppn):
-    names = NAMES[:4]
-    with real_slurm(names, real=4, cores=4) as cluster:
-        monkeypatch.setenv("SLURM_CONF", cluster.env["SLURM_CONF"])
-        script, out = tmp_path / "job.sh", tmp_path / "out"
-        words = ["plan", "-m", "torus:4", "-N", "2", "--slack", "2", "--from", "idle"]
-        words += [f"--ppn={ppn}"] if ppn else []
-        words += ["--strategy", "random", "--seed", "3", "--include", "nid00002"]
-        assert run([*words, "--format", "sbatch", "-o", str(script)]) == 0
-        see = tmp_path / "my own program"
-        see.write_text(SEE)
-        see.chmod(0o755)
-        path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-        done = tmp_path / "done"
-        script.write_text(script.read_text() + f"touch {done}\n")
-        cluster.run(
-            ["sbatch", f"--chdir={tmp_path}", f"--output={out}", str(script), str(see)],
-            env={"PATH": path},
-        )
-        wait_until(done.exists, "the job's end")
-        text = out.read_text()
-        ranks = sorted(line.split() for line in text.splitlines() if line[:1].isdigit())
-        assert [rank for rank, _ in ranks] == [str(r) for r in range(2 * (ppn or 1))], text
-        used = {node for _, node in ranks}
-        assert len(used) == 2
-        assert "nid00002" in used
+def test_slack_starts_the_ranks_asked_for(four, monkeypatch, tmp_path, ppn):
+    monkeypatch.setenv("SLURM_CONF", four.env["SLURM_CONF"])
+    script, out = tmp_path / "job.sh", tmp_path / "out"
+    words = ["plan", "-m", "torus:4", "-N", "2", "--slack", "2", "--from", "idle"]
+    words += [f"--ppn={ppn}"] if ppn else []
+    words += ["--strategy", "random", "--seed", "3", "--include", "nid00002"]
+    assert run([*words, "--format", "sbatch", "-o", str(script)]) == 0
+    see = tmp_path / "my own program"
+    see.write_text(SEE)
+    see.chmod(0o755)
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    done = tmp_path / "done"
+    script.write_text(script.read_text() + f"touch {done}\n")
+    four.run(
+        ["sbatch", f"--chdir={tmp_path}", f"--output={out}", str(script), str(see)],
+        env={"PATH": path},
+    )
+    wait_until(done.exists, "the job's end")
+    text = out.read_text()
+    ranks = sorted(line.split() for line in text.splitlines() if line[:1].isdigit())
+    assert [rank for rank, _ in ranks] == [str(r) for r in range(2 * (ppn or 1))], text
+    used = {node for _, node in ranks}
+    assert len(used) == 2
+    assert "nid00002" in used

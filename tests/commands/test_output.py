@@ -27,6 +27,8 @@ COMMANDS = {
     "site list": ("site", "list"),
     "site show": ("site", "show", "shaheen2"),
 }
+#: One that writes text, JSON, an export and a table.
+EACH_KIND = ["plan", "plan json", "machine export", "site list"]
 WITH_FILE = [name for name in COMMANDS if name.split()[0] in ("plan", "order")]
 
 
@@ -39,7 +41,7 @@ def test_full_disk_on_stdout(nidmap, name):
     assert "No space left" in done.err
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_closed_stdout(name):
     done = subprocess.run(
         ["sh", "-c", 'exec "$0" -m nidmap "$@" >&-', sys.executable, *COMMANDS[name]],
@@ -51,7 +53,7 @@ def test_closed_stdout(name):
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_broken_pipe_is_quiet(name):
     reader, writer = os.pipe()
     os.close(reader)
@@ -215,5 +217,5 @@ def test_a_write_that_ends_half_way_keeps_the_old_file(tmp_path, step, how):
 
 
 @pytest.mark.parametrize("name", [n for n in COMMANDS if n != "nodes expand"])
-def test_a_second_run_says_the_same(nidmap, name):
-    assert nidmap(*COMMANDS[name]).out == nidmap(*COMMANDS[name]).out
+def test_a_second_run_says_the_same(nidmap, inside, name):
+    assert nidmap(*COMMANDS[name]).out == inside(*COMMANDS[name]).out

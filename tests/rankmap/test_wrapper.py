@@ -273,9 +273,8 @@ def test_whatever_goes_wrong_the_program_starts_and_one_line_says_why(srun, faul
 
 #: A fault of each kind: of the planning process's end, of time, of a file, of a word, of the job.
 EACH_KIND = [
-    "a library is missing", "the process is killed", "a library leaves", "a library sleeps",
-    "the site file is corrupt", "the node file hangs", "the strategy is unknown",
-    "the job is heterogeneous", "the order has a strategy", "the order file has no place",
+    "the process is killed", "the node file hangs", "the site file is corrupt",
+    "the strategy is unknown", "the job is heterogeneous", "the order file has no place",
 ]  # fmt: skip
 
 

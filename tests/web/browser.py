@@ -128,16 +128,28 @@ def browser():
         yield found
 
 
+def new_context(browser, **options):
+    """Return a window of the browser, with nothing of any other's."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}} | options)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(300_000)
+    return context
+
+
+@pytest.fixture(scope="session")
+def usual(browser):
+    """The window of all tests that ask for no other: the page keeps nothing in it."""
+    with contextlib.closing(new_context(browser)) as context:
+        yield context
+
+
 @pytest.fixture
-def opened(browser):
+def opened(browser, usual):
     """Open pages of a server, `opened(site)`; what went wrong in them fails the test."""
     pages = []
 
     def at(site, **options):
-        settings = {"viewport": {"width": 1280, "height": 800}} | options
-        context = browser.new_context(**settings)
-        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.url)
-        context.set_default_timeout(300_000)
+        context = new_context(browser, **options) if options else usual
         pages.append(Opened(context, site.url))
         return pages[-1]
 
@@ -145,7 +157,7 @@ def opened(browser):
     faults = [fault for page in pages for fault in page.faults]
     outside = [url for page in pages for url in page.outside]
     for page in pages:
-        page.context.close()
+        page.page.close() if page.context is usual else page.context.close()
     assert faults == []
     assert outside == []
 

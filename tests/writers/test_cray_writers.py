@@ -12,6 +12,7 @@ from placement.names.columns import format_cnames
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.readers import read_text
+from tests.effort import examples
 from tests.writers import write
 
 TYPES = np.array(["compute", "service"])
@@ -125,6 +126,7 @@ def test_an_xc_reads_back_from_its_node_lists(positions, rows, share, seed):
         assert read_back(machine, name) == machine
 
 
+@examples(40)
 @given(columns=st.integers(2, 4), rows=st.integers(1, 2), seed=st.integers(0, 999))
 def test_an_xe_reads_back_from_its_node_lists(columns, rows, seed):
     rule = GeminiNumbering(columns, rows)
@@ -175,6 +177,7 @@ def test_a_mode_that_is_not_known_is_a_dash_and_comes_back():
         assert read_back(machine, name) == machine
 
 
+@examples(40)
 @given(seed=st.integers(0, 9999), positions=st.sampled_from([2, 4]))
 def test_aries_links_read_back_alone_and_with_the_nodes(seed, positions):
     cabinets = [0, 1, positions, positions + 1]

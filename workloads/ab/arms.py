@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from placement.errors import PlanError, UsageError, printable
 from placement.support.lazy import lazy
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import discard_launch
+from rankmap.launch.process import discard_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rankmap.commands.model import RunRequest
     from rankmap.launch import job as launch_job
     from rankmap.launch.job import JobLaunch, Prepared
-    from rankmap.launch.request import RunRequest
     from rankmap.placement import Placement
 else:  # `ab --help` and `--pool` need no machine
     launch_job = lazy("rankmap.launch.job")

@@ -31,7 +31,7 @@ from workloads.results import Journal, check_name, read_run, save
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rankmap.launch.request import RunRequest
+    from rankmap.commands.model import RunRequest
     from workloads.ab.arms import ProgramArm, Turn
     from workloads.ab.timer import Timer
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.commands.common import to_json, write_output
-from placement.commands.tables import align_columns
 from placement.errors import printable
 from placement.support.quantities import time_text
+from placement.support.tables import align_columns
 from workloads.ab.analysis import analyse, credited_phase
 
 #: A predicted range ends where its third digit does: so much beyond it is still inside.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placement.commands.tables import align_columns
+from placement.support.tables import align_columns
 from workloads.calibrate.choice import Chosen, margins
 from workloads.calibrate.result import MeasuredFigure, Result
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import click
 
 from placement.commands.common import machine_option, say
-from placement.commands.tables import align_columns
 from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
+from placement.support.tables import align_columns
 from workloads.contention.problem import KINDS, PRINTED_N, WARN, CaseSizes, Length, length, sizes
 from workloads.memory import available
 from workloads.options import (

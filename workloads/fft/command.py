@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_option, say
-from placement.commands.tables import align_columns
 from placement.support.lazy import lazy
 from placement.support.quantities import time_text
+from placement.support.tables import align_columns
 from workloads.options import Common, Words, bench_callback, named_machine, setting
 from workloads.places import doubling
 from workloads.session import Session

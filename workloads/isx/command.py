@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.tables import align_columns
 from placement.support.lazy import lazy
 from placement.support.quantities import rate_text
+from placement.support.tables import align_columns
 from workloads.options import Common, Number, Words, bench_callback, setting
 from workloads.session import Case, Repetitions, Session, phase_table
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network import Demand, Loads, loads
 from placement.support.array_types import Floats, Mask, Strs
 from placement.support.quantities import time_text
+from placement.support.tables import align_columns
 from rankmap.predict import Prediction
 from workloads.minicray import client
 from workloads.minicray.net import stated

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from placement.commands.tables import align_columns
 from placement.support.lazy import lazy
+from placement.support.tables import align_columns
 from workloads.options import ByteCount, Common, Number, bench_callback, setting
 from workloads.session import Repetitions, Session, phase_table
 

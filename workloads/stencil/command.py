@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from placement.commands.common import machine_option
-from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, rate_text, time_text
+from placement.support.tables import align_columns
 from workloads.options import Common, Sizes, Words, bench_callback, setting
 from workloads.session import Session
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from placement.lists.folding import nid_ranges
 from placement.names.columns import name_numbers
+from placement.nodelist import nid_ranges
 from rankmap.launch import Launch
 from rankmap.launch.allocation import unclear_counts
 from rankmap.launch.cray import CrayOrder

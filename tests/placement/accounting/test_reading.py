@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.accounting.reading import read_jobs
-from placement.accounting.record import JobRecord
 from placement.errors import ParseError
 from placement.nodelist import NodeList
 from placement.readers.plain import MAX_LINES
+from placement.records import JobRecord
 
 TEXT = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp", "Zs")), min_size=1, max_size=12

@@ -161,23 +161,12 @@ def test_nodes_on_no_switch():
     assert found.text.startswith(f"{len(XC) - 4} compute nodes")
 
 
-def test_a_node_outside_and_two_in_one_place():
-    machine = parse_spec("torus:4x4,injection=10")
-    coords = machine.coords.copy()
-    coords[3] = coords[2]
-    coords[9, 0] = 4
-    found = check(replace(machine, coords=coords))
-    assert [x.kind for x in found] == ["coordinates", "duplicate-place", "hole", "hole"]
-    assert "nid00009" in found[0].text
-    assert "nid00002 and nid00003" in found[1].text
-
-
 def test_a_cname_that_says_another_place():
     machine, _ = checked(shapes.xtprocadmin(XC))
     cname = machine.cname.copy()
     cname[[4, 8]] = cname[[8, 4]]
     found = [x for x in check(replace(machine, cname=cname)) if x.fault]
-    assert [x.kind for x in found] == ["coordinates"] * 2 + ["nid"] * 2
+    assert [x.kind for x in found] == ["coordinates"] * 2
 
 
 def test_many_faults_are_counted_not_all_listed():

@@ -17,6 +17,7 @@ from placement.dumps.assemble import assemble
 from placement.errors import NidmapError, UsageError
 from placement.readers import BUNDLED, find, read, read_text, recognise
 from placement.support.reading import decode
+from tests.effort import examples
 from tests.samples import SAMPLES, format_of
 from tests.writers import FORMATS, write
 
@@ -141,6 +142,7 @@ def test_the_machine_of_a_sample_is_written_and_read_back(sample):
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
+@examples(50)
 @given(changes=CHANGES)
 def test_a_damaged_sample_makes_a_machine_or_one_line(sample, changes):
     dump = read_or_refused(damaged(SAMPLES[sample].encode(), changes))
@@ -155,8 +157,8 @@ def test_a_damaged_sample_makes_a_machine_or_one_line(sample, changes):
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_a_sample_cut_short_anywhere_is_read_or_refused(sample):
     data = SAMPLES[sample].encode()
-    last_line = range(max(0, len(data) - 60), len(data))
-    for end in {*range(0, len(data), 1 + len(data) // 50), *last_line}:
+    last_line = range(max(0, len(data) - 40), len(data))
+    for end in {*range(0, len(data), 1 + len(data) // 30), *last_line}:
         read_or_refused(data[:end], format_of(sample))
 
 

@@ -52,11 +52,6 @@ def test_blocks_of_slurm_23_have_no_size():
     assert (dump.switches[0].nodes, dump.parameters) == (("n1", "n2", "n3", "n4"), {})
 
 
-def test_sizes_that_make_no_sense_are_faults():
-    dump = read(BLOCKS.replace("Size=4\n", "Size=3\n", 1), "t")
-    assert [(f.kind, f.fault) for f in dump.findings] == [("block-size", True)]
-
-
 def test_rings():
     dump = read("RingName=r1 Nodes=n[1-3] RingSize=3\n", "t")
     assert (dump.fabric, dump.switches[0].nodes) == ("ring", ("n1", "n2", "n3"))
@@ -75,13 +70,12 @@ LEAF = "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
     ("text", "message"),
     [
         (LEAF[:43] + "\n", "t:1: Nodes"),
-        (
-            LEAF + "SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-2]\n",
-            "t:2: switch t of level 1 has no",
-        ),
         (LEAF + "SwitchName=t Level=1 LinkSpeed=1 Swit\n", "t:2: 'Swit' is not Key=value"),
         (LEAF + "SwitchName=t Lev=1\n", "t:2: unknown keyword 'lev'"),
-        (LEAF + "SwitchName=t Level=x Nodes=n3\n", "t:2: level 'x' is not a number"),
+        (
+            LEAF + "SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=a,b\n",
+            "t:2: switch t has a child b that is not defined",
+        ),
         (LEAF + "BlockName=b BlockIndex=0 Nodes=n\n", "t:2: a block topology here and a tree"),
         (LEAF + "slurm_load_topo error\n", "t:2: 'slurm_load_topo error' is not Key=value"),
         (
@@ -95,19 +89,6 @@ def test_what_cannot_be_read(text, message):
     with pytest.raises(ParseError) as raised:
         read(text, "t")
     assert str(raised.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("top", "kind"),
-    [
-        ("SwitchName=t Level=2 LinkSpeed=1 Nodes=n[1-2] Switches=a", "level"),
-        ("SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-9] Switches=a", "missing-nodes"),
-        ("SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=a,b", "undefined-switch"),
-    ],
-)
-def test_what_makes_no_machine(top, kind):
-    faults = read(f"{LEAF}{top}\n", "t").findings
-    assert [(f.line, f.kind, f.fault) for f in faults] == [(2, kind, True)]
 
 
 def test_sniff():

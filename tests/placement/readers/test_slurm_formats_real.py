@@ -133,13 +133,12 @@ def test_what_slurm_prints_of_states_is_read_for_its_states(nidmap):
 @pytest.mark.parametrize(
     "text",
     [
-        "SwitchName=a Nodes=nid00000 Switches=b\nSwitchName=b Nodes=nid00001\n",
         "SwitchName=a Nodes=nid00000\nSwitchName=top Switches=a,b\n",
         "SwitchName=a Switches=a\n",
         "SwitchName=a Switches=b\nSwitchName=b Switches=a\n",
         "SwitchName=a Nodes=nid00000\nSwitchName=a Nodes=nid00001\n",
         "SwitchName=a Nodes=nid00000 Colour=red\n",
-        "SwitchName=a\nSwitchName=top Switches=b,a\n",
+        "SwitchName=a Nodes=nid00000\nSwitchName=top Switches=b,a\n",
     ],
 )
 def test_what_slurm_refuses_is_refused(text):

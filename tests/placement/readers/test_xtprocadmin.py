@@ -102,15 +102,6 @@ def test_a_row_of_four_fields_is_a_down_compute_node_under_an_xt_header_only():
     assert ":2: xtprocadmin: 4 of 6 fields" in refusal(HEADER + "\n" + short % "compute")
 
 
-def test_x2_nodes_are_remarked_and_left_out():
-    text = dump(row(1, "c0-0c0s0n1"), row(2, "r0-0c0s0n2"))
-    found = read(text, "x")
-    assert found.nodes.nid.tolist() == [1]
-    assert found.counts.rows == 2
-    [fault] = found.findings
-    assert (fault.kind, fault.line, fault.fault) == ("x2-node", 3, False)
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [

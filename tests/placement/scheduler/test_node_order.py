@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.scheduler.node_order import _key, slurm_order
+from placement.scheduler.switches import _key, slurm_order
 from tests.real_slurm import needs_slurm, real_slurm
 
 NAMES = st.lists(

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.accounting.record import JobRecord
 from placement.errors import LaunchError, NidmapError
+from placement.records import JobRecord
 from placement.slurm.jobs import _job, jobs_in, running_jobs
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import zlib
 
 import pytest
 from hypothesis import given
@@ -195,17 +194,14 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def bomb(path, piece, count):
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    with open(path, "wb") as stream:
-        for _ in range(count):
-            stream.write(packer.compress(piece))
-        stream.write(packer.flush())
+    """Write a gzip file of many members, all alike."""
+    path.write_bytes(gz(piece) * count)
 
 
 ROW = b"   115     0x73 c0-0c1s12n3  compute      down interactive\n"
 BOMBS = {
-    "zeros": (b"\0" * 2**20, 500),
-    "blanks": (b" " * 2**20, 500),
+    "zeros": (b"\0" * 2**20, 300),
+    "blanks": (b" " * 2**20, 300),
     "one line": (b"1 " * 2**19, 60),
     "newlines": (b"\n" * 2**20, 60),
     "rows": (ROW * 2**14, 140),

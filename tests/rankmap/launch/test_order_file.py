@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from placement.errors import LaunchError
-from rankmap.launch import launch_folder
-from rankmap.launch.launch_folder import discard_launch, order_folders, remove_at_end, store_order
+from rankmap.launch import process
+from rankmap.launch.process import discard_launch, order_folders, remove_at_end, store_order
 from tests.waiting import wait_until
 
 
@@ -45,7 +45,7 @@ def test_nothing_is_left_when_the_disk_is_full(tmp_path, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(launch_folder.os, "fsync", full)
+    monkeypatch.setattr(process.os, "fsync", full)
     with pytest.raises(LaunchError, match="No space left on device"):
         store_order("x", "MPICH_RANK_ORDER", "", [str(tmp_path)])
     assert list(tmp_path.iterdir()) == []
@@ -61,7 +61,7 @@ def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
         (folder / "ranks.hosts").symlink_to(target)
         return str(folder)
 
-    monkeypatch.setattr(launch_folder.tempfile, "mkdtemp", guessed)
+    monkeypatch.setattr(process.tempfile, "mkdtemp", guessed)
     with pytest.raises(LaunchError, match="File exists"):
         store_order("x", "ranks.hosts", "", [str(tmp_path)])
     assert target.read_text() == "precious"
@@ -75,11 +75,7 @@ def test_what_compute_nodes_read_stays_out_of_the_local_tmp(tmp_path, monkeypatc
     assert order_folders(True, "/scratch") == ["/scratch"]
 
 
-@pytest.mark.parametrize("kernel", ["tells of a process's end", "does not"])
-def test_the_directory_goes_when_its_process_has_ended(tmp_path, monkeypatch, kernel):
-    if kernel == "does not":
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
-        monkeypatch.setattr(launch_folder, "_LOOK", 0.05)
+def test_the_directory_goes_when_its_process_has_ended(tmp_path):
     path = store_order("x", "ranks.hosts", "", [str(tmp_path)])
     with subprocess.Popen(["sleep", "600"]) as job:
         remove_at_end(path, job.pid)

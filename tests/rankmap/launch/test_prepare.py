@@ -8,12 +8,11 @@ import pytest
 
 from placement.errors import LaunchError, NidmapError, UsageError
 from placement.load import load_machine
-from rankmap.commands.model import JobArguments
+from rankmap.commands.model import JobArguments, RunRequest
 from rankmap.emit import read_order
 from rankmap.launch import CRAY, INTEL, OPENMPI, OTHER, Launch, find
 from rankmap.launch import _launchers as launchers
 from rankmap.launch.job import read_job_on
-from rankmap.launch.request import RunRequest
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 

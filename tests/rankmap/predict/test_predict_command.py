@@ -150,8 +150,8 @@ def test_no_pattern_is_a_usage_error(tool):
 
 
 def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
-    from placement.accounting.record import JobRecord
     from placement.nodelist import NodeList
+    from placement.records import JobRecord
     from placement.specs import parse_spec
     from rankmap.predict.background import from_slurm
 

@@ -64,7 +64,7 @@ def by_node(old, pattern, hosts):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(("count", "dims", "nodes"), [(3, (3,), 2), (4, (2, 2), 2), (8, (2, 4), 4)])
+@pytest.mark.parametrize(("count", "dims", "nodes"), [(3, (3,), 2), (8, (2, 4), 4)])
 def test_ranks_are_reordered_and_only_rank_0_imports(place, count, dims, nodes):
     hosts = cyclic(count, nodes)
     body = f"tell(reorder(world, {dims}, machine='torus:4x4x4'))"
@@ -142,7 +142,7 @@ WRONG = {
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("count", [3, 8])
 def test_what_is_wrong_on_one_rank_is_said_by_all_and_none_hangs(place, count):
     """What is wrong on all of them is the same on any number of ranks."""
     bodies = [body for body in WRONG if count == 3 or "world.rank == 1" in body]
@@ -166,7 +166,7 @@ def test_what_is_wrong_on_one_rank_is_said_by_all_and_none_hangs(place, count):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(("count", "failing"), [(2, 1), (4, 0), (8, 5)])
+@pytest.mark.parametrize(("count", "failing"), [(2, 1), (5, 0)])
 def test_a_rank_that_fails_ends_all(place, count, failing):
     program = PROGRAM.format(
         body=f"1 / (world.rank - {failing})\n    reorder(world, (world.size,))"

@@ -39,7 +39,7 @@ def noise(rng, kind, launches, blocks):
 @pytest.mark.parametrize("kind", ["normal", "heavy", "bursts", "skewed", "drifting"])
 @pytest.mark.parametrize(
     ("launches", "blocks", "between"),
-    [(1, 6, 0), (1, 8, 0), (1, 12, 0), (1, 30, 0), (2, 12, 1), (3, 12, 0), (3, 12, 0.5), (5, 8, 1)],
+    [(1, 6, 0), (1, 12, 0), (1, 30, 0), (2, 12, 1), (3, 12, 0.5), (5, 8, 1)],
 )
 def test_the_interval_holds_the_truth_as_often_as_it_says(kind, launches, blocks, between):
     rng = np.random.default_rng(launches * 1000 + blocks)

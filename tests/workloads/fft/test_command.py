@@ -27,6 +27,7 @@ def test_ways_scaling_and_samples(bench, tmp_path):
     assert set(frame["n"]) == {"12x8x10"}
 
 
+@pytest.mark.usefixtures("once")
 def test_real_data_are_verified(bench):
     done = bench(["fft", "--shape", "9x8x6", "--kind", "r2c", "--repeat", "1"], 3)
     assert "alltoall" in done.stdout

@@ -36,7 +36,7 @@ def jobs(draw):
     return ranks, plan
 
 
-@examples(300)
+@examples(100)
 @given(jobs())
 def test_every_sort_is_the_stable_sort_of_all(problem):
     brought, plan = problem

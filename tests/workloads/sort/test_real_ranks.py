@@ -124,6 +124,7 @@ def test_wrong_input_is_the_same_error_on_all_ranks(launch):
         assert text.startswith("UsageError 2 "), (name, text)
 
 
+@pytest.mark.usefixtures("once")
 def test_the_command_checks_what_it_sorted_and_counts_messages(bench):
     import json
 

@@ -53,6 +53,7 @@ def test_the_command_measures_all_three(bench, tmp_path):
     assert all(rate > 0 for rate in found.values())
 
 
+@pytest.mark.usefixtures("once")
 def test_bad_words_are_said_once(bench):
     for words, said in (
         (["--dims", "2x2"], "nidmap: a grid of 2x2 units does not fit 3 ranks"),

@@ -1,12 +1,14 @@
-"""Tables for a person."""
+"""Tables for a person, and for a spreadsheet."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import csv
+import io
+from collections.abc import Collection, Iterable, Sequence
 
 from placement.errors import printable
 
-__all__ = ["align_columns"]
+__all__ = ["align_columns", "csv_table", "harmless"]
 
 
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
@@ -35,3 +37,23 @@ def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,
         + "\n"
         for row in rows
     )
+
+
+def csv_table(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as CSV in which no cell is a formula to a spreadsheet."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(map(harmless, row) for row in rows)
+    return out.getvalue()
+
+
+def harmless(value: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula: others wrote it.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless(-1.5)
+    ("'=1+1", -1.5)
+    """
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + value
+    return value
