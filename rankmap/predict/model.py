@@ -195,7 +195,7 @@ class Model:
         float
             Seconds in which messages are posted, which come on top.
         """
-        sent = max(self._own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
+        sent = max(self.own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
         if phase.steps is None and phase.sends is not None and self.following:
             sent = 0.0  # ranks that are ahead have done a part of it by then
         memory = self.constants.memory_gbs
@@ -218,7 +218,7 @@ class Model:
         seconds, bias = np.zeros(len(phases)), usual_bias(self.machine)
         busiest = guess_each(self.machine, [demand for _, demand, _ in sent], bias)
         for (number, demand, times), links in zip(sent, busiest, strict=True):
-            own = self._own_s(demand.out, demand.into)
+            own = self.own_s(demand.out, demand.into)
             seconds[number] += times * max(links / self.constants.payload, own)
         floors = [self._floor(phase) for phase in phases]
         return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
@@ -343,13 +343,13 @@ class Model:
             return step_loads
         return [replace(loads, channels=left, _kept={}) for loads in step_loads]
 
-    def _own_s(self, out: Floats, into: Floats) -> float:
+    def own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""
         return float((np.maximum(out, into) / (self.injection * GB)).max(initial=0.0))
 
     def _longest(self, loads: Loads) -> float:
         """Return the seconds of the busiest channel or node link."""
-        node_link_s = self._own_s(loads.injection, loads.ejection)
+        node_link_s = self.own_s(loads.injection, loads.ejection)
         return float(max(node_link_s, loads.seconds().max(initial=0.0)))
 
     def parts(

@@ -58,8 +58,6 @@ class Limits:
         Costs between nodes that are worked out for one step, at most.
     exchanges : int
         Steps of an exchange that get prices, those that take longest.
-    singles : int
-        Moves that are judged one by one, from the best, where many at once win nothing.
     patience : int
         Rounds of steps without a better placement, after which a descent ends.
     stale : int
@@ -87,9 +85,8 @@ class Limits:
     most_ranks: int = 1 << 14
     figures: int = 1 << 22
     exchanges: int = 8
-    singles: int = 150
     patience: int = 4
-    stale: int = 30
+    stale: int = 50
     clearly: float = 1e-3
 
     def budget_of(

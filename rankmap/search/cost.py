@@ -6,6 +6,7 @@ that it has judged, by the very figure that the user is told.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from copy import copy
 from typing import NamedTuple, Protocol
@@ -167,6 +168,11 @@ class TimeCost:
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return the seconds; inf where they are certainly not below so many."""
         return self.model.time(placement, below)
+
+    def floor(self, placement: Placement) -> float:
+        """Return seconds that its order of the ranks takes on any nodes."""
+        phases = self.model.phases(placement)
+        return math.fsum(sum(self.model.node_limits(phase)) for phase in phases)
 
     def guess(self, placement: Placement) -> float:
         """Return about the seconds, to say what is worth judging first."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
 
-__all__ = ["PricedSteps", "move_nodes"]
+__all__ = ["ROUNDING", "PricedSteps", "move_nodes", "stepped"]
 
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
@@ -98,7 +97,7 @@ class PricedSteps:
     Attributes
     ----------
     works : bool
-        False once the network has turned out to have no prices, or no link to bind.
+        False once the network has turned out to have no prices.
     """
 
     def __init__(
@@ -116,31 +115,19 @@ class PricedSteps:
         has_room = request.count**2 <= LIMITS.figures
         self.works = request.count > 1 and has_room and (swaps or spare > 0)
 
-    def descend(self, start: Candidate, thorough: bool = False) -> Candidate | None:
-        """Return a candidate that no step tried makes better; None where nothing may be tried.
-
-        Parameters
-        ----------
-        start : Candidate
-        thorough : bool
-            Whether `LIMITS.singles` moves are judged one by one where many at once win nothing.
-        """
+    def descend(self, start: Candidate) -> Candidate | None:
+        """Return a candidate that no step tried makes better; None where nothing may be tried."""
         if not self.works or not self.budget.spend(start.nodes):
             return None
         placement = start.placement
         judged = self.cost.judge(placement)
         most, still, turn = max(1, len(placement.rows) // 4), 0, 0
-        while still <= LIMITS.patience and self.budget.left:
+        while still < LIMITS.patience and self.budget.left:
             bills = list(self._bills(judged))
             if not bills:
-                self.works = self.works and bool(turn)
                 break
-            if still < LIMITS.patience:
-                step = self._exchanged if self.swaps and turn % 2 else self._replaced
-                batches = _shrinking_moves(list(step(bills, placement.rows, most)))
-            else:
-                count = min(LIMITS.singles, self.budget.left // 4) if thorough else 0
-                batches = islice(self._single_moves(bills, placement.rows), count)
+            step = self._exchanged if self.swaps and turn % 2 else self._replaced
+            batches = _shrinking_moves(list(step(bills, placement.rows, most)))
             turn += 1
             better = self._try_moves(placement, judged, batches)
             if better is None:
@@ -148,7 +135,7 @@ class PricedSteps:
                 continue
             placement, judged, width = better
             still, most = 0, max(1, min(2 * width, len(placement.rows) // 4))
-        return replace(start, placement=placement, cost=judged.time, nodes=_stepped(start.nodes))
+        return replace(start, placement=placement, cost=judged.time, nodes=stepped(start.nodes))
 
     def _try_moves(
         self, placement: Placement, judged: Judged, batches: Iterator[Moves]
@@ -168,24 +155,6 @@ class PricedSteps:
             if new.soft < judged.soft * (1 - ROUNDING):
                 return after, new, len(batch)
         return None
-
-    def _single_moves(self, billed: list[_Bills], rows: Ints) -> Iterator[Moves]:
-        """Yield every place with every free node and other place, the largest saving first."""
-        all_places, places = np.arange(len(rows)), np.flatnonzero(~np.isin(rows, self.must))
-        nodes = self._spare(rows)
-        i, j = np.triu_indices(len(rows) if self.swaps else 0, 1)
-        if _figures(billed, len(rows), len(rows)) * (len(nodes) + len(rows)) > LIMITS.figures:
-            return
-        now = _sum(exchange.now(rows) for exchange in billed)
-        come = _sum(exchange.bills(rows, places, nodes) for exchange in billed)
-        gone = _sum(exchange.bills(rows, all_places, rows) for exchange in billed)
-        saving = np.concatenate(
-            [(now[places][:, None] - come).ravel(), now[i] + now[j] - gone[i, j] - gone[j, i]]
-        )
-        place = np.concatenate([np.repeat(places, len(nodes)), i])
-        to = np.concatenate([np.tile(nodes, len(places)), -1 - j])
-        for k in np.argsort(-saving, kind="stable").tolist():
-            yield [(int(place[k]), int(to[k]))]
 
     def disturb(self, placement: Placement) -> Placement:
         """Return a copy of a placement after a few moves drawn by lot."""
@@ -304,7 +273,8 @@ def move_nodes(rows: Ints, moves: Moves) -> Ints:
     return after
 
 
-def _stepped(nodes: str) -> str:
+def stepped(nodes: str) -> str:
+    """Return the name of nodes that steps have changed."""
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
 

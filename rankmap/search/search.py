@@ -25,6 +25,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import Cost, TimeCost, effort_of, pattern_on
+from rankmap.search.exact_steps import ExactSteps
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
 from rankmap.search.rank_orders import Make, node_by_node, quick_orders, ranks_alike
@@ -132,6 +133,7 @@ class Enumeration:
         self.costs: dict[bytes, float] = {}
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
+        self._floors: dict[bytes, float] = {}
         self._plain: Candidate | None = None
         stepwise = effort_of(cost.model, self.placement) == LIMITS.divided
         self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
@@ -221,20 +223,47 @@ class Enumeration:
         if self.placement.ppn is None:
             return
         steps = PricedSteps(cost, self.request, self.ordered, self.budget, self.space.allows)
-        for candidate in self._kept():
-            self._offer(steps.descend(candidate), candidate)
-        best = self._kept()[0]
-        self._offer(steps.descend(best, thorough=True), best)
+        exact = ExactSteps(cost, self.request, self.ordered, self.budget)
+        descend = exact.descend if exact.works and self.space.segments is None else steps.descend
+        for candidate in self._starts(cost, each_order=True):
+            self._offer(descend(candidate), candidate)
         stale = 0
         while steps.works and stale < LIMITS.stale and self.budget.left:
-            kept = self._kept()
-            start = kept[0 if stale % 3 else stale // 3 % len(kept)]
+            starts = self._starts(cost)
+            if not starts:
+                return
+            start = starts[0 if stale % 3 else stale // 3 % len(starts)]
             disturbed, stale = steps.disturb(start.placement), stale + 1
             if not self.space.allows(disturbed):
                 continue
-            self._offer(steps.descend(replace(start, placement=disturbed)), start)
-            if self._kept()[0].cost < kept[0].cost:
+            stepped = self._offer(descend(replace(start, placement=disturbed)), start)
+            if stepped is not None and stepped.cost < starts[0].cost:
                 stale = 0
+
+    def _starts(self, cost: TimeCost, each_order: bool = False) -> list[Candidate]:
+        """Return the best placements from which steps may still win, each once.
+
+        What limits an order on any nodes limits what steps make of it.
+
+        Parameters
+        ----------
+        cost : TimeCost
+        each_order : bool
+            Whether every order has its best nodes among them.
+        """
+        assert self.best is not None
+        starts: dict[bytes, Candidate] = {}
+        orders: set[bytes] = set()
+        for candidate in sorted([*self.candidates, *self._stepped], key=lambda start: start.cost):
+            placement = candidate.placement
+            order = b"" if placement.order is None else placement.order.tobytes()
+            if order not in self._floors:
+                self._floors[order] = cost.floor(placement)
+            more = len(starts) < LIMITS.kept or (each_order and order not in orders)
+            if more and self._floors[order] < self.best.cost * (1 - LIMITS.clearly):
+                starts.setdefault(placement.key, candidate)
+                orders.add(order)
+        return list(starts.values())
 
     def ranking(self) -> Ranking:
         """Return all that was judged, the best of it and the default."""
@@ -361,12 +390,13 @@ class Enumeration:
             self.best = candidate
             self.budget.note(candidate.cost, candidate.placement.rows)
 
-    def _offer(self, stepped: Candidate | None, start: Candidate) -> None:
-        """Keep what steps have made of a candidate, where it is better than the candidate."""
+    def _offer(self, stepped: Candidate | None, start: Candidate) -> Candidate | None:
+        """Keep and return what steps have made of a candidate, where it is better than that."""
         if stepped is None or stepped.cost >= start.cost:
-            return
+            return None
         self._stepped.append(stepped)
         self._keep(stepped)
+        return stepped
 
     def _kept(self) -> list[Candidate]:
         """Return the best placements so far, each once."""
