@@ -286,17 +286,17 @@ def families(machine: Machine) -> list[Family]:
 def _make_families(machine: Machine) -> Iterator[Family]:
     coords = router_coords(machine).astype(np.int64)
     router = np.arange(len(coords))
+    links = _between_units(machine, router)
     if machine.topology.kind != "torus":
         labels = [("router", router), *_subtrees(machine, coords)]
-        yield Family(
-            router, tuple(_weigh_partition(machine, router, *labelling) for labelling in labels)
-        )
+        yield Family(router, tuple(_weigh_partition(links, *labelling) for labelling in labels))
         return
-    yield Family(router, (_weigh_partition(machine, router, "router", router),))
+    yield Family(router, (_weigh_partition(links, "router", router),))
     for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
         unit, word = coords[:, axis], machine.topology.levels[axis]
+        links = _between_units(machine, unit)
         slabs = tuple(
-            _weigh_partition(machine, unit, f"slab of {width} in {word}", label, first > 0)
+            _weigh_partition(links, f"slab of {width} in {word}", label, first > 0)
             for width, first, label in _slabs(extent)
         )
         yield Family(unit, slabs)
@@ -322,9 +322,9 @@ def _slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
 
 
 def _weigh_partition(
-    machine: Machine, unit: Ints, name: str, label: Ints, shifted: bool = False
+    links: tuple[Ints, Ints, Floats], name: str, label: Ints, shifted: bool = False
 ) -> DisjointParts:
-    source, target, gbs = _between_units(machine, unit)
+    source, target, gbs = links
     count = int(label.max(initial=-1)) + 1
     crosses = np.flatnonzero(label[source] != label[target])
     some = gbs[crosses]

@@ -25,8 +25,8 @@ from rankmap.search.ranking import Candidate
 
 __all__ = ["ExactSteps", "route_table"]
 
-#: Free nodes at most, and figures in the table of their routes.
-NODES, FIGURES = 256, 1 << 24
+#: Free nodes at most, next hops of all routers towards them, figures in the table of their routes.
+NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24
 
 #: Links with more than this share of the busiest's seconds are looked at when moves are compared.
 BUSY = 0.5
@@ -57,8 +57,8 @@ def route_table(model: Predictor, nodes: Ints) -> Array | None:
     >>> (route_table(model, np.array([0, 1, 3])) > 0).sum(axis=2).tolist()
     [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
     """
-    count = len(nodes)
-    if count > NODES:
+    count, routers = len(nodes), int(model.machine.router.max()) + 1
+    if count > NODES or count * routers > NEXT_HOPS:
         return None
     pair, channel = walk(
         model.machine, np.repeat(nodes, count), np.tile(nodes, count), model.routing

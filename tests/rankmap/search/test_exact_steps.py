@@ -134,6 +134,8 @@ def test_a_table_that_would_be_too_large_is_not_made():
     assert route_table(model, np.arange(2048)) is None
     assert route_table(model, np.arange(0, 2048, 8)) is None
     assert route_table(model, np.arange(16)) is not None
+    large = Predictor(nidmap.load_machine("torus:48x48x48,bw=1"), Job("alltoall"))
+    assert route_table(large, np.arange(64)) is None
 
 
 def test_where_bytes_are_divided_there_is_no_table():
