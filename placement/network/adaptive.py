@@ -332,7 +332,7 @@ def guess_each(machine: Machine, demands: Sequence[Demand], bias: float) -> Iter
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
     >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
     >>> [round(seconds, 1) for seconds in guess_each(m, [d], 1.0)]
-    [1.2]
+    [1.1]
     """
     groups = groups_of(machine)
     for touched, together, pairwise in _batches(machine, demands):
