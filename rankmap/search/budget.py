@@ -30,8 +30,9 @@ class Limits:
     nodes : int
     least : int
         Judgements of the largest jobs.
-    adapting, divided : int
-        How many times fewer they are where routers adapt, and where they do so step by step.
+    adapting, divided, followed : int
+        How many times fewer they are where routers adapt, where they do so step by step, and where
+        ranks are followed.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
     guessed_pilots : int
@@ -71,6 +72,7 @@ class Limits:
     least: int = 100
     adapting: int = 2
     divided: int = 12
+    followed: int = 6
     pilots: int = 3
     guessed_pilots: int = 8
     guessed: int = 20

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from copy import copy
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -160,10 +159,7 @@ class TimeCost:
     """
 
     def __init__(self, model: Predictor) -> None:
-        self.model = self.whole = model
-        if model.following:  # ranks of a mini-Cray are followed for the best alone
-            self.model = copy(model)
-            self.model.follows = False
+        self.model = model
 
     def of(self, placement: Placement, below: float = np.inf) -> float:
         """Return the seconds; inf where they are certainly not below so many."""
@@ -211,7 +207,12 @@ class TimeCost:
 
 
 def effort_of(model: Predictor, placement: Placement) -> int:
-    """Return how many times longer a judgement takes where routers divide bytes between paths."""
+    """Return how many times longer a judgement takes than one of loads on single paths.
+
+    Where routers divide bytes between paths, and where ranks are followed through their messages.
+    """
+    if model.following:
+        return LIMITS.followed
     if model.routing != "adaptive":
         return 1
     stepwise = any(phase.steps is not None for phase in model.phases(placement))

@@ -22,7 +22,6 @@ from placement.request import Request
 from placement.support.array_types import Ints
 from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
-from rankmap.predict import Predictor
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import Cost, TimeCost, effort_of, pattern_on
 from rankmap.search.exact_steps import ExactSteps
@@ -85,11 +84,6 @@ def search(cost: Cost, space: Space, budget: Budget) -> Ranking:
     if isinstance(cost, TimeCost):
         enumeration.take_steps(cost)
     return enumeration.ranking()
-
-
-def _retimed(model: Predictor, candidate: Candidate) -> Candidate:
-    """Return a candidate with the seconds that another model predicts."""
-    return replace(candidate, cost=model.time(candidate.placement))
 
 
 @dataclass(slots=True, eq=False)
@@ -269,10 +263,6 @@ class Enumeration:
         """Return all that was judged, the best of it and the default."""
         assert self.best is not None
         best, base = self.best, self.default
-        if isinstance(self.cost, TimeCost) and self.cost.whole is not self.cost.model:
-            kept = [_retimed(self.cost.whole, candidate) for candidate in self._kept()]
-            best = min(kept, key=lambda candidate: candidate.cost)
-            base = None if base is None else _retimed(self.cost.whole, base)
         if base is not None and base.cost <= best.cost and self.space.allows(base.placement):
             best = base
         choices = {choice.name: choice.rows for choice in self.choices}
