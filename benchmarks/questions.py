@@ -194,10 +194,10 @@ def faster_starts(
         seconds[name] = model.time(start, below)
         for order in orders.QUICK if by_name else ():
             try:
-                made = orders.find(order)(fit_pattern(model.pattern, start), start)
+                ordered = orders.find(order)(fit_pattern(model.pattern, start), start)
             except NidmapError:
                 continue
-            seconds[f"{name}, {order}"] = model.time(made, below)
+            seconds[f"{name}, {order}"] = model.time(ordered, below)
     return {name: took for name, took in sorted(seconds.items()) if took < below}
 
 

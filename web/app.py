@@ -64,7 +64,7 @@ def make_app(service: Service) -> quart.Quart:
     app.register_error_handler(Exception, _refuse)
     for path in (*_BESIDE, *_PATHS):
         if path.answer is not None:
-            view = _view(service, path.answer, path.asked)
+            view = _view(service, path.answer, path.request)
             app.add_url_rule(path.url, path.url, view, methods=[path.method])
     return app
 

@@ -240,7 +240,7 @@ class Path(NamedTuple):
     method, url : str
     answer : callable or None
         Takes the service and what is asked, and returns a response, or the bytes of JSON.
-    asked : Struct or None
+    request : Struct or None
         What is asked: in the query of a GET, in the body of a POST.
     summary : str
         What it is for.
@@ -253,7 +253,7 @@ class Path(NamedTuple):
     method: str
     url: str
     answer: Callable[..., Awaitable[Any]] | None
-    asked: type[msgspec.Struct] | None
+    request: type[msgspec.Struct] | None
     summary: str
     keys: str = ""
     kinds: tuple[str, ...] = ("application/json",)
@@ -290,7 +290,7 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
     >>> found["openapi"], found["paths"]["/api/v1/jobs"]["get"]["operationId"]
     ('3.1.0', 'jobs')
     """
-    kinds = [path.asked for path in api if path.asked]
+    kinds = [path.request for path in api if path.request]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     paths = {path.url: {path.method.lower(): _operation(path, schemas)} for path in api}
     words = ("type", "title", "detail", "hint")
@@ -319,8 +319,8 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
 
 def _operation(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of one path; the fields that a GET asks leave the schemas."""
-    question, statuses = path.asked.__name__ if path.asked else "", _ALWAYS
-    if path.asked:
+    question, statuses = path.request.__name__ if path.request else "", _ALWAYS
+    if path.request:
         statuses = statuses | _CALCULATED
     if path.method == "POST":
         body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{question}"}}}

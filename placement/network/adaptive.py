@@ -302,18 +302,17 @@ def divide_each(
         Where no way joins two routers that exchange bytes.
     """
     groups = groups_of(machine)
-    for touched, together, pairwise in _batches(machine, demands):
-        shared, every = _Shared(groups, touched, together, pairwise), touched.every
-        total, minimal = shared.total, shared.minimal(bias)
+    for batch in _batches(machine, demands):
+        every, minimal = batch.touched.every, batch.minimal(bias)
         most = max(1, TOGETHER // max(len(groups.channels), every.numbers))
-        for first in range(0, len(together), most):
+        for first in range(0, len(batch.demands), most):
             some = slice(first, first + most)
-            kept, sent = minimal.of_demands(some), total.of_demands(some)
+            kept, sent = minimal.of_demands(some), batch.total.of_demands(some)
             tables = every.load(kept, sent.minus(kept))
-            for k, demand in enumerate(together[some]):
+            for k, demand in enumerate(batch.demands[some]):
                 load = every.channel_loads(ChannelTables(*(table[k] for table in tables)))
-                if shared.beyond[first + k]:
-                    load += groups.far_loads(demand, shared.lost)
+                if batch.beyond[first + k]:
+                    load += groups.far_loads(demand, batch.lost)
                 every_byte = float(sent.away[k].sum() + sent.inner[k].sum())
                 share = float(kept.away[k].sum() + kept.inner[k].sum()) / (every_byte or 1.0)
                 yield Division(load, share if every_byte else 1.0)
@@ -334,28 +333,26 @@ def guess_each(machine: Machine, demands: Sequence[Demand], bias: float) -> Iter
     >>> [round(seconds, 1) for seconds in guess_each(m, [d], 1.0)]
     [1.1]
     """
-    groups = groups_of(machine)
-    for touched, together, pairwise in _batches(machine, demands):
-        shared = _Shared(groups, touched, together, pairwise)
-        minimal = shared.minimal(bias, 1)
-        tables = touched.sought.load(minimal, shared.total.minus(minimal))
-        yield from tables.times(touched.second).largest().tolist()
+    for batch in _batches(machine, demands):
+        minimal = batch.minimal(bias, 1)
+        tables = batch.touched.sought.load(minimal, batch.total.minus(minimal))
+        yield from tables.times(batch.touched.second).largest().tolist()
 
 
-def _batches(
-    machine: Machine, demands: Sequence[Demand]
-) -> Iterator[tuple[Kept, Sequence[Demand], bool]]:
-    """Yield runs of demands that share tables, and whether their pairs have a share each."""
+def _batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Batch]:
+    """Yield runs of demands that share tables, those with few pairs apart from others."""
     if not demands:
         return
-    touched = _network_of(machine).touched(demands)
+    network = _network_of(machine)
+    touched = network.touched(demands)
     listed = np.array([_pairs_of(demand) <= FEW for demand in demands])
     starts = 1 + np.flatnonzero(listed[1:] != listed[:-1])
     most = max(1, TOGETHER // touched.sought.numbers)
     for run in np.split(np.arange(len(demands)), starts):
         for first in range(0, len(run), most):
             part = run[first : first + most].tolist()
-            yield touched, [demands[k] for k in part], bool(listed[part[0]])
+            together = [demands[k] for k in part]
+            yield _Batch(network.groups, touched, together, bool(listed[part[0]]))
 
 
 def _pairs_of(demand: Demand) -> int:
@@ -363,12 +360,13 @@ def _pairs_of(demand: Demand) -> int:
     return len(demand.source) + int((np.bincount(demand.within.line) ** 2).sum())
 
 
-class _Shared:
+class _Batch:
     """Demands that share all tables.
 
     Attributes
     ----------
     touched : Kept
+    demands : sequence of Demand
     total : GroupTraffic
         Their bytes between routers that paths of the tables join.
     lost : bool (groups, groups)
@@ -382,7 +380,8 @@ class _Shared:
         self, groups: Groups, touched: Kept, demands: Sequence[Demand], pairwise: bool
     ) -> None:
         routers, units = touched.routers, touched.routers.units
-        self.touched, self.total = touched, routers.traffic(demands)
+        self.touched, self.demands = touched, demands
+        self.total = routers.traffic(demands)
         self.lost = ~(groups.linked | groups.valiant | groups.same)
         apart = self.lost[np.ix_(units, units)]
         self.beyond: Mask = (self.total.away.sum(axis=-2) * apart).any(axis=(-1, -2))

@@ -284,8 +284,8 @@ def cell_coords(dims: tuple[int, ...], anchor: tuple[int, ...] = (0, 0, 0)) -> I
 
 def _place_nodes(torus: YamlTorus, source: str) -> NodeRecords:
     """Return the nodes in their cells, x fastest."""
-    whole = YamlRegion(line=torus.line, dims=torus.dims, nodes=torus.nodes)
-    regions = [whole] if torus.nodes else torus.regions
+    every_cell = YamlRegion(line=torus.line, dims=torus.dims, nodes=torus.nodes)
+    regions = [every_cell] if torus.nodes else torus.regions
     names: list[str] = []
     places, lines = [np.empty((0, 3), dtype=np.int32)], []
     for region in regions:

@@ -218,8 +218,8 @@ class Model:
         seconds, bias = np.zeros(len(phases)), usual_bias(self.machine)
         busiest = guess_each(self.machine, [demand for _, demand, _ in sent], bias)
         for (number, demand, times), links in zip(sent, busiest, strict=True):
-            own = self.own_s(demand.out, demand.into)
-            seconds[number] += times * max(links / self.constants.payload, own)
+            own_link_s = self.own_s(demand.out, demand.into)
+            seconds[number] += times * max(links / self.constants.payload, own_link_s)
         floors = [self._floor(phase) for phase in phases]
         return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
 

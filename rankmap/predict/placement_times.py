@@ -197,8 +197,8 @@ class PlacementTimes:
         if bias is None or not large:
             return model.step_loads(phase, channels, bias, most)
         likely, other = (
-            float(model.loads(phase.total, channels, each).seconds().max(initial=0.0))
-            for each in (None, bias)
+            float(model.loads(phase.total, channels, assumed).seconds().max(initial=0.0))
+            for assumed in (None, bias)
         )
         longer = other / likely if likely else 1.0
         steps = model.step_loads(phase, channels, most=most)

@@ -36,6 +36,7 @@ __all__ = [
     "Judged",
     "TimeCost",
     "cost_by",
+    "divides_steps",
     "effort_of",
     "norm",
     "without_time",
@@ -115,7 +116,6 @@ class Exchange(NamedTuple):
 
     Attributes
     ----------
-    phase : Phase
     flows : callable
         Returns what goes from node to node, each to itself left out.
     times : float
@@ -123,7 +123,6 @@ class Exchange(NamedTuple):
     loads : Loads
     """
 
-    phase: Phase
     flows: Callable[[], Traffic]
     times: float
     loads: Loads
@@ -188,22 +187,26 @@ class TimeCost:
         for phase in model.phases(placement):
             loads = model.loads(phase.total, left)
             time += sum(model.parts(phase, loads, left))
-            for flows, times, step_loads in self._exchanges(phase, loads):
-                seconds = step_loads.seconds()
+            for exchange in self._sent_in(phase, loads):
+                seconds = exchange.loads.seconds()
                 busy = seconds[seconds > 0]
-                extra += times * float(norm(busy) - busy.max(initial=0.0))
-                sent.append(Exchange(phase, flows, times, step_loads))
+                extra += exchange.times * float(norm(busy) - busy.max(initial=0.0))
+                sent.append(exchange)
         return Judged(time, time + extra, sent)
 
-    def _exchanges(
-        self, phase: Phase, loads: Loads
-    ) -> Iterator[tuple[Callable[[], Traffic], float, Loads]]:
-        """Yield what is sent at the same time in a phase, one after the other, with its loads."""
+    def exchanges(self, placement: Placement) -> Iterator[Exchange]:
+        """Yield what is sent at the same time, one after the other, without what it takes."""
+        left = self.model.left(placement)
+        for phase in self.model.phases(placement):
+            yield from self._sent_in(phase, self.model.loads(phase.total, left))
+
+    def _sent_in(self, phase: Phase, loads: Loads) -> Iterator[Exchange]:
+        """Yield the exchanges of a phase."""
         if phase.steps is None:
-            yield phase.traffic.listed, 1.0, loads
+            yield Exchange(phase.traffic.listed, 1.0, loads)
             return
         for step in self.model.step_loads(phase, loads.channels):
-            yield step.flows.away, step.times, step.loads
+            yield Exchange(step.flows.away, step.times, step.loads)
 
 
 def effort_of(model: Predictor, placement: Placement) -> int:
@@ -215,8 +218,14 @@ def effort_of(model: Predictor, placement: Placement) -> int:
         return LIMITS.followed
     if model.routing != "adaptive":
         return 1
-    stepwise = any(phase.steps is not None for phase in model.phases(placement))
-    return LIMITS.divided if stepwise else LIMITS.adapting
+    return LIMITS.divided if divides_steps(model, placement) else LIMITS.adapting
+
+
+def divides_steps(model: Predictor, placement: Placement) -> bool:
+    """Return whether a judgement divides the bytes of one step of an exchange after the other."""
+    if model.routing != "adaptive":
+        return False
+    return any(phase.steps is not None for phase in model.phases(placement))
 
 
 def norm(seconds: Floats) -> Floats:

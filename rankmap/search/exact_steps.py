@@ -8,6 +8,7 @@ a round over hundreds of moves takes as long as a few judgements.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -143,9 +144,9 @@ class ExactSteps:
         return replace(start, placement=placement, cost=cost, nodes=stepped(start.nodes))
 
     def _exchanges(self, start: Candidate) -> list[_Sent]:
-        """Return the exchanges that take longest, as bytes from place to place."""
+        """Return the first exchanges, at most `LIMITS.exchanges`, as bytes from place to place."""
         exchanges = []
-        for exchange in self.cost.judge(start.placement).exchanges[: LIMITS.exchanges]:
+        for exchange in islice(self.cost.exchanges(start.placement), LIMITS.exchanges):
             flows, loads = exchange.flows(), exchange.loads
             size = len(start.placement.rows)
             sent = np.zeros((size, size), dtype=np.float32)
@@ -182,12 +183,12 @@ class ExactSteps:
             # What each place puts on every link on any node, the others where they are.
             on = product(sent, outward) + product(sent.T, inward)
             on = on.reshape(count, len(self.nodes), links)
-            own = on[np.arange(count), places]
-            load = own.sum(axis=0) / 2  # each flow is its sender's and its receiver's
-            without = (load - own)[leaving][:, None]
+            home = on[np.arange(count), places]  # where it is
+            load = home.sum(axis=0) / 2  # each flow is its sender's and its receiver's
+            without = (load - home)[leaving][:, None]
             replaced += times * np.maximum(own_s, norm(without + on[np.ix_(leaving, spare)]))
             mutual = (sent + sent.T)[i, j][:, None] * both_ways
-            exchanged = load - own[i] - own[j] + on[i, places[j]] + on[j, places[i]] + mutual
+            exchanged = load - home[i] - home[j] + on[i, places[j]] + on[j, places[i]] + mutual
             swapped += times * np.maximum(own_s, norm(exchanged))
         moves = [(int(place), int(node)) for place in leaving for node in spare]
         moves += list(zip(i.tolist(), (-1 - j).tolist(), strict=True))

@@ -23,7 +23,7 @@ from placement.support.array_types import Ints
 from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import Cost, TimeCost, effort_of, pattern_on
+from rankmap.search.cost import Cost, TimeCost, divides_steps, pattern_on
 from rankmap.search.exact_steps import ExactSteps
 from rankmap.search.node_sets import grid_on_boxes
 from rankmap.search.priced_steps import PricedSteps
@@ -129,7 +129,7 @@ class Enumeration:
         self._stepped: list[Candidate] = []
         self._floors: dict[bytes, float] = {}
         self._plain: Candidate | None = None
-        stepwise = effort_of(cost.model, self.placement) == LIMITS.divided
+        stepwise = divides_steps(cost.model, self.placement)
         self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
