@@ -37,8 +37,8 @@ __all__ = [
 ]
 
 
-#: Sets of routers whose tables are kept.
-KEPT = 8
+#: Sets of routers whose tables are kept, and routers of them in all.
+KEPT, KEPT_ROUTERS = 8, 1 << 15
 
 Tables = TypeVar("Tables")
 
@@ -527,7 +527,8 @@ def keep_last(known: dict[bytes, Tables], routers: Ints, make: Callable[[], Tabl
     tables = known.get(key)
     if tables is None:  # another thread may drop what this one has just put there
         tables = make()
-        while len(known) >= KEPT:
+        room = KEPT_ROUTERS * routers.itemsize - len(key)
+        while len(known) >= KEPT or sum(map(len, list(known))) > max(room, 0):
             known.pop(next(iter(known), key), None)
         known[key] = tables
     return tables
