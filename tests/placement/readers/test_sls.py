@@ -159,7 +159,7 @@ def test_faults_stand_on_the_line_of_their_node(change, kind, fatal):
 )
 def test_what_is_of_another_type_is_refused_at_the_line_of_its_node(change):
     text = file_of(TWO | {"x1c0s0b0n1": TWO["x1c0s0b0n1"] | change}, indent=1)
-    with pytest.raises(ParseError, match="x1c0s0b0n1: .*expected") as raised:
+    with pytest.raises(ParseError, match=r"x1c0s0b0n1: .*expected") as raised:
         read(text, "t")
     assert '"x1c0s0b0n1":' in text.splitlines()[raised.value.line - 1]
 
