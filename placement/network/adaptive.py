@@ -41,6 +41,7 @@ from placement.network.touched import (
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
+from placement.support.quantities import GB
 
 __all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
 
@@ -71,8 +72,6 @@ THIRDS = 2
 FEW_GROUPS = "fewer than three groups: adaptive takes detours inside groups alone"
 
 FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
-
-GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
