@@ -42,6 +42,7 @@ from placement.network.touched import (
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
+from placement.support.quantities import GB
 
 __all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
 
@@ -72,8 +73,6 @@ THIRDS, FEW_THIRDS = 2, 4
 FEW_GROUPS = "fewer than three groups: adaptive takes detours inside groups alone"
 
 FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
-
-GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)

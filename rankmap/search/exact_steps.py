@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.network.model import GB
 from placement.network.routes import walk
 from placement.request import Request
 from placement.support.array_types import Array, Floats, Ints, Mask
 from placement.support.arrays import product
+from placement.support.quantities import GB
 from rankmap.predict import Predictor
 from rankmap.search.budget import Budget
 from rankmap.search.cost import TimeCost, norm
