@@ -15,7 +15,7 @@ collect_ignore = ["fuzz/guided.py"]
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("quick", deadline=None, max_examples=10, suppress_health_check=_QUIET)
-settings.register_profile("ci", deadline=None, max_examples=50, suppress_health_check=_QUIET)
+settings.register_profile("ci", deadline=None, max_examples=30, suppress_health_check=_QUIET)
 settings.register_profile("long", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
 settings.register_profile(
     "board", deadline=None, max_examples=100_000, suppress_health_check=_QUIET

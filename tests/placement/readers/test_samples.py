@@ -142,7 +142,7 @@ def test_the_machine_of_a_sample_is_written_and_read_back(sample):
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-@examples(50)
+@examples(80)
 @given(changes=CHANGES)
 def test_a_damaged_sample_makes_a_machine_or_one_line(sample, changes):
     dump = read_or_refused(damaged(SAMPLES[sample].encode(), changes))

@@ -66,7 +66,7 @@ def all_moves(request, rows):
 
 
 @pytest.mark.parametrize("spec", MACHINES)
-@examples(20)
+@examples(33)
 @given(data=st.data())
 def test_no_single_move_from_where_a_descent_ends_is_better(spec, data):
     cost, request, placement = case(data, spec)

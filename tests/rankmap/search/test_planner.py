@@ -59,7 +59,7 @@ def asked(draw):
     return machine, free, count, include, job
 
 
-@examples(20)
+@examples(33)
 @given(case=asked())
 def test_the_contract_and_never_worse_than_slurm(case):
     machine, free, count, include, job = case
@@ -86,7 +86,7 @@ def test_the_contract_and_never_worse_than_slurm(case):
     assert sorted(found.order.slot_of_rank.tolist()) == list(range(count * job.ppn))
 
 
-@examples(4)
+@examples(7)
 @given(case=asked())
 def test_the_same_question_has_the_same_answer(case):
     machine, free, count, include, job = case
