@@ -82,7 +82,7 @@ def test_of_many_steps_those_are_looked_at_that_links_bind_longest(spec):
 
 
 @pytest.mark.parametrize("spec", MACHINES)
-@examples(20)
+@examples(33)
 @given(data=st.data())
 def test_no_single_move_from_where_a_descent_ends_is_better(spec, data):
     cost, request, placement = case(data, spec)
