@@ -55,7 +55,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 wheel: $(VENV)/.core
-	$(PIP) ziglang
+	$(INSTALL) $(VENV) ziglang
 	$(BIN)/python build_recorders.py
 	@for recorders in $(CURDIR)/build/recorders/*; do NIDMAP_RECORDERS=$$recorders \
 	    $(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps -w dist . || exit 1; done
