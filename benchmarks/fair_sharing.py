@@ -16,9 +16,10 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.network.model import GB, injection_bandwidth
+from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
+from placement.support.quantities import GB
 
 __all__ = ["fair_ends", "share_fairly"]
 

@@ -19,7 +19,7 @@ from placement.scheduler.baseline import baseline_of, scheduler_choice
 from placement.scheduler.constraints import block_waits
 from placement.scheduler.kinds import alike, of_one_kind
 from placement.scheduler.switches import forest_roots
-from placement.support.array_types import Ints, Mask
+from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
 
 __all__ = ["counted", "describe", "overfull", "plan", "request_for", "spans", "usual_strategy"]
@@ -117,6 +117,7 @@ def request_for(
     any_tree: bool = False,
     promised: Mask | None = None,
     kind: str = "",
+    states: Strs | None = None,
 ) -> Request:
     """Return what every planner is asked.
 
@@ -147,12 +148,16 @@ def request_for(
     kind : str
         Of the kinds of nodes that the machine has (`placement.scheduler.kinds`), the one to
         take; ``any`` mixes them. '': the included nodes', else the commonest with enough free.
+    states : str (n,) or None
+        Why nodes cannot be chosen, as `Machine.state`; None: as the machine says.
 
     Raises
     ------
     PlanError, UsageError
         As `plan`.
     """
+    if states is not None:
+        machine = replace(machine, state=states)
     free, must = _free(machine, count, candidates, include, exclude)
     pool = free if promised is None else free & ~promised
     kept, note = of_one_kind(machine, pool, count, must, kind)

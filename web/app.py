@@ -19,6 +19,7 @@ import quart
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from placement.errors import NidmapError, printable
+from placement.support.schemas import schema_sentence
 from web import requests
 from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
 from web.export import export, file_name
@@ -142,7 +143,7 @@ async def _read_question(kind: type[msgspec.Struct]) -> msgspec.Struct:
             raise UnsupportedMediaType("the body must be application/json")
         return requests.decode_body(await quart.request.get_data(cache=False, as_text=False), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(printable(str(error), 300)) from None
+        raise BadRequest(printable(schema_sentence(error), 300)) from None
 
 
 # --- the page, and what is read -------------------------------------------------------

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from placement.commands.plan_report import plan_document
+from placement.dumps.assemble import UNLISTED
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.network import channels, routings
@@ -93,7 +94,7 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
         prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
         answer["prediction"] = link_loads.document(prediction, wanted.links)
         answer["notes"] = list(prediction.notes)
-        answer["default"] = _default(model, offer.free, placement, prediction.time_s)
+        answer["default"] = _default(model, offer.candidates, placement, prediction.time_s)
         answer["sentence"] = sentence(machine, answer, link_loads.busiest(prediction))
     except NidmapError as error:
         answer["reason"] = str(error)
@@ -197,12 +198,11 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
         [_order_name(order) for order in wanted.orders],
         told=_report_row,
         progress=_report_search,
-        candidates=_candidates(machine, offer.free, wanted.from_),
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         kind=wanted.kind,
-        promised=offer.promised,
+        **_choice_of(machine, offer, wanted.from_),
     )
     answer = comparison.document() | {"schema": "nidmap.page-compare/1"}
     answer["notes"] += offer.notes
@@ -223,15 +223,14 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
         machine,
         wanted.count,
         strategy=strategy,
-        candidates=_candidates(machine, offer.free, wanted.from_),
         include=_rows(machine, wanted.include),
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         kind=wanted.kind,
-        promised=offer.promised,
         job=job,
         progress=_report_search,
+        **_choice_of(machine, offer, wanted.from_),
     )
     answer = plan_document(machine, chosen, wanted.seed)
     answer["warnings"] += offer.notes
@@ -368,13 +367,15 @@ def _order_name(strategy: str) -> str:
     return name
 
 
-def _candidates(machine: Machine, free: Mask, text: str) -> Mask:
-    """Return the mask of the nodes that may be chosen: the free ones, or those named of them."""
-    if not text.strip():
-        return free
-    named = np.zeros_like(free)
-    named[_rows(machine, text)] = True
-    return named & free
+def _choice_of(machine: Machine, offer: Offer, text: str) -> dict[str, Any]:
+    """Return which nodes may be chosen: the free ones, or those of them that a text names."""
+    free, states = offer.candidates, offer.states
+    if text.strip():
+        listed = np.zeros_like(free)
+        listed[_rows(machine, text)] = True
+        free = free & listed
+        states = np.where(listed, states, UNLISTED)
+    return {"candidates": free, "states": states, "promised": offer.promised}
 
 
 def _rows(machine: Machine, text: str) -> Ints:

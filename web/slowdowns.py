@@ -32,7 +32,7 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
 
     Where there is no time for all jobs, the smallest have no figures (None).
     """
-    inside = {name: now.offer(machine, name).free for name in now.partitions}
+    inside = {name: now.offer(machine, name).candidates for name in now.partitions}
     judge, seats = Judge(machine), _seat(now)
     largest = np.argsort(-seats.counts, kind="stable")
     rows, late = [], False

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.dumps.assemble import assemble
-from placement.errors import NidmapError, ParseError, UsageError, printable
-from placement.lookup import find_rows, rows_of, shared_rows
+from placement.errors import NidmapError, ParseError, UsageError
+from placement.lookup import find_rows
 from placement.machine import FREE_STATES, Machine
-from placement.readers import read_text, recognise
-from placement.scheduler.availability import counts_of, is_down, promised_rows
+from placement.scheduler.availability import (
+    counts_of,
+    is_down,
+    promised_rows,
+    read_availability,
+    slurm_availability,
+)
 from placement.slurm.jobs import jobs_in, running_jobs
-from placement.slurm.nodes import free_nodes, promised_nodes
-from placement.support.reading import read_at_most, read_bytes
+from placement.slurm.nodes import free_nodes, promised_nodes, unknown_partition
+from placement.support.reading import read_bytes
 from web.columns import code_column, folded_rows
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
     from placement.nodelist import NodeList
     from placement.records import JobRecord
-    from placement.slurm.nodes import SlurmNodes
+    from placement.scheduler.availability import Availability
     from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["DOWN", "SLURM", "Job", "Offer", "Snapshot", "ask", "of_dump", "usual"]
@@ -48,9 +52,6 @@ _FREE, _BUSY, _HELD, DOWN, _SERVICE = range(5)
 
 #: Longest text of a job that is shown.
 _LONGEST = 200
-
-#: Bytes of the largest file of states or jobs.
-_MOST = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,17 +82,21 @@ class Job:
 
 
 class Offer(NamedTuple):
-    """The nodes that a plan may choose from.
+    """The nodes that a plan may choose from, as `placement.plan.request_for` takes them.
 
     Attributes
     ----------
-    free : bool (n,)
+    candidates : bool (n,)
+        Nodes that are free.
+    states : str (n,)
+        Why the others are not.
     promised : bool (n,) or None
-        Those of them that are left to pending jobs which name them.
+        Free nodes that are left to pending jobs which name them.
     notes : tuple of str
     """
 
-    free: Mask
+    candidates: Mask
+    states: Strs
     promised: Mask | None = None
     notes: tuple[str, ...] = ()
 
@@ -140,12 +145,17 @@ class Snapshot:
     error: str = ""
     version: int = 1
 
+    def now(self, machine: Machine) -> Machine:
+        """Return the machine as of now: its free nodes may be planned on."""
+        state = self.state.astype(np.result_type(self.state, "U9"))
+        for job in self.jobs:
+            held = job.rows[np.isin(state[job.rows], FREE_STATES)]
+            state[held] = "allocated"
+        return replace(machine, state=state, planned=self.planned)
+
     def free(self, machine: Machine) -> Mask:
         """Mask of the compute nodes that a plan may use now."""
-        usable = np.isin(self.state, FREE_STATES) & ~self.planned
-        for job in self.jobs:
-            usable[job.rows] = False
-        return np.asarray(machine.compute & usable)
+        return self.now(machine).free
 
     def offer(self, machine: Machine, partition: str = "") -> Offer:
         """Return what a plan may use now of one of Slurm's partitions; '': of all.
@@ -155,17 +165,16 @@ class Snapshot:
         UsageError
             There is no such partition.
         """
-        free = self.free(machine)
+        now = self.now(machine)
         if partition:
             if partition not in self.partitions:
-                known = ", ".join(self.partitions) or "none"
-                what = f"Slurm has no partition {printable(partition)!r}"
-                raise UsageError(what, f"there are {printable(known, 200)}")
-            inside = np.zeros_like(free)
-            inside[self.partitions[partition]] = True
-            free = free & inside
-        promised, note = promised_rows(machine, free, self.promised)
-        return Offer(free, promised, (note,) if note else ())
+                raise UsageError(*unknown_partition(partition, self.partitions))
+            outside = np.ones(len(machine), dtype=bool)
+            outside[self.partitions[partition]] = False
+            word = f"not in partition {partition}"
+            now = replace(now, state=np.where(outside & now.free, word, now.state))
+        promised, note = promised_rows(machine, now.free, self.promised)
+        return Offer(now.free, now.state, promised, (note,) if note else ())
 
     def kinds(self, machine: Machine) -> NDArray[np.int8]:
         """Return what each node is to a viewer, int8 (n,): free, busy, held, down or service."""
@@ -248,35 +257,17 @@ def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
     return Snapshot("dump", machine.state, machine.planned, taken=taken)
 
 
-def _with_states(
-    machine: Machine, bare: Snapshot, other: SlurmNodes | Machine, source: str
-) -> Snapshot:
-    """Return a snapshot with the states of Slurm or of a dump; what it does not list stays."""
-    at = shared_rows(machine, other.names, source)
-    known = at >= 0
-    state = bare.state.astype(np.result_type(other.state, bare.state))
-    planned = bare.planned.copy()
-    state[at[known]], planned[at[known]] = other.state[known], other.planned[known]
-    return replace(bare, state=state, planned=planned, unknown=int((~known).sum()))
-
-
-def _with_partitions(
-    machine: Machine, bare: Snapshot, names: Strs, partitions: Strs, default: str
-) -> Snapshot:
-    """Return a snapshot with Slurm's partitions; `partitions` are each node's, comma-separated."""
-    at = find_rows(machine.names, names)
-    by_node = np.array([""] * len(machine), dtype=partitions.dtype)
-    by_node[at[at >= 0]] = partitions[at >= 0]
-    words, which = np.unique(by_node, return_inverse=True)
-    listed = [text.split(",") for text in words.tolist()]
-    rows_of_partition = {
-        name: np.flatnonzero(np.isin(which, [k for k, of in enumerate(listed) if name in of]))
-        for name in sorted({name for of in listed for name in of if name})
-    }
+def _as_stated(bare: Snapshot, source: str, answer: Availability) -> Snapshot:
+    """Return a snapshot in the states of an answer, with its partitions."""
     return replace(
         bare,
-        partitions=rows_of_partition,
-        default_partition=default if default in rows_of_partition else "",
+        source=source,
+        state=answer.machine.state,
+        planned=answer.machine.planned,
+        partitions=dict(answer.partitions),
+        default_partition=answer.default_partition,
+        unknown=answer.unknown,
+        notes=answer.notes,
     )
 
 
@@ -356,20 +347,20 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
 
 
 def _slurm(machine: Machine, users: bool) -> Snapshot:
-    nodes, jobs = free_nodes(), running_jobs()
-    snapshot = _with_states(machine, of_dump(machine), nodes, SLURM)
-    snapshot = replace(
-        snapshot, source=SLURM, notes=nodes.notes, taken=time.time(), promised=promised_nodes()
-    )
-    partitions = nodes.partitions, nodes.default_partition
-    return _with_jobs(
-        machine, _with_partitions(machine, snapshot, nodes.names, *partitions), jobs, users
-    )
+    nodes, jobs, promised = free_nodes(), running_jobs(), promised_nodes()
+    snapshot = _as_stated(of_dump(machine), SLURM, slurm_availability(machine, nodes))
+    snapshot = replace(snapshot, taken=time.time(), promised=promised)
+    return _with_jobs(machine, snapshot, jobs, users)
 
 
 def _file(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
     """Return what a file says on top of what is known."""
-    text, taken = _text(path)
+    try:
+        taken = os.stat(path).st_mtime
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        raise ParseError(path, 0, f"cannot be read: {reason}") from None
+    text = read_bytes(path).decode("utf-8", errors="replace")
     snapshot = replace(snapshot, source="file", taken=taken)
     if text.lstrip().startswith("{"):
         try:
@@ -379,40 +370,6 @@ def _file(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snaps
         if jobs is not None:
             snapshot = _with_jobs(machine, snapshot, jobs, users)
             if jobs and not snapshot.jobs:
-                raise ParseError(path, 0, f"no job holds a node of {printable(machine.name)}")
+                raise ParseError(path, 0, f"no job holds a node of {machine.name}")
             return snapshot
-    return _states(machine, snapshot, text, path)
-
-
-def _text(path: str) -> tuple[str, float]:
-    try:
-        taken = os.stat(path).st_mtime
-        if not os.path.isfile(path):  # a FIFO whose writer is gone would be waited for, for ever
-            return read_bytes(path).decode("utf-8", errors="replace"), taken
-        with open(path, "rb") as stream:
-            raw = read_at_most(stream, _MOST)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a file name"
-        raise ParseError(path, 0, f"cannot be read: {reason}") from None
-    if len(raw) > _MOST:
-        raise ParseError(path, 0, f"larger than {_MOST} bytes")
-    return raw.decode("utf-8", errors="replace"), taken
-
-
-def _states(machine: Machine, snapshot: Snapshot, text: str, path: str) -> Snapshot:
-    """Return the states of a dump, or of a list of free nodes."""
-    try:
-        recognise(text, path)
-    except ParseError:
-        free = np.zeros(len(machine), dtype=bool)
-        free[rows_of(machine, text, source=path, repeats=True)] = True
-        words = np.where(free, "idle", np.where(machine.compute, "allocated", machine.state))
-        return replace(snapshot, state=words, planned=np.zeros(len(machine), dtype=bool))
-    dump = read_text(text, path)
-    other = assemble([dump])
-    snapshot = _with_states(machine, snapshot, other, path)
-    partitions = dump.parameters.get("partitions")
-    if partitions is None or dump.nodes is None or dump.nodes.name is None:
-        return snapshot
-    default = str(dump.parameters.get("default_partition", ""))
-    return _with_partitions(machine, snapshot, dump.nodes.name, np.asarray(partitions), default)
+    return _as_stated(snapshot, "file", read_availability(snapshot.now(machine), text, path))

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.commands.common import say, warn
-from placement.emit import JOB_NODES
-from placement.errors import PlanError
+from placement.errors import UsageError
 from placement.lists.pasted import read_list
-from placement.lookup import rows_of, shared_rows
+from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.scheduler.kinds import ANY
-from placement.support.array_types import Ints, Mask
+from placement.support.array_types import Ints
 from placement.support.lazy import lazy
-from placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from placement.scheduler import availability as availability_of
-    from placement.slurm import nodes as slurm_nodes
+    from placement.scheduler import availability
+    from placement.scheduler.availability import Availability
     from placement.slurm.nodes import SlurmNodes
 else:
-    availability_of = lazy("placement.scheduler.availability")
-    slurm_nodes = lazy("placement.slurm.nodes")
+    availability = lazy("placement.scheduler.availability")
 
-__all__ = ["Candidates", "candidates"]
+__all__ = ["Candidates", "candidates", "refuse_slurm_options"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,28 +33,33 @@ class Candidates:
 
     Attributes
     ----------
-    free : bool (n,) or None
-        Nodes that may be chosen; None: the machine's own free ones.
-    named : bool (n,) or None
-        Nodes that a list of ``--from`` names, busy ones too; None for no list.
     include, exclude : int64 (k,)
         Rows to have, and not to have.
-    slurm : SlurmNodes or None
-        What Slurm said of its nodes, where it was asked.
-    promised : bool (n,) or None
-        Free nodes that are left to the pending jobs which name them.
+    availability : Availability or None
+        What ``--from`` or Slurm says; None where neither was asked.
     """
 
-    free: Mask | None
-    named: Mask | None
     include: Ints
     exclude: Ints
-    slurm: SlurmNodes | None
-    promised: Mask | None = None
+    availability: Availability | None = None
 
-    def kind(self, wanted: str) -> str:
-        """Return the kind of nodes to take (`placement.scheduler.kinds`): any of a list's own."""
-        return wanted or (ANY if self.named is not None else "")
+    @property
+    def slurm(self) -> SlurmNodes | None:
+        """What Slurm said of its nodes, where it was asked."""
+        return None if self.availability is None else self.availability.slurm
+
+    def request(self, kind: str) -> dict[str, Any]:
+        """Return the arguments of `placement.plan.request_for` that say which nodes may be chosen.
+
+        Parameters
+        ----------
+        kind : str
+            The kind of nodes that is wanted (`placement.scheduler.kinds`); '': of a list all.
+        """
+        now = self.availability
+        listed = now is not None and now.named
+        offer = {} if now is None else now.request()
+        return {"exclude": self.exclude, "kind": kind or (ANY if listed else ""), **offer}
 
 
 def candidates(
@@ -70,9 +72,6 @@ def candidates(
 ) -> Candidates:
     """Read what the options name, or ask Slurm what is idle and promised where they want that.
 
-    The nodes of the job that this runs in are free to it, whatever a dump
-    says of them.
-
     Parameters
     ----------
     machine : Machine
@@ -83,116 +82,25 @@ def candidates(
     **slurm
         ``partition``, ``constraint``, ``reservation``.
     """
-    in_slurm = free = named = promised = None
-    if source == "idle" or any(slurm.values()):
-        in_slurm = _ask_slurm(count, **slurm)
-        free = _idle_rows(machine, in_slurm)
-        promised, note = availability_of.promised_rows(machine, free, slurm_nodes.promised_nodes())
-        if note:
-            warn(f"nidmap: {note}; --include takes them")
-    elif source is not None:
-        free, named = _free_and_named(machine, source)
+    answer = None
+    if source is not None or any(slurm.values()):
+        answer = availability.ask_availability(machine, source, count, **slurm)
+        tell = say if answer.promised is None else warn  # others get what --quiet would hide
+        for note in answer.notes:
+            tell(f"nidmap: {note}")
     return Candidates(
-        free,
-        named,
         _listed_rows(machine, include, "--include"),
         _listed_rows(machine, exclude, "--exclude"),
-        in_slurm,
-        promised,
+        answer,
     )
 
 
-def _free_and_named(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
-    """Return which nodes are free by a text of ``--from``, and which it names."""
-    text, origin = read_list(source, "--from")
-    states = availability_of.availability(text, origin)
-    if states is not None:
-        named = None if states.jobs else np.isin(machine.names, states.names)
-        return states.free_in(machine), named
-    named = np.zeros(len(machine), dtype=bool)
-    named[rows_of(machine, text, source=origin, repeats=True)] = True
-    of_this_job = source in (os.environ.get(variable) for variable in JOB_NODES.values())
-    free = named & (machine.compute if of_this_job else machine.free)
-    busy = named & ~free
-    if busy.any():
-        first = machine.names[np.flatnonzero(busy)[0]]
-        say(
-            f"nidmap: {int(busy.sum())} nodes of --from are not free and are left out, "
-            f"the first is {first}"
+def refuse_slurm_options(source: str | None, values: Collection[str | None]) -> None:
+    """Refuse options that narrow what Slurm offers where something else says what is free."""
+    if source not in (None, "idle") and any(values):
+        raise UsageError(
+            "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
         )
-    return free, named
-
-
-def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -> SlurmNodes:
-    """Ask Slurm for the nodes of the one partition that such a job would run in.
-
-    Without a partition that is the reservation's, or the default one. Of
-    several the first is taken that has enough idle nodes: a job that is
-    given several runs in one of them.
-
-    Raises
-    ------
-    PlanError
-        None of several partitions has enough idle nodes.
-    LaunchError, ParseError, UsageError
-        As `placement.slurm.nodes.free_nodes`.
-    """
-    nodes = slurm_nodes.free_nodes(partition, **others)
-    for note in nodes.notes:
-        say(f"nidmap: {note}")
-    silent = int((nodes.state == "not_responding").sum())
-    if silent and int(nodes.free.sum()) < count:
-        warn(f"nidmap: {counted(silent, 'idle node')} in Slurm do not respond (idle*)")
-    names = [nodes.default_partition] if partition is None else partition.split(",")
-    if names == [""]:
-        return nodes
-    parts = [nodes.inside(name) for name in names]
-    chosen = next((part for part in parts if int(part.free.sum()) >= count), None)
-    if chosen is None and len(parts) > 1:
-        most = max(int(part.free.sum()) for part in parts)
-        raise PlanError(
-            f"{count} nodes wanted, at most {most} are idle in one of the partitions "
-            f"{', '.join(names)}",
-            "a job runs in one partition",
-        )
-    chosen = chosen or parts[0]
-    outside = int(nodes.free.sum()) - int(chosen.free.sum())
-    if partition is None and outside:
-        say(
-            f"nidmap: {outside} idle nodes are not in {names[0]}, the default "
-            "partition: -p chooses another"
-        )
-    return chosen
-
-
-def _idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
-    """Map Slurm's idle nodes onto the machine's rows; what it does not know is said.
-
-    Parameters
-    ----------
-    machine : Machine
-    slurm : SlurmNodes
-
-    Returns
-    -------
-    bool (n,)
-
-    Raises
-    ------
-    ParseError
-        The two share no node name.
-    """
-    at = shared_rows(machine, slurm.names, "slurm")
-    known = at >= 0
-    if not known.all():
-        lost = slurm.names[~known]
-        say(
-            f"nidmap: {len(lost)} of Slurm's nodes are not in {machine.name}, "
-            f"the first is {lost[0]}"
-        )
-    mask = np.zeros(len(machine), dtype=bool)
-    mask[at[known & slurm.free]] = True
-    return mask
 
 
 def _listed_rows(machine: Machine, text: str | None, option: str) -> Ints:

@@ -21,7 +21,7 @@ from placement.errors import UsageError, printable
 from placement.load import open_sources
 from placement.machine import Machine
 from placement.records import Finding
-from placement.support.quantities import counted
+from placement.support.quantities import counted, plural
 from placement.support.reading import format_of_name
 from placement.support.tables import align_columns
 from placement.topologies import wiring_text
@@ -115,12 +115,6 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [(word, printable(text, 500)) for word, text in rows]
 
 
-def _plural(level: str) -> str:
-    if level in ("chassis", *"xyzw") or level[-1].isdigit():
-        return level
-    return {"switch": "switches", "leaf": "leaves"}.get(level, f"{level}s")
-
-
 def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how much of each level is there: the axes of a torus lie beside one another."""
     rows = []
@@ -129,7 +123,7 @@ def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
         name, present, extent = level["level"], level["present"], level["extent"]
         above = "router" if torus and name == "node" else above
         text = f"{present}, up to {extent} a {above}" if above else f"{present} of {extent}"
-        rows.append((_plural(name), text))
+        rows.append((plural(name), text))
         above = "" if torus else name
     return rows
 

@@ -10,10 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from placement.commands.candidates import refuse_slurm_options
 from placement.commands.common import (
     AdvancedCommand,
     LazyGroup,
@@ -46,11 +47,9 @@ if TYPE_CHECKING:
     from placement import plan as planning
     from placement.names import columns
     from placement.scheduler import availability
-    from placement.slurm import nodes as slurm_nodes
 else:
     planning = lazy("placement.plan")
     availability = lazy("placement.scheduler.availability")
-    slurm_nodes = lazy("placement.slurm.nodes")
     lookup = lazy("placement.lookup")
     columns = lazy("placement.names.columns")
 
@@ -322,15 +321,6 @@ def _page(machine: Machine, rows: Ints) -> str:
     return align_columns(table, left=words) + summary + "\n"
 
 
-class _Free(NamedTuple):
-    """The free nodes, how many nodes are in each state, and who says so: Slurm or a dump."""
-
-    nodes: NodeList
-    states: dict[str, int]
-    source: str
-    notes: tuple[str, ...] = ()
-
-
 @nodes.command(cls=AdvancedCommand)
 @machine_option
 @click.option(
@@ -346,8 +336,8 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
     or a file says it: with -m alone the machine's own states count, with
     --from as well only nodes that are free in both are listed. A list of jobs
     (squeue) takes its nodes from the machine's. Nodes that backfill has
-    planned for another job, or that a reservation holds which was not asked
-    for, are not free.
+    planned for another job, that a pending job names, or that a reservation
+    holds which was not asked for, are not free.
 
     \b
     nidmap nodes free
@@ -360,83 +350,24 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
     named = named_specs(specs)
     if source == "-" and "-" in named:
         raise UsageError("standard input can be read only once")
+    refuse_slurm_options(source, slurm.values())
     machine = machine_from(named) if named else None
-    of_slurm = any(value is not None for value in slurm.values())
-    if source == "idle" or (source is None and (not specs or of_slurm)):
-        offer = _in_slurm(machine, slurm)
-    elif of_slurm:
-        raise UsageError(
-            "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
-        )
-    else:
-        offer = _in_text(machine, source)
-    folded = f"{offer.nodes.fold()}\n" if offer.nodes else ""
+    answer = availability.ask_availability(machine, source if specs else source or "idle", **slurm)
+    free_nodes, states = answer.nodes(), answer.counts()
     document = {
+        **_document(free_nodes),
         "schema": "nidmap.free/1",
-        "source": offer.source,
+        "source": answer.source,
         **slurm,
-        "count": len(offer.nodes),
-        "nodelist": offer.nodes.fold(),
-        "nodes": list(offer.nodes),
-        "states": offer.states,
-        "notes": list(offer.notes),
+        "states": states,
+        "notes": list(answer.notes),
     }
+    folded = f"{free_nodes.fold()}\n" if free_nodes else ""
     write_output(to_json(document) if as_json else folded)
-    states = ", ".join(f"{count} {word}" for word, count in sorted(offer.states.items()))
-    tell = say if offer.nodes else warn
-    tell(f"{len(offer.nodes)} free of {counted(sum(offer.states.values()), 'node')} ({states})")
-    for note in offer.notes:
+    words = ", ".join(f"{count} {word}" for word, count in states.items())
+    tell = say if free_nodes else warn
+    tell(f"{len(free_nodes)} free of {counted(sum(states.values()), 'node')} ({words})")
+    for note in answer.notes:
         say(f"nidmap: {note}")
-    if not offer.nodes:
+    if not free_nodes:
         click.get_current_context().exit(1)
-
-
-def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
-    nodes = slurm_nodes.free_nodes(**options)
-    notes = nodes.notes
-    if machine is not None:
-        ours = lookup.shared_rows(machine, nodes.names, "slurm") >= 0
-        if not ours.all():
-            other = int((~ours).sum())
-            notes = (*notes, f"{other} of Slurm's nodes are not in {machine.name}")
-        nodes = nodes.where(ours)
-    return _Free(nodes.free_names(), nodes.counts(), "slurm", notes)
-
-
-def _in_text(machine: Machine | None, source: str | None) -> _Free:
-    """Return what is free in a file or standard input: states, jobs or a plain list.
-
-    Without either it is what the machine itself says.
-    """
-    if source is None:
-        assert machine is not None  # without both, Slurm is asked
-        rows = np.flatnonzero(machine.free)
-        return _Free(
-            lookup.nodes_of(machine, rows),
-            availability.counts_of(availability.states_of(machine)),
-            machine.name,
-        )
-    text, name = read_list(source, "--from")
-    if name == "--from":
-        raise ParseError("--from", 0, f"no such file: {source}", "use idle, a file or -")
-    dump_states = availability.availability(text, name)
-    if machine is None:
-        if dump_states is None or dump_states.jobs:
-            of_jobs = "lists the nodes with jobs, not which are free"
-            what = of_jobs if dump_states else "does not state which nodes are free"
-            raise ParseError(name, 0, what, "name the machine with -m")
-        return _Free(
-            NodeList(dump_states.names[dump_states.free].tolist()),
-            availability.counts_of(dump_states.state),
-            dump_states.name,
-        )
-    if dump_states is None:
-        listed = lookup.rows_of(machine, text, source=name)
-        rows, states = listed[machine.free[listed]], machine.state[listed]
-    else:
-        rows = np.flatnonzero(dump_states.free_in(machine))
-        states = dump_states.state[np.isin(dump_states.names, machine.names)]
-    if dump_states is not None and dump_states.jobs:
-        busy = machine.free & np.isin(machine.names, dump_states.names)
-        states = np.where(busy, "allocated", availability.states_of(machine))
-    return _Free(lookup.nodes_of(machine, rows), availability.counts_of(states), name)

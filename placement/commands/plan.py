@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from placement.commands.candidates import candidates
+from placement.commands.candidates import candidates, refuse_slurm_options
 from placement.commands.common import (
     AdvancedCommand,
     advanced,
@@ -252,10 +252,7 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
 def _refuse_contradictions(options: PlanOptions) -> None:
     """Refuse options that contradict each other before anything slow is done."""
     _refuse_unpredicted(options)
-    if any(options.slurm.values()) and options.source not in (None, "idle"):
-        raise UsageError(
-            "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
-        )
+    refuse_slurm_options(options.source, options.slurm.values())
     if options.slack and options.segment is not None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):
@@ -313,19 +310,16 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             machine,
             count,
             strategy=options.strategy,
-            candidates=offered.free,
             include=offered.include,
-            exclude=offered.exclude,
             per_blade=options.per_blade,
             segment=options.segment,
-            kind=offered.kind(options.kind),
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=baseline,
-            promised=offered.promised,
             job=job,
             deadline=options.deadline,
             progress=progress,
+            **offered.request(options.kind),
         )
     return PlanReport(machine, chosen, options, offered, baseline)
 

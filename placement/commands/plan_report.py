@@ -135,11 +135,12 @@ class PlanReport:
 
     def _outside(self) -> NodeList:
         """Return the nodes that a job without a list of its nodes must not have."""
+        answer = self.offered.availability
         allowed = self.machine.compute.copy()
         if self.excludes:
             allowed &= self.exclusion.inside
-        if self.offered.named is not None:
-            allowed &= self.offered.named
+        if answer is not None and answer.named:
+            allowed &= np.isin(np.arange(len(allowed)), answer.rows)
         allowed[self.offered.exclude] = False
         outside = self.machine.compute & ~allowed
         if self.offered.slurm is not None:

@@ -38,15 +38,17 @@ from placement.network.touched import (
     TouchedGroups,
     TouchedRouters,
     keep_last,
+    third_groups,
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
+from placement.support.quantities import GB
 
 __all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
 
 #: Powers by which ways are weighed for the best division, one a step, of many groups every second
 #: one; steps of any other.
-POWERS, STEPS = (4,) * 5 + (8,) * 5 + (16,) * 6, 5
+POWERS, STEPS = (4,) * 4 + (8,) * 4 + (16,) * 4 + (32,) * 4, 5
 
 #: Numbers in a table of all demands that are divided together.
 TOGETHER = 1 << 17
@@ -65,14 +67,12 @@ TINY = 1e-300
 #: while a division is sought: it is the sum of many, and the work grows with their cube.
 MANY = 48
 
-#: Third groups that stand for all that a demand does not touch.
-THIRDS = 2
+#: Third groups that stand for all that a demand does not touch, where these are more than a few.
+THIRDS, FEW_THIRDS = 2, 4
 
 FEW_GROUPS = "fewer than three groups: adaptive takes detours inside groups alone"
 
 FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
-
-GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +99,7 @@ class Kept:
     ----------
     routers : TouchedRouters
     others : int64 (k,)
-        Groups that they are not in.
+        Groups that they are not in, and that detours between theirs lead over.
     sought : TouchedGroups
         With a few third groups.
     second : ChannelTables
@@ -138,9 +138,9 @@ class Network:
         return keep_last(self.known, used, lambda: self._make(TouchedRouters(self.groups, used)))
 
     def _make(self, routers: TouchedRouters) -> Kept:
-        others = np.setdiff1d(np.arange(self.groups.count), routers.units)
+        others = third_groups(self.groups, routers.units)
         seen = others
-        if len(others) > THIRDS:
+        if len(others) > FEW_THIRDS:
             seen = others[np.linspace(0, len(others) - 1, THIRDS).astype(np.int64)]
         mean_passing = len(routers.units) >= MANY
         sought = TouchedGroups(self.groups, routers, seen, mean_passing=mean_passing)

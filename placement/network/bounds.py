@@ -37,9 +37,10 @@ from placement.errors import UsageError
 from placement.machine import Machine, once
 from placement.network import channels
 from placement.network.demand import Demand
-from placement.network.model import GB, injection_bandwidth
+from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
+from placement.support.quantities import GB
 from placement.topologies import router_coords, router_names
 
 __all__ = ["Bound", "DisjointParts", "best_bound", "bound_demand", "families"]

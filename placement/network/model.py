@@ -12,12 +12,10 @@ from placement.errors import UsageError
 from placement.fabrics import FABRICS
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints, Strs
+from placement.support.quantities import GB
 from placement.topologies import links, router_names
 
 __all__ = ["Channels", "Loads", "Worst", "attachment_counts", "from_links", "injection_bandwidth"]
-
-#: Bytes of a GB.
-GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)

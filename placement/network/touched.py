@@ -33,11 +33,12 @@ __all__ = [
     "TouchedGroups",
     "TouchedRouters",
     "keep_last",
+    "third_groups",
 ]
 
 
-#: Sets of routers whose tables are kept.
-KEPT = 8
+#: Sets of routers whose tables are kept, and routers of them in all.
+KEPT, KEPT_ROUTERS = 8, 1 << 15
 
 Tables = TypeVar("Tables")
 
@@ -281,10 +282,9 @@ class TouchedGroups:
         Where all of these get the same bytes the mean of their gates will do.
         """
         groups, units, count = self.groups, self.routers.units, len(self.third_share)
-        untouched = np.ones(groups.count, dtype=bool)
-        untouched[units] = False
-        sampled = len(self.thirds) < untouched.sum()
-        linked = groups.joins[units][:, untouched].sum(axis=1)
+        others = third_groups(groups, units)
+        sampled = len(self.thirds) < len(others)
+        linked = groups.joins[np.ix_(units, others)].sum(axis=1)
         self.alike = bool(sampled or groups.complete)
         if self.alike:
             rest = groups.gates[units].sum(axis=1) - self.to_gates[:, :count].sum(axis=1)
@@ -293,7 +293,7 @@ class TouchedGroups:
         if sampled:
             self.weight = self.joins.copy()
             self.weight[:, count:] = (linked / len(self.thirds))[:, None]
-            self.times[:] = untouched.sum() / len(self.thirds)
+            self.times[:] = len(others) / len(self.thirds)
 
     def _ends(self, share: Floats) -> tuple[Ends, ...]:
         """Return sets of positions of the touched groups."""
@@ -318,7 +318,7 @@ class TouchedGroups:
         """Numbers of the largest table of a demand."""
         groups, count, sets = self.groups, len(self.third_share), self.turning + 1
         inside = len(self.members) * groups.width * max(groups.local.lanes, count)
-        return int(max(inside, count * sets * max(sets, groups.width)))
+        return int(max(1, inside, count * sets * max(sets, groups.width)))
 
     def load(self, minimal: GroupTraffic, detoured: GroupTraffic | None = None) -> ChannelTables:
         """Return the bytes on the channels.
@@ -507,6 +507,17 @@ class TouchedGroups:
         return out
 
 
+def third_groups(groups: Groups, units: Ints) -> Ints:
+    """Return the other groups that a detour between two of some groups may lead over, int64 (k,).
+
+    A router that has lost its links to the rest of its group is a group too, and often leads
+    nowhere.
+    """
+    leads_on = groups.joins[units].sum(axis=0) > 1
+    leads_on[units] = False
+    return np.flatnonzero(leads_on)
+
+
 def keep_last(known: dict[bytes, Tables], routers: Ints, make: Callable[[], Tables]) -> Tables:
     """Return what is known of some routers; that of the last few sets of them is kept.
 
@@ -516,7 +527,8 @@ def keep_last(known: dict[bytes, Tables], routers: Ints, make: Callable[[], Tabl
     tables = known.get(key)
     if tables is None:  # another thread may drop what this one has just put there
         tables = make()
-        while len(known) >= KEPT:
+        room = KEPT_ROUTERS * routers.itemsize - len(key)
+        while len(known) >= KEPT or sum(map(len, list(known))) > max(room, 0):
             known.pop(next(iter(known), key), None)
         known[key] = tables
     return tables

@@ -25,6 +25,7 @@ from placement.lists.expanding import NAME, with_lines
 from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding, NodeRecords
+from placement.support.schemas import schema_sentence
 
 __all__ = ["normalise_xname", "read", "sniff"]
 
@@ -190,7 +191,7 @@ def _typed(entry: Any, kind: type[Kind], key: str, source: str, line: int) -> Ki
     try:
         return msgspec.convert(entry, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise ParseError(source, line, f"{key}: {str(error).replace('$.', '')}") from None
+        raise ParseError(source, line, f"{key}: {schema_sentence(error)}") from None
 
 
 def _node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:

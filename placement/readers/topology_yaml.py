@@ -25,6 +25,7 @@ from placement.readers.slurm_switches import Declared, expand, resolve, switch_d
 from placement.readers.trees import LINE, line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord
 from placement.support.array_types import Ints32
+from placement.support.schemas import schema_fault
 
 __all__ = ["cell_coords", "read", "sniff"]
 
@@ -208,8 +209,8 @@ def _typed(root: Any, source: str) -> list[YamlTopology]:
     try:
         topologies = msgspec.convert(root, list[YamlTopology], strict=False)
     except msgspec.ValidationError as error:
-        words, _, path = str(error).partition(" - at `$")
-        raise ParseError(source, _line_at(root, path), words[:1].lower() + words[1:]) from None
+        path, words = schema_fault(error)
+        raise ParseError(source, _line_at(root, path), words) from None
     if not topologies:
         raise ParseError(source, line_of(root), "a list without a topology")
     for topology in topologies:

@@ -1,27 +1,47 @@
-"""What a text says of the nodes that are free: a dump with states, a list of jobs, or nothing.
+"""Which nodes a job may have now, why it may not have the others, and who says so.
 
-The same text that names nodes in a list (``squeue``, ``scontrol show node``)
-also says in what state they are; who asks for free nodes must not be given
-those that are taken.
+`nidmap plan`, `compare`, `nodes free` and the page all ask here. The answer is the machine in
+the states that the source says: `Machine.free` are the nodes that may be had, `Machine.state`
+says why the others may not. A source is Slurm, a dump with states (``sinfo``, ``pbsnodes``), a
+list of jobs (``squeue``) or a plain list of nodes.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from placement.dumps.assemble import assemble
-from placement.errors import ParseError
-from placement.lookup import shared_rows
-from placement.machine import Machine
+from placement.dumps.assemble import UNLISTED, assemble
+from placement.emit import JOB_NODES
+from placement.errors import ParseError, PlanError
+from placement.lists.pasted import read_list
+from placement.lookup import find_rows, nodes_of, rows_of, shared_rows
+from placement.machine import FREE_STATES, Machine
 from placement.nodelist import NodeList
 from placement.readers import read_text, recognise
-from placement.support.array_types import Mask, Strs
+from placement.readers.node_states import StatedNode, states_dump
+from placement.records import Dump, LineCounts
+from placement.slurm import nodes as slurm_nodes
+from placement.slurm.nodes import SlurmNodes
+from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
 
-__all__ = ["Availability", "availability", "counts_of", "is_down", "promised_rows", "states_of"]
+__all__ = [
+    "Availability",
+    "ask_availability",
+    "counts_of",
+    "is_down",
+    "promised_rows",
+    "read_availability",
+    "slurm_availability",
+]
+
+#: The word of ``--from`` that asks Slurm.
+IDLE = "idle"
 
 #: How the words begin of nodes that are out of order.
 _DOWN = (
@@ -31,88 +51,158 @@ _DOWN = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Availability:
-    """The nodes that a text names, and which of them are free.
+    """A machine as of now, by one source.
 
     Attributes
     ----------
-    names, state : str (n,)
-        State as `Machine.state`; ``planned`` where backfill has promised the
-        node, ``service`` where it computes nothing.
-    free : bool (n,)
-    jobs : bool
-        True where the text lists jobs: of other nodes it says nothing.
-    name : str
-        What the text is called.
+    machine : Machine
+        In the source's states; ``unlisted`` where it does not speak of a node.
+    rows : int64 (k,)
+        The nodes that the source speaks of, a list's in its order.
+    source : str
+        ``slurm``, the name of a file, or the machine's own.
+    named : bool
+        Whether the source lists the nodes that are meant: not Slurm, nor a list of jobs.
+    promised : bool (n,) or None
+        Free nodes that are left to the pending jobs which name them; None for none.
+    notes : tuple of str
+        What the user should know of the answer.
+    unknown : int
+        Nodes of the source that the machine does not have.
+    slurm : SlurmNodes or None
+        What Slurm said of its nodes, where it was asked.
+    partitions : mapping of str to int64 (j,)
+        Rows of each of Slurm's partitions, by its name; empty where nothing says.
+    default_partition : str
+        Where a job goes that names none; '' where nothing says.
     """
 
-    names: Strs
-    state: Strs
-    free: Mask
-    jobs: bool
-    name: str
+    machine: Machine
+    rows: Ints
+    source: str
+    named: bool = False
+    promised: Mask | None = None
+    notes: tuple[str, ...] = ()
+    unknown: int = 0
+    slurm: SlurmNodes | None = None
+    partitions: Mapping[str, Ints] = field(default_factory=dict)
+    default_partition: str = ""
 
-    def free_in(self, machine: Machine) -> Mask:
-        """Return the mask of a machine's nodes that are free by the machine and by the text.
+    def request(self) -> dict[str, Any]:
+        """Return the arguments of `placement.plan.request_for` that say which nodes are free."""
+        now = self.machine
+        return {"candidates": now.free, "promised": self.promised, "states": now.state}
 
-        Parameters
-        ----------
-        machine : Machine
+    def nodes(self) -> NodeList:
+        """Return the nodes that a job may have, in the order of `rows`."""
+        free = self.machine.free if self.promised is None else self.machine.free & ~self.promised
+        return nodes_of(self.machine, self.rows[free[self.rows]])
 
-        Returns
-        -------
-        bool (n,)
+    def counts(self) -> dict[str, int]:
+        """Return how many of the source's nodes are in each state.
 
-        Raises
-        ------
-        ParseError
-            Where the text names no node of the machine; a list of jobs may.
+        ``planned`` where backfill or a pending job has asked for a free one, ``service`` of
+        those that compute nothing.
         """
-        if self.jobs:
-            return np.asarray(machine.free & ~np.isin(machine.names, self.names))
-        shared_rows(machine, self.names, self.name)
-        return np.asarray(machine.free & np.isin(machine.names, self.names[self.free]))
+        machine = self.machine
+        planned = machine.planned if self.promised is None else machine.planned | self.promised
+        words = np.where(np.isin(machine.state, FREE_STATES) & planned, "planned", machine.state)
+        return counts_of(np.where(machine.compute, words, machine.role)[self.rows])
 
 
-def availability(text: str, source: str) -> Availability | None:
-    r"""Return what a text says of the states of nodes.
+def ask_availability(
+    machine: Machine | None, source: str | None, count: int | None = None, **slurm: str | None
+) -> Availability:
+    """Return what the options of a command say of the nodes that may be had.
 
     Parameters
     ----------
-    text : str
-    source : str
-        File name, for errors.
+    machine : Machine or None
+        None: the nodes are those that the source lists.
+    source : str or None
+        ``--from``: ``idle``, a list, a file or ``-``. None: Slurm where its options are
+        given, else what the machine itself says.
+    count : int or None
+        Nodes wanted: Slurm's are then those of one partition, in which such a job would run.
+    **slurm
+        ``partition``, ``constraint``, ``reservation``.
 
-    Returns
-    -------
-    Availability or None
-        None for a plain list of nodes.
+    Raises
+    ------
+    PlanError
+        None of several partitions has enough idle nodes.
+    LaunchError, ParseError, UsageError
+        As `placement.slurm.nodes.free_nodes` and `read_availability`.
+    """
+    if source == IDLE or (source is None and any(slurm.values())):
+        nodes = slurm_nodes.free_nodes(**slurm)
+        if count is not None:
+            nodes = _one_partition(nodes, slurm.get("partition"), count)
+        return _less_promised(slurm_availability(machine, nodes), slurm_nodes.promised_nodes())
+    if source is None:
+        assert machine is not None  # who names neither means Slurm
+        return Availability(machine, np.arange(len(machine)), machine.name)
+    text, origin = read_list(source, "--from")
+    job_here = source in map(os.environ.get, JOB_NODES.values())
+    return read_availability(machine, text, origin, job_here)
+
+
+# --- by Slurm ---------------------------------------------------------------------------
+
+
+def slurm_availability(machine: Machine | None, nodes: SlurmNodes) -> Availability:
+    """Return a machine in the states of Slurm's nodes.
+
+    Parameters
+    ----------
+    machine : Machine or None
+        None: Slurm's nodes themselves.
+    nodes : SlurmNodes
 
     Raises
     ------
     ParseError
-        Where it is of a format that says states and cannot be read.
-
-    Examples
-    --------
-    >>> found = availability("NODELIST STATE\nn1 idle\nn2 drng\n", "-")
-    >>> found.names[found.free].tolist()
-    ['n1']
-    >>> availability("n[1-4]", "-") is None
-    True
+        The machine has none of them.
     """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    try:
-        recognise(plain, source)
-    except ParseError:
-        return None
-    dump = read_text(plain, source)
-    if dump.lists_jobs:
-        listed = None if dump.nodes is None else dump.nodes.name
-        names = np.empty(0, dtype="U1") if listed is None else listed
-        taken = np.full(len(names), "allocated")
-        return Availability(names, taken, np.zeros(len(names), dtype=bool), True, dump.source)
-    machine = assemble([dump])
-    return Availability(machine.names, states_of(machine), machine.free, False, machine.name)
+    if machine is None:
+        stated = zip(nodes.names.tolist(), nodes.state.tolist(), nodes.planned, strict=True)
+        machine = assemble([states_dump("slurm", LineCounts(0), [StatedNode(*n) for n in stated])])
+    answer = _in_states(machine, nodes.names, nodes.state, nodes.planned, "slurm")
+    answer = replace(answer, slurm=nodes, notes=(*nodes.notes, *answer.notes))
+    return _with_partitions(answer, nodes.names, nodes.partitions, nodes.default_partition)
+
+
+def _less_promised(answer: Availability, requests: Mapping[str, NodeList]) -> Availability:
+    """Return an answer in which pending jobs keep the free nodes that they name, and a note."""
+    promised, note = promised_rows(answer.machine, answer.machine.free, requests)
+    return replace(answer, promised=promised, notes=(*answer.notes, note) if note else answer.notes)
+
+
+def _one_partition(nodes: SlurmNodes, partition: str | None, count: int) -> SlurmNodes:
+    """Return Slurm's nodes of the one partition that such a job would run in.
+
+    Without a partition that is the reservation's, or the default one. Of
+    several the first is taken that has enough idle nodes: a job that is
+    given several runs in one of them.
+    """
+    names = [nodes.default_partition] if partition is None else partition.split(",")
+    if names == [""]:
+        return nodes
+    parts = [nodes.inside(name) for name in names]
+    most = max(int(part.free.sum()) for part in parts)
+    if most < count and len(parts) > 1:
+        raise PlanError(
+            f"{count} nodes wanted, at most {most} are idle in one of the partitions "
+            f"{', '.join(names)}",
+            "a job runs in one partition",
+        )
+    chosen = next((part for part in parts if int(part.free.sum()) >= count), parts[0])
+    outside = int(nodes.free.sum()) - int(chosen.free.sum())
+    if partition is not None or not outside:
+        return chosen
+    nodes_outside = counted(outside, "idle node")
+    note = f"{nodes_outside} not in {names[0]}, the default partition: -p chooses another"
+    return replace(chosen, notes=(*chosen.notes, note))
 
 
 def promised_rows(
@@ -151,6 +241,147 @@ def promised_rows(
     return promised, f"{left_out} left out, requested by pending jobs ({jobs})"
 
 
+# --- by a text --------------------------------------------------------------------------
+
+
+def read_availability(
+    machine: Machine | None, text: str, source: str, job_here: bool = False
+) -> Availability:
+    r"""Return a machine in the states that a text says.
+
+    A node is free where the machine and the text say so. A list of jobs takes its nodes
+    from the machine's; of a plain list the machine says which nodes are free.
+
+    Parameters
+    ----------
+    machine : Machine or None
+        None: the nodes are those of the text, which must say states.
+    text : str
+    source : str
+        File name, for errors.
+    job_here : bool
+        The text is the list of the nodes of the job that this runs in, which are free to it.
+
+    Raises
+    ------
+    ParseError
+        Where the text cannot be read, names no node of the machine, or says no states and
+        there is no machine.
+
+    Examples
+    --------
+    >>> read_availability(None, "NODELIST STATE\nn1 idle\nn2 drng\n", "-").nodes()
+    NodeList.parse('n1')
+    """
+    dump = _dump_of(text, source)
+    if dump is None or dump.lists_jobs:
+        if machine is None:
+            of_jobs = "lists the nodes with jobs, not which are free"
+            what = of_jobs if dump else "does not state which nodes are free"
+            raise ParseError(
+                source, 0, what, "sinfo -N -l states it; else name the machine with -m"
+            )
+        return _of_jobs(machine, dump) if dump else _of_list(machine, text, source, job_here)
+    other = assemble([dump])
+    state = np.where(other.compute, other.state, other.role)
+    answer = _in_states(machine or other, other.names, state, other.planned, other.name)
+    if machine is not None:
+        answer = replace(answer, machine=_free_in_both(machine, answer.machine))
+    partitions = dump.parameters.get("partitions")
+    if partitions is not None and dump.nodes is not None and dump.nodes.name is not None:
+        default = str(dump.parameters.get("default_partition", ""))
+        answer = _with_partitions(answer, dump.nodes.name, np.asarray(partitions), default)
+    return replace(answer, named=True)
+
+
+def _dump_of(text: str, source: str) -> Dump | None:
+    """Return what a text of a known format says; None for a plain list of nodes."""
+    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    try:
+        recognise(plain, source)
+    except ParseError:
+        return None
+    return read_text(plain, source)
+
+
+def _of_jobs(machine: Machine, jobs: Dump) -> Availability:
+    """Return a machine whose free nodes are taken by jobs."""
+    names: Strs | list[str] = []
+    if jobs.nodes is not None and jobs.nodes.name is not None:
+        names = jobs.nodes.name
+    taken = machine.free & np.isin(machine.names, names)
+    state = np.where(taken, "allocated", machine.state)
+    machine = replace(machine, state=state)
+    return Availability(machine, np.arange(len(machine)), jobs.source)
+
+
+def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availability:
+    """Return a machine of which only listed nodes may be had, where it says that they are free."""
+    rows = rows_of(machine, text, source=source, repeats=True)
+    rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
+    state, planned = (machine.state, machine.planned)
+    if job_here:
+        state, planned = np.full(len(machine), "idle"), np.zeros(len(machine), dtype=bool)
+    listed = np.zeros(len(machine), dtype=bool)
+    listed[rows] = True
+    machine = replace(machine, state=np.where(listed, state, UNLISTED), planned=planned)
+    answer = Availability(machine, rows, source, named=True)
+    busy = rows[~machine.free[rows]]
+    if not len(busy):
+        return answer
+    nodes = counted(len(busy), "node")
+    note = f"{nodes} of --from not free and left out, the first is {machine.names[busy.min()]}"
+    return replace(answer, notes=(note,))
+
+
+def _free_in_both(machine: Machine, other: Machine) -> Machine:
+    """Return the second machine, in which what is not free in the first is in the first's state."""
+    withheld = other.free & ~machine.free
+    return replace(
+        other,
+        state=np.where(withheld, machine.state, other.state),
+        planned=np.where(withheld, machine.planned, other.planned),
+    )
+
+
+# --- by any source ----------------------------------------------------------------------
+
+
+def _in_states(
+    machine: Machine, names: Strs, state: Strs, planned: Mask, source: str
+) -> Availability:
+    """Return a machine whose nodes are in the states that a source lists."""
+    at = shared_rows(machine, names, source)
+    rows = at[at >= 0]
+    states = np.full(len(machine), UNLISTED, np.result_type(state, np.dtype(f"U{len(UNLISTED)}")))
+    waits = np.zeros(len(machine), dtype=bool)
+    states[rows], waits[rows] = state[at >= 0], planned[at >= 0]
+    unknown = names[at < 0]
+    current = replace(machine, state=states, planned=waits)
+    answer = Availability(current, np.sort(rows), source, unknown=len(unknown))
+    if not len(unknown):
+        return answer
+    nodes = counted(len(unknown), "node")
+    note = f"{nodes} of {source} not in {machine.name}, the first is {unknown[0]}"
+    return replace(answer, notes=(note,))
+
+
+def _with_partitions(
+    answer: Availability, names: Strs, partitions: Strs, default: str
+) -> Availability:
+    """Return an answer with Slurm's partitions; `partitions` are each node's, comma-separated."""
+    at = find_rows(answer.machine.names, names)
+    words, which = np.unique(partitions[at >= 0], return_inverse=True)
+    listed = [text.split(",") for text in words.tolist()]
+    rows = at[at >= 0]
+    rows_of_partition = {
+        name: np.sort(rows[np.isin(which, [k for k, of in enumerate(listed) if name in of])])
+        for name in sorted({name for of in listed for name in of if name})
+    }
+    usual = default if default in rows_of_partition else ""
+    return replace(answer, partitions=rows_of_partition, default_partition=usual)
+
+
 def is_down(word: str) -> bool:
     """Return whether a state's word says that a node is out of order.
 
@@ -160,12 +391,6 @@ def is_down(word: str) -> bool:
     [True, False, False, True]
     """
     return word.startswith(_DOWN)
-
-
-def states_of(machine: Machine) -> Strs:
-    """Return the state of each node: ``planned`` where promised, ``service`` where it is none."""
-    planned = np.where(machine.planned, "planned", machine.state)
-    return np.where(machine.compute, planned, machine.role)
 
 
 def counts_of(words: Strs) -> dict[str, int]:

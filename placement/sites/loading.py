@@ -13,6 +13,7 @@ from placement.sites.model import Site
 from placement.sites.overlay import Overlay
 from placement.sites.schema import Config, OverlayConfig
 from placement.sites.shared import WrongFigure, line_of
+from placement.support.schemas import schema_fault
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -142,14 +143,13 @@ def _convert_tables(tables: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(tables, kind)
     except msgspec.ValidationError as error:
-        key, text = _explain_fault(tables, str(error))
+        key, text = _explain_fault(tables, *schema_fault(error))
     raise WrongFigure(key, text)
 
 
-def _explain_fault(tables: dict[str, Any], message: str) -> tuple[str, str]:
+def _explain_fault(tables: dict[str, Any], path: str, words: str) -> tuple[str, str]:
     """Return the dotted key and what is wrong there."""
-    words, _, path = message.partition(" - at `")
-    key = _key(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path.replace("$", "")))
+    key = _key(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path))
     extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
     if extra:
         key = f"{key}.{extra[1]}" if key else extra[1]
@@ -193,26 +193,13 @@ def _plain_words(words: str, key: str) -> str:
         return "no such key here"
     if "missing required field" in words:
         return "missing"
-    match = re.fullmatch(r"Invalid (?:enum )?value (.*)", words, re.DOTALL)
+    match = re.fullmatch(r"invalid (?:enum )?value (.*)", words, re.DOTALL)
     if match:
         choices = (_CHOICES[name] for name in reversed(key.split(".")) if name in _CHOICES)
         expected = next(choices, "another value")
         return f"{match[1]} is not possible; expected {expected}"
-    words = words.replace(" | null`", "`")
-    for before, after in _WORDS:
-        words = words.replace(before, after)
-    return words[:1].lower() + words[1:]
+    return words.replace("an object", "a table { value = …, mark = …, source = … }")
 
-
-_WORDS = (
-    ("`object`", "a table { value = …, mark = …, source = … }"),
-    ("`array`", "a list"),
-    ("`str`", "text"),
-    ("`int`", "a whole number"),
-    ("`float`", "a number"),
-    ("`bool`", "true or false"),
-    ("matching regex", "of the form"),
-)
 
 #: What may stand at a key that has a fixed set of values.
 _CHOICES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from placement.errors import LaunchError, NidmapError, ParseError, UsageError, p
 from placement.nodelist import NodeList
 from placement.readers import sinfo
 from placement.records import Dump
-from placement.scheduler.availability import counts_of
 from placement.scheduler.switches import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.support.array_types import Ints, Mask, Strs
@@ -25,6 +24,7 @@ __all__ = [
     "free_nodes",
     "promised_nodes",
     "reservations",
+    "unknown_partition",
     "with_features",
 ]
 
@@ -81,10 +81,6 @@ class SlurmNodes:
         """Mask of the nodes that a job could have at once."""
         return np.asarray((self.state == "idle") & ~self.planned)
 
-    def free_names(self) -> NodeList:
-        """Return the names of the free nodes, in Slurm's order."""
-        return NodeList(self.names[self.free].tolist())
-
     def where(self, mask: Mask) -> SlurmNodes:
         """Return the nodes of a mask."""
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
@@ -95,11 +91,6 @@ class SlurmNodes:
         """Return the nodes of one partition."""
         member = [partition in names.split(",") for names in self.partitions.tolist()]
         return replace(self.where(np.array(member, dtype=bool)), partition=partition)
-
-    def counts(self) -> dict[str, int]:
-        """Return how many nodes are in each state; planned idle ones count as ``planned``."""
-        shown = np.where((self.state == "idle") & self.planned, "planned", self.state)
-        return counts_of(shown)
 
 
 def free_nodes(
@@ -185,9 +176,19 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
     known = ask(["sinfo", "-h", "-a", "-o", "%R"], deadline=deadline).output.split()
     unknown = [name for name in missing if name not in known]
     if unknown:
-        what = f"Slurm has no partition {unknown[0]!r}"
-        there = f"there are {printable(', '.join(sorted(set(known))), 200)}"
-        raise ParseError("--partition", 0, what, there)
+        raise ParseError("--partition", 0, *unknown_partition(unknown[0], set(known)))
+
+
+def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Return what is wrong where Slurm has no such partition, and a hint.
+
+    Examples
+    --------
+    >>> unknown_partition("gpu", ["short", "long"])
+    ("Slurm has no partition 'gpu'", 'there are long, short')
+    """
+    there = printable(", ".join(sorted(known)) or "none", 200)
+    return f"Slurm has no partition {printable(name)!r}", f"there are {there}"
 
 
 def _table(dump: Dump, partition: str | None) -> SlurmNodes:

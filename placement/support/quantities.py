@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 __all__ = [
+    "GB",
     "counted",
     "exact_size",
+    "plural",
     "rate_text",
     "size_text",
     "size_unit",
@@ -12,6 +14,9 @@ __all__ = [
     "time_unit",
     "unit_name",
 ]
+
+#: Bytes of a GB.
+GB = 1e9
 
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _PREFIXES = {1000: ("k", "M", "G", "T", "P"), 1024: ("Ki", "Mi", "Gi", "Ti", "Pi")}
@@ -92,8 +97,20 @@ def counted(count: int, word: str) -> str:
     ('3 level-1 switches', '2 switches')
     """
     word = unit_name(word)
-    plural = word if word == "chassis" else word + ("es" if word.endswith("ch") else "s")
-    return f"{count} {word if count == 1 else plural}"
+    return f"{count} {word if count == 1 else plural(word)}"
+
+
+def plural(word: str) -> str:
+    """Return the word for several of a thing; axes and numbered levels have none.
+
+    Examples
+    --------
+    >>> [plural(word) for word in ("node", "switch", "chassis", "leaf", "x", "level1")]
+    ['nodes', 'switches', 'chassis', 'leaves', 'x', 'level1']
+    """
+    if word == "chassis" or len(word) == 1 or word[-1].isdigit():
+        return word
+    return "leaves" if word == "leaf" else word + ("es" if word.endswith("ch") else "s")
 
 
 def unit_name(word: str) -> str:

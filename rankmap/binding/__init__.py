@@ -17,7 +17,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
 from placement.nodelist import nid_ranges
-from placement.support.quantities import time_text
+from placement.support.quantities import GB, time_text
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on
 from rankmap.emit import find as find_format
@@ -107,7 +107,7 @@ def copies_inside(order: Placement, pattern: Pattern, size: float) -> Copies | N
         return None
     if not arranged.busiest_before:
         return None
-    gigabytes = size / 1e9
+    gigabytes = size / GB
     times = (
         arranged.busiest_before * gigabytes,
         min(arranged.busiest, arranged.busiest_before) * gigabytes,

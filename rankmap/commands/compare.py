@@ -91,12 +91,9 @@ def compare(
             _words(orders),
             shown,
             (live_baseline if offered.slurm else baseline_of)(machine, baseline),
-            candidates=offered.free,
-            exclude=offered.exclude,
             per_blade=per_blade,
             seed=seed,
-            kind=offered.kind(kind),
-            promised=offered.promised,
+            **offered.request(kind),
         )
     write_output(_comparison_text(comparison, form), output)
     if output not in (None, "-") or form != "text":

@@ -19,7 +19,7 @@ from placement.commands.common import (
 )
 from placement.commands.plan import bar
 from placement.errors import ParseError, UsageError, printable
-from placement.scheduler.availability import availability, is_down
+from placement.scheduler.availability import is_down, read_availability
 from placement.slurm.jobs import accounted_jobs
 from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
@@ -147,9 +147,7 @@ def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
     """Return the nodes that could be had at all, and what is to be said of them."""
     names, states = machine.names, machine.state
     if state is not None:
-        known = availability(load(state), state)
-        if known is None or known.jobs:
-            raise ParseError(state, 0, "says no states of nodes", "sinfo -N -l prints them")
+        known = read_availability(None, load(state), state).machine
         names, states = known.names, known.state
     words = np.unique(states)
     down = names[np.isin(states, [word for word in words.tolist() if is_down(word)])]

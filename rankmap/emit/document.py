@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 from placement.errors import ParseError
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
+from placement.support.schemas import schema_sentence
 from rankmap.emit.text import refuse_broken
 from rankmap.permutation import inverse
 from rankmap.placement import Origin, Placement
@@ -75,7 +76,7 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     try:
         fields = msgspec.json.decode(text, type=OrderDocument)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ParseError(source, 0, f"no JSON of an order: {error}") from None
+        raise ParseError(source, 0, f"no JSON of an order: {schema_sentence(error)}") from None
     positions = _positions(fields, placement, source)
     slots = np.array(fields.slots, dtype=np.int64)
     refuse_broken(slots, placement.ranks, lambda at: 0, source, what="slot")

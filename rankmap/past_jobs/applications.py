@@ -19,9 +19,10 @@ from typing import Annotated
 
 import msgspec
 
-from placement.errors import NidmapError, ParseError, printable
+from placement.errors import NidmapError, ParseError
 from placement.records import JobRecord
 from placement.sites.loading import read_tables
+from placement.support.schemas import schema_sentence
 from rankmap.past_jobs.quick_cost import Span
 from rankmap.predict import Job
 
@@ -107,7 +108,7 @@ def read_applications(source: str) -> tuple[Application, ...]:
         applications = msgspec.convert(read_tables(source), _File).application
     except msgspec.ValidationError as error:
         hint = 'as in: [[application]] name = "lammps*" pattern = "stencil:auto"'
-        raise ParseError(source, 0, printable(str(error), 200), hint) from None
+        raise ParseError(source, 0, schema_sentence(error), hint) from None
     for application in applications:
         _refuse_pattern(application.pattern, source)
     return tuple(applications)

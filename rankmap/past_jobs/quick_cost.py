@@ -24,9 +24,9 @@ import numpy as np
 from placement.machine import Machine, once
 from placement.network import channels
 from placement.network.bounds import families
-from placement.network.model import GB
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_pair
+from placement.support.quantities import GB
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines

@@ -28,6 +28,7 @@ from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import spread
+from placement.support.quantities import GB
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.place_ranks import parse_counts
@@ -43,8 +44,6 @@ from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 
 __all__ = ["Model", "StepLoads"]
-
-GB = 1e9
 
 #: Loads of channels that are kept.
 KEPT = 32_000_000

@@ -16,6 +16,7 @@ import numpy as np
 
 from placement.network import Loads
 from placement.support.array_types import Floats, Ints
+from placement.support.quantities import GB
 from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.background import shared_channels
@@ -24,8 +25,6 @@ from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 
 __all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
-
-GB = 1e9
 
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.

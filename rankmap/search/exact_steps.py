@@ -8,20 +8,19 @@ a round over hundreds of moves takes as long as a few judgements.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from placement.network.model import GB
 from placement.network.routes import walk
 from placement.request import Request
 from placement.support.array_types import Array, Floats, Ints, Mask
 from placement.support.arrays import product
+from placement.support.quantities import GB
 from rankmap.predict import Predictor
-from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.budget import Budget
 from rankmap.search.cost import TimeCost, norm
-from rankmap.search.priced_steps import ROUNDING, move_nodes, stepped
+from rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped
 from rankmap.search.ranking import Candidate
 
 __all__ = ["ExactSteps", "route_table"]
@@ -144,9 +143,9 @@ class ExactSteps:
         return replace(start, placement=placement, cost=cost, nodes=stepped(start.nodes))
 
     def _exchanges(self, start: Candidate) -> list[_Sent]:
-        """Return the first exchanges, at most `LIMITS.exchanges`, as bytes from place to place."""
+        """Return the exchanges that links bind longest, as bytes from place to place."""
         exchanges = []
-        for exchange in islice(self.cost.exchanges(start.placement), LIMITS.exchanges):
+        for exchange in bound_longest(self.cost.exchanges(start.placement)):
             flows, loads = exchange.flows(), exchange.loads
             size = len(start.placement.rows)
             sent = np.zeros((size, size), dtype=np.float32)

@@ -9,7 +9,7 @@ once; the predictor judges what comes of it, and if it is no better, fewer do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
 
-__all__ = ["ROUNDING", "PricedSteps", "move_nodes", "stepped"]
+__all__ = ["ROUNDING", "PricedSteps", "bound_longest", "move_nodes", "stepped"]
 
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
@@ -187,15 +187,10 @@ class PricedSteps:
 
     def _bills(self, judged: Judged) -> Iterator[_Bills]:
         """Yield the exchanges that links bind longest, with prices."""
-        bound = [
-            (exchange.times * _busiest_link_s(exchange.loads), exchange)
-            for exchange in judged.exchanges
-        ]
-        bound.sort(key=lambda pair: -pair[0])
-        for seconds, exchange in bound[: LIMITS.exchanges]:
-            if not seconds:
+        for exchange in bound_longest(judged.exchanges):
+            loads, most = exchange.loads, _busiest_link_s(exchange.loads)
+            if not most:
                 return
-            loads, most = exchange.loads, seconds / exchange.times
             price = _prices(loads.seconds() / most, loads)
             costs = path_costs(self.cost.model.machine, price)
             if costs is None:
@@ -276,6 +271,15 @@ def move_nodes(rows: Ints, moves: Moves) -> Ints:
 def stepped(nodes: str) -> str:
     """Return the name of nodes that steps have changed."""
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
+
+
+def bound_longest(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    """Return the exchanges that links bind longest, those first, at most `LIMITS.exchanges`."""
+
+    def seconds(exchange: Exchange) -> float:
+        return exchange.times * _busiest_link_s(exchange.loads)
+
+    return sorted(exchanges, key=seconds, reverse=True)[: LIMITS.exchanges]
 
 
 def _busiest_link_s(loads: Loads) -> float:

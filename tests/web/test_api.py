@@ -167,12 +167,12 @@ def test_the_page_promises_what_the_command_does(spec, count, ppn, pattern):
     said = json.loads(cli("plan", "-m", spec, *words))
     wanted = requests.Plan(count=count, ppn=ppn, pattern=pattern)
     promised = [said["gain"][end] for end in ("low", "likely", "high")]
-    planned = figures.plan(machine, Offer(free), wanted)["gain"]
+    planned = figures.plan(machine, Offer(free, machine.state), wanted)["gain"]
     assert [planned[end] for end in ("low", "likely", "high")] == pytest.approx(promised)
     asked = requests.Describe(
         nodes=said["nodelist"], ppn=ppn, pattern=pattern, slots=said["order"]["slots"] or []
     )
-    shown = figures.describe(machine, Offer(free), asked)["default"]["gain"]
+    shown = figures.describe(machine, Offer(free, machine.state), asked)["default"]["gain"]
     assert [shown[end] for end in ("low", "likely", "high")] == pytest.approx(promised)
 
 

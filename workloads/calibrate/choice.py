@@ -18,6 +18,7 @@ from placement.machine import Machine
 from placement.network import Demand, channels, loads, routings
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
+from placement.support.quantities import GB
 from placement.traffic import Traffic
 from workloads.calibrate.flows import Flows, candidates
 
@@ -55,9 +56,6 @@ KEPT = 3
 
 #: The class of nodes' own links.
 NODE = "injection"
-
-#: Bytes of each message for which tables hold seconds.
-GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.support.array_types import Floats
+from placement.support.quantities import GB
 from workloads.ab.statistics import interval
 from workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePlan, margins
 
@@ -35,8 +36,6 @@ __all__ = [
     "per_gb",
     "result_of",
 ]  # fmt: skip
-
-GB = 1e9
 
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
@@ -430,7 +429,7 @@ def _latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
     ways = f"{len(far)} pairs of nodes"
     figures.append(_middle_of("latency.mpi_us", lines[:, 0] * 1e6, f"an empty message, {ways}",
                              unit="us"))  # fmt: skip
-    hop = float(np.median(lines[:, 1])) * 1e9
+    hop = float(np.median(lines[:, 1])) * GB
     if len(set(apart)) > 1:
         figures.append(
             MeasuredFigure("latency.hop_ns", hop, f"each link between routers, {ways}", "ns")

@@ -82,6 +82,15 @@ def test_adaptive_is_the_best_division_of_all_paths(data):
         assert largest(machine, found.load) >= least.seconds * (1 - 1e-9) or least.kind != "cut"
 
 
+def test_spines_that_lead_nowhere_stand_for_no_third_group():
+    """Cut off from their leaves they are groups of their own, linked to one that sends."""
+    whole = spec_of(5, 1, 2, 2, 1)
+    names = router_names(whole)
+    kept = [row for row in rows_of(whole) if not names[row[0]].startswith("g4leaf")]
+    machine = wired(whole, kept, links(whole).kinds)
+    check(machine, [(5, 3, 1e3), (4, 2, 1e3), (0, 5, 1e3)])
+
+
 def test_leaves_of_two_groups_win_by_third_groups():
     """What a group sends to another crosses two links, or over thirds all that it has."""
     machine = parse_spec("dragonfly+:groups=6,leaves=3,spines=2,nodes=4,global-bw=10,local-bw=99")

@@ -11,7 +11,7 @@ from placement.errors import ParseError
 from placement.load import load_machine
 from placement.readers import read_text, recognise
 from placement.readers.node_states import node_state
-from placement.scheduler.availability import availability
+from placement.scheduler.availability import read_availability
 
 BASES = ("IDLE", "ALLOCATED", "MIXED", "DOWN", "UNKNOWN", "FUTURE", "ERROR")
 #: Flags of Slurm's manual page, and whether a node with one can be had at once.
@@ -83,15 +83,22 @@ def json_24(nodes):
     return json.dumps({"sinfo": rows, "meta": {}, "errors": [], "warnings": []}, indent=1)
 
 
+def says_states(text):
+    try:
+        return read_availability(None, text, "-").named
+    except ParseError:
+        return False
+
+
 @given(clusters)
 def test_every_format_of_slurm_says_the_same_nodes_are_free(nodes):
     expected = sorted(n for n, (base, flags) in nodes.items() if is_free(base, flags))
     texts = [paragraphs(nodes), paragraphs(nodes, " "), json_22(nodes), json_24(nodes)]
     for text in texts:
         dump = read_text(text, "-")
-        found = availability(text, "-")
-        assert sorted(found.names[found.free].tolist()) == expected
-        assert sorted(found.names.tolist()) == sorted(nodes)
+        found = read_availability(None, text, "-")
+        assert sorted(found.nodes()) == expected
+        assert sorted(found.machine.names.tolist()) == sorted(nodes)
         assert dump.counts.total == len(text.split("\n")) - text.endswith("\n")
 
 
@@ -160,15 +167,15 @@ def test_pbsnodes_as_text_and_as_json(nodes):
     whole = {"timestamp": 1, "pbs_version": "2022.1", "pbs_server": "s", "nodes": entries}
     expected = sorted(n for n, (state, busy) in nodes.items() if PBS[state] and not busy)
     for text in ("\n".join(lines), json.dumps(whole, indent=4)):
-        found = availability(text, "-")
-        assert sorted(found.names[found.free].tolist()) == expected
-        assert len(found.names) == len(nodes)
+        found = read_availability(None, text, "-")
+        assert sorted(found.nodes()) == expected
+        assert len(found.machine) == len(nodes)
 
 
 def test_virtual_nodes_are_one_host_and_torque_is_read():
     text = "n1[0]\n  state = free\n\nn1[1]\n  state = job-busy\n\nn2\n  state = free\n  np = 8\n"
-    found = availability(text, "-")
-    assert dict(zip(found.names.tolist(), found.state.tolist(), strict=True)) == {
+    found = read_availability(None, text, "-")
+    assert dict(zip(found.machine.names.tolist(), found.machine.state.tolist(), strict=True)) == {
         "n1": "allocated",
         "n2": "idle",
     }
@@ -182,8 +189,8 @@ def test_flux_lists_partly_taken_nodes_twice():
         " allocated batch                 1        2        0 n2\n"
         "      down                       0        0        0 \n"
     )
-    found = availability(text, "-")
-    assert found.names[found.free].tolist() == ["n1", "n3"]
+    found = read_availability(None, text, "-")
+    assert list(found.nodes()) == ["n1", "n3"]
 
 
 def test_flux_r_is_a_list_of_nodes():
@@ -192,7 +199,8 @@ def test_flux_r_is_a_list_of_nodes():
 
     assert NodeList.parse(text, "R") == NodeList(["a7", "a8", "b1"])
     graph = ',"scheduling":{"graph":{"nodes":[{"id":"0"}],"edges":[]}}}'
-    assert availability(text, "R") is availability(text[:-1] + graph, "R") is None
+    assert not says_states(text)
+    assert not says_states(text[:-1] + graph)
     assert NodeList.parse(text[:-1] + graph, "R") == NodeList(["a7", "a8", "b1"])
     with pytest.raises(ParseError, match="without a nodelist"):
         NodeList.parse('{"version":1,"execution":{"R_lite":[{"rank":"0-2"}]}}', "R")
@@ -223,10 +231,10 @@ def test_jobs_take_their_nodes_from_a_machine():
         "\nJobId=4 JobName=b\n   JobState=COMPLETED Reason=None\n   NodeList=nid00005\n"
     )
     for text in (SQUEUE, records, json.dumps({"jobs": jobs})):
-        found = availability(text, "-")
-        assert found.jobs
+        found = read_availability(machine, text, "-")
+        assert not found.named
         free = set(range(12)) - busy
-        assert set(found.free_in(machine).nonzero()[0].tolist()) == free, text
+        assert set(found.machine.free.nonzero()[0].tolist()) == free, text
     assert not read_text("JOBID ST NODELIST(REASON)\n", "-").nodes
 
 
@@ -240,7 +248,7 @@ def test_jobs_alone_are_no_machine():
     ["n[1-4]", "NODELIST\nn[1-4]\n", "n1\nn2\n", "a 4\nb 4\n", "ReservationName=r Nodes=n[1-2]\n"],
 )
 def test_a_plain_list_says_nothing_of_states(text):
-    assert availability(text, "-") is None
+    assert not says_states(text)
 
 
 # --- broken ------------------------------------------------------------------
@@ -264,7 +272,7 @@ def test_damage_is_one_error_or_none(text, data):
         )
     message = ""
     try:
-        availability(text, "damaged")
+        read_availability(None, text, "damaged")
     except ParseError as error:
         message = str(error)
     assert "\n" not in message
@@ -284,7 +292,7 @@ def test_damage_is_one_error_or_none(text, data):
 )
 def test_what_cannot_be_read_is_refused_at_its_line(text, match):
     with pytest.raises(ParseError, match=match):
-        availability(text, "x")
+        read_availability(None, text, "x")
 
 
 def test_formats_are_told_apart():

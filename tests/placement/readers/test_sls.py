@@ -159,7 +159,7 @@ def test_faults_stand_on_the_line_of_their_node(change, kind, fatal):
 )
 def test_what_is_of_another_type_is_refused_at_the_line_of_its_node(change):
     text = file_of(TWO | {"x1c0s0b0n1": TWO["x1c0s0b0n1"] | change}, indent=1)
-    with pytest.raises(ParseError, match="x1c0s0b0n1: Expected") as raised:
+    with pytest.raises(ParseError, match=r"x1c0s0b0n1: .*expected") as raised:
         read(text, "t")
     assert '"x1c0s0b0n1":' in text.splitlines()[raised.value.line - 1]
 
@@ -205,11 +205,11 @@ def test_networks_only():
         ("7", "t: JSON, but neither"),
         ('{"Hardware": []}', "t: lists no nodes"),
         ('{"Hardware": [1]}', "t: Hardware and Networks must be objects"),
-        ('{"Hardware": {"x1":\n7}}', "t:1: x1: Expected `object`, got `int`"),
+        ('{"Hardware": {"x1":\n7}}', "t:1: x1: expected an object, got a whole number"),
         ('[{"Type": "comptype_node"}]', "t: a list of hardware with an entry that has no Xname"),
         (
             file_of({"x1c0s0b0n0": node("x1c0s0b0n0") | {"ExtraProperties": [1]}}),
-            "t:1: x1c0s0b0n0: Expected `object`, got `array`",
+            "t:1: x1c0s0b0n0: expected an object, got a list",
         ),
         ("[" * 100_000, "t: nested too deeply"),
         ('{"a":' * 100_000, "t: nested too deeply"),

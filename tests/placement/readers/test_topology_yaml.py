@@ -169,8 +169,8 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
     ("text", "message"),
     [
         ("", "t: nothing in it"),
-        ("---\n", "t:2: expected `array`, got `str`"),
-        ("topology: t\nflat: true\n", "t:1: expected `array`, got `object`"),
+        ("---\n", "t:2: expected a list, got text"),
+        ("topology: t\nflat: true\n", "t:1: expected a list, got an object"),
         ("[]\n", "t:1: a list without a topology"),
         ("- flat: true\n", "t:1: object missing required field `topology`"),
         ("- topology: t\n", "t:1: topology t has no kind where one of"),
@@ -179,10 +179,10 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
         (TREE + "  colour: red\n", "t:1: object contains unknown field `colour`"),
         (TREE + "        node: n2\n", "t:5: object contains unknown field `node`"),
         (TREE + "        nodes: n2\n", "t:7: key 'nodes' stands twice"),
-        (TREE.replace("nodes: n1", "nodes: [n1, n2]"), "t:6: expected `str`, got `array`"),
+        (TREE.replace("nodes: n1", "nodes: [n1, n2]"), "t:6: expected text, got a list"),
         (TREE.replace("nodes: n1", "nodes: n[1-"), "t:5: Nodes"),
-        (HEAD + "  tree: switches\n", "t:3: expected `object | null`, got `str`"),
-        (HEAD + "  tree:\n    switches: a\n", "t:4: expected `object`, got `str`"),
+        (HEAD + "  tree: switches\n", "t:3: expected an object, got text"),
+        (HEAD + "  tree:\n    switches: a\n", "t:4: expected an object, got text"),
         (HEAD + "  tree:\n    switches: []\n", "t:1: topology t is empty"),
         (
             HEAD + "  tree:\n    switches:\n      - nodes: n1\n",
@@ -190,7 +190,7 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
         ),
         (
             torus((1, 1, 1), "        nodes: n\n").replace("z: 1", "z: 99999"),
-            "t:6: expected `int` <= 65535",
+            "t:6: expected a whole number <= 65535",
         ),
         (
             HEAD + "  torus3d: {toruses: [{name: p, nodes: n}]}\n",

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError
 from placement.readers import topology_conf
+from placement.scheduler.availability import slurm_availability
 from placement.slurm import command
 from placement.slurm.nodes import _parse_record, free_nodes, reservations
 from tests.real_slurm import needs_slurm, real_slurm
@@ -62,7 +63,12 @@ BUSY = {3, 4, 5, 8, 9, 20, 21, 22, 23, 30, 31, 60, 61, 62, 63}
 
 
 def free_numbers(found):
-    return {int(name.removeprefix("nid")) for name in found.free_names()}
+    return {int(name.removeprefix("nid")) for name in found.names[found.free]}
+
+
+def free_names():
+    found = free_nodes()
+    return found.names[found.free].tolist()
 
 
 @needs_slurm
@@ -70,7 +76,7 @@ def test_everything(asked):
     found = free_nodes()
     assert found.names.tolist() == NAMES  # each once, though two partitions have it
     assert free_numbers(found) == set(range(64)) - BUSY
-    assert found.counts() == {
+    assert slurm_availability(None, found).counts() == {
         "allocated": 3, "drained": 2, "idle": 49, "inactive": 4, "reserved": 6,
     }  # fmt: skip
     assert found.features[:3].tolist() == [k[0] for k in KINDS]
@@ -167,7 +173,7 @@ def test_planned_nodes_are_not_free(monkeypatch):
         wait_until(lambda: free_nodes().planned.any())
         found = free_nodes()
     assert found.planned.sum() == 4
-    assert found.counts() == {"allocated": 4, "planned": 4}
+    assert slurm_availability(None, found).counts() == {"allocated": 4, "planned": 4}
     assert not found.free.any()
 
 
@@ -205,24 +211,24 @@ def test_ten_megabytes_of_rows(fake):
     rows = [f"nid{i:05d}|{about}" for i in range(62_000)]
     says(fake, "\n".join([QUERY_HEADER, *rows, ""]))
     found = free_nodes()
-    assert len(found.free_names()) == 62_000
+    assert int(found.free.sum()) == 62_000
     assert "reservations are ignored: scontrol failed" in found.notes[0]
 
 
 def test_a_state_that_nobody_knows_is_not_free(fake):
     says(fake, QUERY_HEADER + "\nn1|main*|up|flying|4|1000|1|4|1|(null)|a\n")
-    assert free_nodes().free_names() == ()
+    assert not free_nodes().free.any()
 
 
 def test_rows_of_two_columns(fake):
     rows = "nid00001 idle\nnid00002 alloc\nnid00001 idle\nnid00003 idle-\nnid00004 drng*\n"
     says(fake, "NODELIST STATE\n" + rows)
-    assert list(free_nodes().free_names()) == ["nid00001"]
+    assert free_names() == ["nid00001"]
 
 
 def test_one_cluster_and_several(fake):
     says(fake, "CLUSTER: daint\nNODELIST STATE\nn1 idle\n")
-    assert list(free_nodes().free_names()) == ["n1"]
+    assert free_names() == ["n1"]
     says(fake, "CLUSTER: daint\nNODELIST STATE\nn1 idle\n\nCLUSTER: eiger\nNODELIST STATE\n")
     with pytest.raises(LaunchError, match="several clusters; set SLURM_CLUSTERS"):
         free_nodes()
@@ -232,7 +238,7 @@ def test_an_unreadable_reservation_matters_only_where_it_was_asked_for(fake):
     says(fake, "NODELIST STATE\nn1 idle\nn2 idle\n")
     says(fake, "ReservationName=\x1b[31m\nStartTime", "scontrol")
     found = free_nodes()
-    assert len(found.free_names()) == 2
+    assert int(found.free.sum()) == 2
     assert found.notes[0].isprintable()
     with pytest.raises(LaunchError, match="scontrol show reservation printed"):
         free_nodes(reservation="r1")
@@ -257,5 +263,10 @@ def test_any_line_is_a_reservation_or_an_error(line):
 def test_states_are_counted(fake):
     says(fake, "NODELIST STATE\nn[1-3] idle\nn[4-5] alloc\nn6 idle~\nn7 idle*\nn8 plnd\n")
     found = free_nodes()
-    assert found.counts() == {"allocated": 2, "idle": 4, "not_responding": 1, "planned": 1}
+    assert slurm_availability(None, found).counts() == {
+        "allocated": 2,
+        "idle": 4,
+        "not_responding": 1,
+        "planned": 1,
+    }
     assert np.array_equal(found.free, found.state == "idle")

@@ -9,10 +9,10 @@ import nidmap
 from placement.options import with_figures
 from placement.plan import request_for
 from rankmap.predict import Job, Predictor
-from rankmap.search.budget import Budget
+from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import TimeCost, norm
 from rankmap.search.exact_steps import ExactSteps, route_table
-from rankmap.search.priced_steps import move_nodes
+from rankmap.search.priced_steps import bound_longest, move_nodes
 from rankmap.search.ranking import ROW_MAJOR, Candidate
 from tests.effort import examples
 
@@ -63,6 +63,19 @@ def all_moves(request, rows):
         if row not in request.include:
             for node in np.setdiff1d(np.flatnonzero(request.free), rows).tolist():
                 yield move_nodes(rows, [(place, node)])
+
+
+def test_of_many_steps_those_are_looked_at_that_links_bind_longest():
+    """A step to the next node crosses few links of a ring, one to the far side many."""
+    machine = with_figures(nidmap.load_machine("torus:16,bw=1,injection=9"), latency=0)
+    cost = TimeCost(Predictor(machine, Job("alltoall", bytes=1e6, algorithm="pairwise")))
+    exchanges = list(cost.exchanges(cost.model.place(np.arange(16))))
+    seconds = [exchange.times * exchange.loads.seconds().max() for exchange in exchanges]
+    chosen = [
+        exchange.times * exchange.loads.seconds().max() for exchange in bound_longest(exchanges)
+    ]
+    assert len(exchanges) > LIMITS.exchanges == len(chosen)
+    assert chosen == sorted(seconds, reverse=True)[: LIMITS.exchanges]
 
 
 @pytest.mark.parametrize("spec", MACHINES)

@@ -122,7 +122,7 @@ def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("spec", ["torus:4x3,bw=1", "fattree:leaf=3,leaves=4,spines=1,bw=1"])
-def test_stepwise_alltoalls_are_within_a_tenth_of_any_nodes_in_any_order(spec, algorithm):
+def test_stepwise_alltoalls_are_within_two_percent_of_any_nodes_in_any_order(spec, algorithm):
     machine = with_figures(parse_spec(spec), latency=0)
     rows = np.array([0, 1, 4, 7, 10])
     free = np.isin(np.arange(len(machine)), rows)
@@ -130,4 +130,4 @@ def test_stepwise_alltoalls_are_within_a_tenth_of_any_nodes_in_any_order(spec, a
     found = plan(machine, 4, job=job, candidates=free, deadline=300)
     asked = Predictor(machine, job)
     least = min(asked.time(asked.place(np.array(some))) for some in itertools.permutations(rows, 4))
-    assert found.facts["predicted"]["time_s"] <= least * 1.1
+    assert found.facts["predicted"]["time_s"] <= least * 1.02
