@@ -1,7 +1,7 @@
 """Start-up of every ``nidmap bench`` program on 4 ranks against a bare mpi4py program.
 
 Each does as little as it can: what is timed is the whole launch, by the
-user's own mpiexec (the command, and ``python -m workloads.…``) and by ``-n 4``.
+user's own mpiexec and by ``-n 4``.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ def main() -> None:
         least = (*words.split(), "--repeat", "1")
         bench = ("-m", "nidmap", "bench", name, *least)
         contenders[f"{name}, mpiexec"] = launch(*ranks, *bench)
-        contenders[f"{name}, -m"] = launch(*ranks, "-m", f"workloads.{name}", *least)
         contenders[f"{name}, -n"] = launch(sys.executable, *bench, "-n", str(RANKS))
     times = interleave(contenders, rounds=11)
-    rows = [["bare mpi4py", ms(times[bare]), "", "", ""]]
+    rows = [["bare mpi4py", ms(times[bare]), "", ""]]
     for name in PROGRAMS:
-        seconds = [times[f"{name}, {way}"] for way in ("mpiexec", "-m", "-n")]
+        seconds = [times[f"{name}, {way}"] for way in ("mpiexec", "-n")]
         rows.append([name, ms(seconds[0]), *(f"{ratio(t, times[bare]):.2f}" for t in seconds)])
-    head = ["program", "median", "mpiexec nidmap bench", "mpiexec python -m", "nidmap bench -n"]
+    head = ["program", "median", "mpiexec nidmap bench", "nidmap bench -n"]
     table(f"Start-up on {RANKS} ranks, whole launch", head, rows)
 
 

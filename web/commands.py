@@ -51,6 +51,8 @@ def web() -> None:
 
     \b
     nidmap web serve -m shaheen2
+    nidmap web serve -m daint.xtprocadmin --from squeue.json
+    nidmap web export -m shaheen2 --nodes nid[00324-00383] -o job.svg
     """
 
 

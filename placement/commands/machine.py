@@ -199,6 +199,7 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
 
     \b
     nidmap machine check -m xtprocadmin.txt
+    nidmap machine check -m shaheen2 -m xtprocadmin.txt
     nidmap machine check -m xtprocadmin.txt -m rtr.txt.gz --json
     """
     sources = open_sources(*machine_specs(specs))

@@ -260,6 +260,7 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
 
     \b
     nidmap nodes info -m shaheen2 nid[00012-00015]
+    nidmap nodes info -m shaheen2 "#0-3" --json
     nidmap nodes info -m daint.xtprocadmin c0-0c1s3 --json
     """
     machine = machine_from(specs)

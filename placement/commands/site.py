@@ -78,6 +78,7 @@ def show(name: str, as_json: bool) -> None:
 
     \b
     nidmap site show edison
+    nidmap site show shaheen2 --json
     nidmap site show ./mymachine.toml --json
     """
     loaded = load_configuration(name)

@@ -108,6 +108,7 @@ def slurm() -> None:
 
     \b
     nidmap slurm install --dir /etc/slurm -m shaheen2
+    nidmap slurm install --dir /etc/slurm -m topology.conf --seconds 3
     nidmap slurm remove --dir /etc/slurm
     """
 

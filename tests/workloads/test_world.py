@@ -256,7 +256,17 @@ def test_the_executable_itself_says_what_it_takes(tmp_path, real, beside, more):
 
 def test_outside_a_launch_ranks_are_started_with_the_same_words(place, tmp_path):
     out = tmp_path / "samples.csv"
-    command = [f"{place}/bin/python", "-m", "workloads.alltoall", "-n", "3", "--bytes", "8"]
+    command = [
+        f"{place}/bin/python",
+        "-m",
+        "nidmap",
+        "bench",
+        "alltoall",
+        "-n",
+        "3",
+        "--bytes",
+        "8",
+    ]
     command += ["--repeat", "2", "-o", str(out)]
     done = subprocess.run(
         command, env=variables(place), capture_output=True, text=True, timeout=600, check=False
@@ -365,9 +375,9 @@ def test_a_signal_ends_the_launch_and_the_row(tmp_path):
 def test_a_small_run_loads_no_compiler_and_starts_no_threads(place):
     program = """
         import runpy, sys
-        sys.argv = ["sort", *{words!r}.split()]
+        sys.argv = ["nidmap", "bench", "{name}", *{words!r}.split()]
         try:
-            runpy.run_module("workloads.{name}", run_name="__main__")
+            runpy.run_module("nidmap", run_name="__main__")
         except SystemExit as left:
             assert not left.code
         heavy = ("numba", "scipy", "pandas", "matplotlib", "importlib.metadata", "subprocess")

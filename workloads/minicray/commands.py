@@ -49,7 +49,7 @@ def minicray() -> None:
 
     \b
     nidmap minicray up -m minicray:dragonfly
-    nidmap minicray run -N 8 -- python -m workloads.alltoall --bytes 20000
+    nidmap minicray run -N 8 -- nidmap bench alltoall --bytes 20000
     nidmap minicray run -- sinfo
     nidmap minicray links
     nidmap minicray down
@@ -98,7 +98,7 @@ def run(
     the links are remarked: their MPI did not find this network.
 
     \b
-    nidmap minicray run -N 8 -- python -m workloads.alltoall --bytes 20000
+    nidmap minicray run -N 8 -- nidmap bench alltoall --bytes 20000
     nidmap minicray run -- nidmap plan --from idle -N 4
     nidmap minicray run -m minicray:torus -N 4 -- ./a.out
     """

@@ -4,9 +4,9 @@
 beside the place into 64 bits is packed with it into one word, and numpy's
 vectorised sort of plain words does the work: about ten times faster than an
 argsort, and stable for free, the place being the lowest part. Keys that are
-too wide for that keep their high bits; the items that share them are parted
-afterwards, in the same way, or, where they are many, the order is found from
-the low bits first. Keys are read where they lie, a block at a time: what an
+too wide for that keep their high bits; the few items that share them are
+parted afterwards, in the same way; where many do, numpy's stable argsort
+orders them all. Keys are read where they lie, a block at a time: what an
 order takes is its own packed words and little more.
 """
 
@@ -100,49 +100,30 @@ def _order(codes: _KeyRange, runs: int) -> Places:
         return np.argsort(codes.at(slice(None)), kind="stable")
     drop = max(codes.bits - (64 - places), 0)
     packed = np.empty(count, np.uint64)
-    _pack(packed, codes, None, drop, places)
+    _pack(packed, codes, drop, places)
     packed.sort(kind="stable" if 0 < runs <= RUNS else None)
     if drop:
         tied = _find_ties(packed, places)
         if np.count_nonzero(tied) > _FEW * count:
-            return _order_by_halves(packed, codes, places)
+            return np.argsort(codes.at(slice(None)), kind="stable")
         _part_ties(packed, np.flatnonzero(tied), codes, drop, places)
     return _unpack_places(packed, places)
 
 
-def _pack(packed: Keys, codes: _KeyRange, before: Places | None, drop: int, places: int) -> None:
-    """Write the codes without their lowest `drop` bits, with the place below them.
-
-    What does not fit above the place is lost: the highest bits, where `drop`
-    leaves too many. `before` is the order in which the items are taken; None: as they lie.
-    """
+def _pack(packed: Keys, codes: _KeyRange, drop: int, places: int) -> None:
+    """Write the codes without their lowest `drop` bits, with the place below them."""
     for start in range(0, len(packed), BLOCK):
-        end = min(start + BLOCK, len(packed))
-        part = codes.at(slice(start, end) if before is None else before[start:end])
+        part = codes.at(slice(start, start + BLOCK))
         part >>= np.uint64(drop)
         part <<= np.uint64(places)
-        part |= np.arange(start, end, dtype=np.uint64)
-        packed[start:end] = part
+        part |= np.arange(start, start + len(part), dtype=np.uint64)
+        packed[start : start + BLOCK] = part
 
 
 def _unpack_places(packed: Keys, places: int) -> Ints:
     """Return the places of packed words, in their memory."""
     packed &= np.uint64((1 << places) - 1)
     return packed.view(np.int64)
-
-
-def _order_by_halves(packed: Keys, codes: _KeyRange, places: int) -> Places:
-    """Return the order of codes of which many share their high bits: the low bits first."""
-    _pack(packed, codes, None, 0, places)
-    packed.sort()
-    low_places = _unpack_places(packed, places)
-    by_low = short(low_places) if len(packed) < 2**32 else low_places.copy()
-    _pack(packed, codes, by_low, 64 - places, places)
-    packed.sort()
-    by_both = _unpack_places(packed, places)
-    for start in range(0, len(by_both), BLOCK):
-        by_both[start : start + BLOCK] = by_low[by_both[start : start + BLOCK]]
-    return by_both
 
 
 def _find_ties(packed: Keys, places: int) -> Mask:

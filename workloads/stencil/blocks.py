@@ -14,8 +14,7 @@ import numpy as np
 from placement.support.array_types import Floats
 from placement.support.quantities import exact_size
 from workloads.fft.local import chunks
-from workloads.memory import fits
-from workloads.node_memory import NodeMemory
+from workloads.memory import NodeMemory, fits
 from workloads.phases import seconds_of
 from workloads.world import MPI, Comm
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import exact_size
-from workloads.memory import fits
-from workloads.node_memory import NodeMemory
+from workloads.memory import NodeMemory, fits
 from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.words import check_word

@@ -1,6 +1,0 @@
-"""Run as ``mpiexec -n P python -m workloads.isx``."""
-
-from nidmap import main
-
-if __name__ == "__main__":
-    main("bench", "isx")
