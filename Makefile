@@ -32,6 +32,7 @@ parts: $(BIN)/python
 # Compiled once, here: every worker of the tests would compile them for itself.
 kernels: $(VENV)/.dev
 	@$(BIN)/nidmap order -m tree:4x4x4,dist=1:2:3 --ppn 4 --pattern stencil:8x8x4 --strategy graph -o /dev/null
+	@$(BIN)/nidmap predict -m minicray:torus,routing=single --nodes 0-3 --pattern alltoall >/dev/null
 
 # The same of the tests' own modules, whose asserts pytest rewrites.
 rewritten: $(VENV)/.dev
