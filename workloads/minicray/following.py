@@ -257,7 +257,8 @@ def _in_order(stretch: Stretch, count: int, eager: float, ranks: int) -> _Sent:
     """Return the first messages of a stretch as ranks go through them."""
     sends = stretch.sends.some(slice(count))
     source, target, waited = sends.source, sends.target, sends.awaited >= 0
-    steps = int(max(sends.done.max(), sends.taken.max(), sends.awaited.max())) + 1
+    waited_in = (sends.done, sends.taken, sends.awaited)
+    steps = int(max(step.max(initial=-1) for step in waited_in)) + 1
     places = ranks * steps
     answered, posted_in = sends.size > eager, source * steps + sends.step
     done, awaited = source * steps + sends.done, target * steps + sends.awaited
