@@ -1,5 +1,6 @@
 """Profiles of the property tests, and marks by what a test needs."""
 
+import gc
 import os
 import signal
 
@@ -15,12 +16,23 @@ collect_ignore = ["fuzz/guided.py"]
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("quick", deadline=None, max_examples=10, suppress_health_check=_QUIET)
-settings.register_profile("ci", deadline=None, max_examples=50, suppress_health_check=_QUIET)
+settings.register_profile("ci", deadline=None, max_examples=30, suppress_health_check=_QUIET)
 settings.register_profile("long", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
 settings.register_profile(
     "board", deadline=None, max_examples=100_000, suppress_health_check=_QUIET
 )
 settings.load_profile(os.environ.get("NIDMAP_HYPOTHESIS", "ci"))
+
+
+def pytest_collection():
+    """Look for no garbage while modules and tests are loaded: all of it stays."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
 
 # A shell starts background commands with SIGINT ignored, and children inherit that:
 # the tests of Ctrl-C must not depend on how the tests themselves were started.

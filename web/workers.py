@@ -291,8 +291,9 @@ class _Worker:
             self._line.send(self._number)
 
     def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process, signal.SIGKILL)
+        if self.lives():  # else its number may be another process's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 

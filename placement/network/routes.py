@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from placement.machine import Machine
-from placement.network import channels, next_channel
+from placement.network import channels, next_channel, torus
 from placement.network.tree import forest_of
-from placement.support.array_types import Ints
+from placement.support.array_types import Floats, Ints
+from placement.support.arrays import summed
+from placement.support.quantities import GB
+from placement.traffic import Traffic
 
-__all__ = ["walk"]
+__all__ = ["busiest_link_s", "walk"]
 
 
 def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
@@ -56,3 +61,63 @@ def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
         at = entered[channel].astype(np.int64)
     message, channel = (np.concatenate(columns) for columns in zip(*steps, strict=True))
     return message, channel
+
+
+def busiest_link_s(
+    machine: Machine, rows: Ints, steps: Sequence[Traffic], gbs: Floats, node_gbs: Floats
+) -> Floats | None:
+    """Return how long the busiest link of each of some steps takes, message by message.
+
+    The loads of all links of a large torus take longer than those that a small job uses.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (n,)
+        The job's nodes.
+    steps : sequence of Traffic
+        Between the job's nodes.
+    gbs : float64 (c,)
+        Of the channels.
+    node_gbs : float64 (nodes,)
+        Of the machine's nodes' own links.
+
+    Returns
+    -------
+    float64 (steps,) or None
+        None where messages are not listed, on other networks than tori, and where some of their
+        rings fall into parts.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 1e9)
+    >>> m, rows = parse_spec("torus:4,bw=1"), np.array([0, 1, 2])
+    >>> busiest_link_s(m, rows, [ring], np.ones(8), np.full(4, 2.0)).tolist()
+    [2.0]
+    """
+    single = machine.topology.kind == "torus" and machine.router.shape[1] == 1
+    if not single or any(len(traffic.all_to_alls) for traffic in steps):
+        return None
+    flows = [traffic.away() for traffic in steps]
+    step = np.repeat(np.arange(len(flows)), [len(traffic) for traffic in flows])
+    source, target, sent = (
+        np.concatenate([getattr(traffic, name) for traffic in flows])
+        for name in ("source", "target", "bytes")
+    )
+    router = machine.router[rows, 0].astype(np.int64)
+    passed = torus.passed_channels(machine, router[source], router[target])
+    if passed is None:
+        return None
+    message, channel = passed
+    used, link = np.unique(channel, return_inverse=True)
+    busiest = np.zeros(len(flows))
+    for of_step, end, amount, wire in (
+        (step, source, sent, node_gbs[rows]),
+        (step, target, sent, node_gbs[rows]),
+        (step[message], link, sent[message], gbs[used]),
+    ):
+        load = summed(of_step * len(wire) + end, amount, len(flows) * len(wire))
+        seconds = load.reshape(len(flows), -1) / (wire * GB)
+        np.maximum(busiest, seconds.max(axis=1, initial=0.0), out=busiest)
+    return busiest

@@ -34,7 +34,7 @@ from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import ragged_ranges
 from placement.topologies import router_count
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes"]
+__all__ = ["channels", "hops", "loads", "next_channel", "notes", "passed_channels"]
 
 #: What one position of a line costs on all axes, in pairs.
 _DEAR = 0.5
@@ -135,6 +135,40 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
             far = far + more if len(far) else more
     load: Floats = np.maximum(dense.reshape(-1)[grid.slots], 0.0)
     return load + far if len(far) else load
+
+
+def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints, Ints] | None:
+    """Return the channels that messages between routers pass, message by message.
+
+    Parameters
+    ----------
+    machine : Machine
+    source, target : int64 (m,)
+        Router indices.
+
+    Returns
+    -------
+    message, channel : int64 (z,)
+        None where some ring falls into parts, so that messages may have several paths.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> ends = np.array([0, 3]), np.array([2, 1])
+    >>> [column.tolist() for column in passed_channels(parse_spec("torus:4"), *ends)]
+    [[0, 0, 1, 1], [0, 1, 3, 0]]
+    """
+    grid = grid_of(machine)
+    if _is_cut(grid):
+        return None
+    at, to = grid.position[source], grid.position[target]
+    columns = [(at[:0], at[:0])]
+    for axis in range(len(grid.extents)):
+        columns.extend(_slots(grid, axis, at, to))
+        at = grid.moved(at, axis, grid.along(to, axis))
+    message, slot = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return message, grid.channel.reshape(-1)[slot]
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:
@@ -327,16 +361,21 @@ def _one_axis(grid: Grid, axis: int, at: Ints, target: Ints, amount: Floats, den
     Running sums along the rings take half of the time for a million messages, and twice of it
     for the few of a step of an exchange, which a search asks for.
     """
-    extent, stride = grid.extents[axis], grid.stride(axis)
     for low in range(0, len(at), TOGETHER):
         some = slice(low, low + TOGETHER)
-        here, start = at[some], grid.along(at[some], axis)
-        plus, minus, _ = _steps(grid, axis, here, target[some])
-        for way, steps in ((0, plus), (1, minus)):
-            message, step = ragged_ranges(np.zeros(len(here), dtype=np.int64), steps)
-            place = (start[message] + (step if way == 0 else -step)) % extent
-            slot = here[message] + (place - start[message]) * stride
-            np.add.at(dense[axis, way], slot, amount[some][message])
+        for message, slot in _slots(grid, axis, at[some], target[some]):
+            np.add.at(dense.reshape(-1), slot, amount[some][message])
+
+
+def _slots(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield messages and the slots that they leave along an axis, one direction after the other."""
+    extent, stride, start = grid.extents[axis], grid.stride(axis), grid.along(at, axis)
+    plus, minus, _ = _steps(grid, axis, at, target)
+    for way, steps in ((0, plus), (1, minus)):
+        message, step = ragged_ranges(np.zeros(len(at), dtype=np.int64), steps)
+        place = (start[message] + (step if way == 0 else -step)) % extent
+        position = at[message] + (place - start[message]) * stride
+        yield message, (2 * axis + way) * grid.size + position
 
 
 def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from heapq import nlargest
 from itertools import islice
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from placement.network import (
 from placement.network.adaptive import guess_each
 from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
+from placement.network.routes import busiest_link_s
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import spread
 from placement.support.quantities import GB
@@ -51,7 +53,7 @@ KEPT = 32_000_000
 #: Steps of an exchange that are looked at for a guess.
 GUESSED = 4
 
-#: Steps of an exchange whose bytes are divided together.
+#: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 8
 
 
@@ -313,11 +315,11 @@ class Model:
             Steps that are looked at, at most: an even sample of all.
         """
         assert phase.steps is not None
-        divided = bias is not None or self.routing == "adaptive"
-        steps = _merge_alike(phase.steps()) if divided or most else phase.steps()
+        routing = self.routing if bias is None else "adaptive"
+        steps = phase.steps()
         if most:
-            steps = _sampled(list(steps), most)
-        while batch := list(islice(steps, DIVIDED if divided else 1)):
+            steps = _sampled(list(_merge_alike(steps)), most)
+        for batch in _batches(steps, routing, self.machine):
             demands = [phase.placement.demand(flows) for flows, _ in batch]
             step_loads = self._loads_of(demands, left, bias)
             for (flows, times), loads in zip(batch, step_loads, strict=True):
@@ -441,13 +443,43 @@ class Model:
         below : float
             Seconds that are enough: what follows is not looked at.
         """
+        assert phase.steps is not None
         seconds: list[float] = []
-        for step in self.step_loads(phase, left):
-            longest = max(self.process_s(step.message), self._longest(step.loads))
-            seconds.append(step.times * longest)
+        for batch in _batches(phase.steps(), self.routing, self.machine):
+            links_s = self._links_s(phase, batch, left)
+            if links_s is None:
+                demands = [phase.placement.demand(flows) for flows, _ in batch]
+                links_s = np.array([*map(self._longest, self._loads_of(demands, left, None))])
+            for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
+                seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
             if math.fsum(seconds) >= below:
                 break
         return math.fsum(seconds)
+
+    def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
+        """Yield the steps that links take longest for, at most so many, where that costs little.
+
+        All of them, as `step_loads`, where it takes the loads of all links to tell which they are.
+        """
+        assert phase.steps is not None
+        timed: list[tuple[float, Traffic, float]] = []
+        for batch in _batches(phase.steps(), self.routing, self.machine):
+            links_s = self._links_s(phase, batch, left)
+            if links_s is None:
+                yield from self.step_loads(phase, left)
+                return
+            together = zip(batch, links_s.tolist(), strict=True)
+            timed += [(times * step_s, flows, times) for (flows, times), step_s in together]
+        for _, flows, times in nlargest(most, timed, key=lambda step: step[0]):
+            [loads] = self._loads_of([phase.placement.demand(flows)], left, None)
+            yield StepLoads(flows, times, phase.message(flows), loads)
+
+    def _links_s(
+        self, phase: Phase, batch: list[tuple[Traffic, float]], left: Channels | None
+    ) -> Floats | None:
+        """Return the busiest link's seconds of some steps, message by message; see `routes`."""
+        gbs, steps = (left or self.channels).bandwidth, [flows for flows, _ in batch]
+        return busiest_link_s(self.machine, phase.placement.rows, steps, gbs, self.injection)
 
     def process_s(self, size: float) -> float:
         """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
@@ -460,6 +492,17 @@ class Model:
             return 0.0
         slowest = float(self.injection[placement.rows].min())
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
+
+
+def _batches(
+    steps: Iterator[tuple[Traffic, float]], routing: str, machine: Machine
+) -> Iterator[list[tuple[Traffic, float]]]:
+    """Yield steps that are worked out together; where bytes are divided, of those alike one."""
+    divided = routing == "adaptive"
+    steps = _merge_alike(steps) if divided else steps
+    most = DIVIDED if divided or machine.topology.kind == "torus" else 1
+    while batch := list(islice(steps, most)):
+        yield batch
 
 
 def _merge_alike(steps: Iterator[tuple[Traffic, float]]) -> Iterator[tuple[Traffic, float]]:

@@ -215,20 +215,23 @@ class Budget:
         self.best: Ints | None = None
         self.text = ""
 
-    def spend(self, text: str = "") -> bool:
+    def spend(self, text: str = "", judgements: int = 1) -> bool:
         """Count a judgement that is about to be made; return whether it may be.
 
         Parameters
         ----------
         text : str
             What is going on.
+        judgements : int
+            How many it takes as long as.
         """
         self.late = self.late or self.past
         if self.ended or self.judged >= self.judgements:
             return False
         self.text = text or self.text
         self._tell()
-        self.judged += not self.ended
+        if not self.ended:
+            self.judged = min(self.judgements, self.judged + judgements)
         return not self.ended
 
     def note_length(self, seconds: float) -> None:
@@ -277,7 +280,7 @@ class Budget:
     @property
     def left(self) -> int:
         """Judgements that may still be made."""
-        return 0 if self.ended else self.judgements - self.judged
+        return 0 if self.ended else max(0, self.judgements - self.judged)
 
     def note(self, seconds: float, rows: Ints) -> None:
         """Remember the best so far."""

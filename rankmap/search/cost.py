@@ -201,11 +201,11 @@ class TimeCost:
             yield from self._sent_in(phase, self.model.loads(phase.total, left))
 
     def _sent_in(self, phase: Phase, loads: Loads) -> Iterator[Exchange]:
-        """Yield the exchanges of a phase."""
+        """Yield the exchanges of a phase; of very many steps maybe the longest alone."""
         if phase.steps is None:
             yield Exchange(phase.traffic.listed, 1.0, loads)
             return
-        for step in self.model.step_loads(phase, loads.channels):
+        for step in self.model.longest_steps(phase, loads.channels, LIMITS.exchanges):
             yield Exchange(step.flows.away, step.times, step.loads)
 
 

@@ -31,6 +31,9 @@ NODES, NEXT_HOPS, FIGURES = 256, 1 << 21, 1 << 24
 #: Links with more than this share of the busiest's seconds are looked at when moves are compared.
 BUSY = 0.5
 
+#: Exchanges whose moves are worked out in the time of a judgement.
+ROUND = 2
+
 #: Moves of a round that are looked at on all links, those first that promise most.
 TRIED = 8
 
@@ -101,7 +104,7 @@ class ExactSteps:
     swaps : bool
         Whether exchanging two places can change anything.
     budget : Budget
-        A round counts as a judgement.
+        A round counts as a judgement, one over many exchanges as some.
 
     Attributes
     ----------
@@ -125,7 +128,7 @@ class ExactSteps:
         places = np.searchsorted(self.nodes, start.placement.rows)
         now, busy = self._seconds(exchanges, places)
         grown = bool(busy.any())
-        while grown and self.budget.spend():
+        while grown and self.budget.spend(judgements=max(1, len(exchanges) // ROUND)):
             costs, moves = self._after_moves(exchanges, places, self.table[:, :, busy])
             known, grown = busy, False
             for k in np.argsort(costs, kind="stable")[:TRIED].tolist():

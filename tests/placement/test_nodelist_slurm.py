@@ -42,7 +42,7 @@ words = st.lists(
     min_size=1,
     max_size=3,
 ).map(",".join)
-WAYS = examples(60)
+WAYS = examples(100)
 
 
 @pytest.fixture(scope="module")

@@ -43,10 +43,8 @@ if "--wait" in sys.argv:
 """
 
 #: For what Python itself would change before it could look.
-PLAIN = (
-    "#!/bin/sh\nexec grep SigIgn /proc/self/status\n",
-    "#!/bin/sh\nexec cat /proc/self/environ\n",
-)
+SIGNALS = "#!/bin/sh\nexec grep SigIgn /proc/self/status\n"
+VARIABLES = "#!/bin/sh\nexec cat /proc/self/environ\n"
 
 ENV = {
     "PATH": os.environ["PATH"],
@@ -114,8 +112,16 @@ def test_a_value_that_is_no_utf8_arrives_unchanged(srun):
     assert json.loads(out)["env"]["ODD"] == "\udcff\udcfe"
 
 
-@pytest.mark.parametrize("script", PLAIN)
-@pytest.mark.parametrize("locale", [{}, {"LANG": "C"}, {"LC_ALL": "C"}, {"LC_CTYPE": "C.UTF-8"}])
+@pytest.mark.parametrize(
+    ("script", "locale"),
+    [
+        (SIGNALS, {}),
+        (VARIABLES, {}),
+        (VARIABLES, {"LANG": "C"}),
+        (VARIABLES, {"LC_ALL": "C"}),
+        (VARIABLES, {"LC_CTYPE": "C.UTF-8"}),
+    ],
+)
 def test_what_python_does_to_its_process_is_undone(srun, script, locale):
     (srun / "srun").write_text(script)
     given = {**ENV, **locale, "PATH": f"{srun}:{ENV['PATH']}"}
@@ -128,7 +134,7 @@ def test_what_python_does_to_its_process_is_undone(srun, script, locale):
     assert sorted(left) == sorted(bare.split(b"\0"))
 
 
-@pytest.mark.parametrize("code", [0, 3, 125, 255])
+@pytest.mark.parametrize("code", [0, 3, 125])
 def test_the_exit_code_is_the_programs(srun, code):
     assert call(srun, "--rc", str(code)).returncode == code
 
@@ -535,7 +541,7 @@ def test_an_order_file_is_never_where_someone_else_waits_for_it(srun):
 
 @pytest.mark.slow
 def test_faults_at_once_and_all_programs_start(srun, faulty):
-    """Four at once, as on a busy login node: every third, as each is tried alone too."""
+    """Four at once, as on a busy login node: every sixth, as each is tried alone too."""
     from concurrent.futures import ThreadPoolExecutor
 
     def start(what):
@@ -544,4 +550,4 @@ def test_faults_at_once_and_all_programs_start(srun, faulty):
         return done.returncode, tuple(json.loads(done.stdout)["argv"])
 
     with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(start, list(FAULTS)[::3])) == {(0, ("-n", "16", "./app"))}
+        assert set(pool.map(start, list(FAULTS)[::6])) == {(0, ("-n", "16", "./app"))}

@@ -12,6 +12,9 @@ from tests.web.serving import HOSTILE, running, squeue, until
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
          "google-chrome-stable")  # fmt: skip
 
+#: Milliseconds in which the page does anything, also beside other programs.
+PATIENCE = 60_000
+
 #: What the page may say on the console without a test failing: questions that tests abort.
 QUIET = ("the server responded with a status of 409", "the server responded with a status of 400",
          "was preloaded using link preload but not used")  # fmt: skip
@@ -41,15 +44,19 @@ def launched():
 class Opened:
     """A page of the tests: opened at a server, with what went wrong in it."""
 
-    def __init__(self, context, url):
-        self.context = context
-        self.page = context.new_page()
+    def __init__(self, page, url):
+        self.page = page
+        self.context = page.context
         self.url = url
         self.faults = []
         self.outside = []
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("console", self._said)
-        self.page.on("request", self._asked)
+        self.heard = {
+            "pageerror": lambda error: self.faults.append(str(error)),
+            "console": self._said,
+            "request": self._asked,
+        }
+        for event, what in self.heard.items():
+            page.on(event, what)
 
     def _said(self, message):
         if message.type == "error" and not any(quiet in message.text for quiet in QUIET):
@@ -61,14 +68,24 @@ class Opened:
 
     def go(self, state=""):
         """Open the page, in a state that a link gives, and wait for its picture."""
-        self.page.goto("about:blank")
+        self.leave()
         self.page.goto(f"{self.url}/{state}")
         self.settle()
         return self
 
     def leave(self):
-        """Leave the server before it ends."""
-        self.page.goto("about:blank")
+        """Leave the server, and keep the tab's process: to start one takes as long as a load."""
+        if self.page.url != "about:blank":
+            self.page.evaluate("() => location.replace('about:blank')")
+            self.page.wait_for_url("about:blank")
+
+    def finish(self):
+        """Leave the tab as the next test may find it."""
+        for event, what in self.heard.items():
+            self.page.remove_listener(event, what)
+        self.page.unroute_all()
+        self.page.mouse.move(0, 0)
+        self.leave()
 
     def settle(self):
         """Wait until the picture rests."""
@@ -132,7 +149,7 @@ def new_context(browser, **options):
     """Return a window of the browser, with nothing of any other's."""
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}} | options)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(300_000)
+    context.set_default_timeout(PATIENCE)
     return context
 
 
@@ -145,19 +162,29 @@ def usual(browser):
 
 @pytest.fixture
 def opened(browser, usual):
-    """Open pages of a server, `opened(site)`; what went wrong in them fails the test."""
+    """Open pages of a server, `opened(site)`; what went wrong in them fails the test.
+
+    The first is the tab that the test before has left, where it has left one.
+    """
+    kept = usual.pages[0] if usual.pages else usual.new_page()
     pages = []
 
     def at(site, **options):
-        context = new_context(browser, **options) if options else usual
-        pages.append(Opened(context, site.url))
+        window = new_context(browser, **options) if options else usual
+        first = window is usual and all(page.page is not kept for page in pages)
+        pages.append(Opened(kept if first else window.new_page(), site.url))
         return pages[-1]
 
     yield at
     faults = [fault for page in pages for fault in page.faults]
     outside = [url for page in pages for url in page.outside]
     for page in pages:
-        page.page.close() if page.context is usual else page.context.close()
+        if page.context is not usual:
+            page.context.close()
+        elif page.page is not kept:
+            page.page.close()
+        elif not kept.is_closed():
+            page.finish()
     assert faults == []
     assert outside == []
 

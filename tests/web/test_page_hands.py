@@ -1,21 +1,14 @@
-"""The page by hand: search and arrows, Back, marks in short, one opened page for all of it."""
+"""The page by hand: search and arrows, Back, marks in short."""
 
 import pytest
 
 pytest_plugins = ("tests.web.browser",)
 
 
-@pytest.fixture(scope="module")
-def page(browser, busy):
-    """One page of Shaheen II for all tests here, each of which opens it anew."""
-    from tests.web.browser import Opened
-
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(300_000)
-    found = Opened(context, busy.url)
-    yield found
-    context.close()
-    assert found.faults == []
+@pytest.fixture
+def page(opened, busy):
+    """The page of Shaheen II, which each test opens."""
+    return opened(busy)
 
 
 def found(page, words):

@@ -2,21 +2,15 @@
 
 import pytest
 
-from tests.web.browser import Opened
 from tests.web.serving import running
 
 pytest_plugins = ("tests.web.browser",)
 
 
-@pytest.fixture(scope="module")
-def page(browser, site):
-    """One page for all tests here; each opens it anew, at a server of its own kind of network."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(300_000)
-    found = Opened(context, site.url)
-    yield found
-    context.close()
-    assert found.faults == []
+@pytest.fixture
+def page(opened, site):
+    """The page, which each test opens at a server of its own kind of network."""
+    return opened(site)
 
 
 def drawn(page, state):
@@ -30,8 +24,7 @@ def words(page):
     return page.page.locator("#traffic-picture svg text").all_text_contents()
 
 
-def test_groups_stand_around_and_the_busiest_link_is_named(page, site):
-    page.url = site.url
+def test_groups_stand_around_and_the_busiest_link_is_named(page):
     said = drawn(page, "#t=traffic&m=A:0:0-39,70-79")
     assert said.count("Mark A: 50 nodes, alltoall") == 1
     assert {"g0: 32 nodes", "g1: 8 nodes", "g2: 10 nodes", "g3"} <= set(said)
@@ -46,15 +39,14 @@ def test_until_the_traffic_is_known_its_place_says_that_it_is_calculated(page, s
     page.leave()
     page.page.goto(f"{site.url}/#t=traffic&m=A:0:0-9,70-79")
     page.page.get_by_text("Calculating the traffic …").wait_for()
-    page.page.unroute("**/api/v1/describe")
+    page.page.route("**/api/v1/describe", lambda request: request.continue_())
     for request in waiting:
         request.continue_()
     page.page.wait_for_selector("#traffic-picture svg")
     assert any(line.startswith("Mark A: 20 nodes") for line in words(page))
 
 
-def test_one_key_swaps_the_mark_and_the_default(page, site):
-    page.url = site.url
+def test_one_key_swaps_the_mark_and_the_default(page):
     drawn(page, "#t=traffic&m=A:0:0-9,70-79")
     most = words(page)[-1]
     page.page.keyboard.press("x")
@@ -65,8 +57,7 @@ def test_one_key_swaps_the_mark_and_the_default(page, site):
     assert any(line.startswith("Mark A: 20 nodes") for line in words(page))
 
 
-def test_both_stand_side_by_side_on_one_scale(page, site):
-    page.url = site.url
+def test_both_stand_side_by_side_on_one_scale(page):
     drawn(page, "#t=traffic&m=A:0:0-9,70-79")
     page.page.keyboard.press("v")
     pictures = page.page.locator("#traffic-picture svg")
@@ -87,8 +78,7 @@ def test_both_stand_side_by_side_on_one_scale(page, site):
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])
-def test_what_is_shown_is_saved_at_the_size_of_a_slide(page, site, kind):
-    page.url = site.url
+def test_what_is_shown_is_saved_at_the_size_of_a_slide(page, kind):
     drawn(page, "#t=traffic&m=A:0:0-39")
     with page.page.expect_download() as caught:
         page.page.click(f"#traffic-{kind}")
@@ -123,14 +113,12 @@ def test_leaves_stand_below_their_spines_and_a_torus_turns(page):
         page.leave()
 
 
-def test_without_a_mark_it_says_what_to_do(page, site):
-    page.url = site.url
+def test_without_a_mark_it_says_what_to_do(page):
     page.go("#t=traffic")
     assert page.text("#traffic-picture") == "Mark a job's nodes to see its traffic."
 
 
-def test_no_line_runs_through_the_busiest_links_name(page, site):
-    page.url = site.url
+def test_no_line_runs_through_the_busiest_links_name(page):
     drawn(page, "#t=traffic&m=A:0:0-39,70-79")
     ground, name = page.page.locator("#traffic-picture svg").evaluate(
         "svg => { const text = [...svg.querySelectorAll('text')].find((t) =>"

@@ -1,12 +1,13 @@
 """Behind a proxy: paths, redirect and cookie under a prefix; tokens that are kept, or old."""
 
+import contextlib
 import os
 from dataclasses import replace
 
 import pytest
 
 from placement.errors import UsageError
-from tests.web.browser import Opened
+from tests.web.browser import Opened, new_context
 from tests.web.serving import running
 from web.commands import _path_of
 from web.guard import token_in
@@ -41,10 +42,8 @@ def test_the_token_leads_to_where_the_proxy_has_it(behind):
 
 
 def test_nothing_on_the_page_asks_outside_its_prefix(behind, browser):
-    with browser.new_context() as context:
-        context.set_default_timeout(300_000)
-        page = Opened(context, f"{behind.url}/nidmap")
-        page.page.on("request", page._asked)
+    with contextlib.closing(new_context(browser)) as context:
+        page = Opened(context.new_page(), f"{behind.url}/nidmap")
         page.go(f"?token={TOKEN}#m=A:0:0-15")
         page.sentence("16 nodes in")
         page.page.click("#curl summary")
@@ -53,9 +52,8 @@ def test_nothing_on_the_page_asks_outside_its_prefix(behind, browser):
 
 
 def test_a_tab_whose_token_is_old_says_so_and_opens_the_new_server(behind, browser):
-    with browser.new_context() as context:
-        context.set_default_timeout(300_000)
-        page = Opened(context, f"{behind.url}/nidmap").go(f"?token={TOKEN}#m=A:0:0-15")
+    with contextlib.closing(new_context(browser)) as context:
+        page = Opened(context.new_page(), f"{behind.url}/nidmap").go(f"?token={TOKEN}#m=A:0:0-15")
         page.sentence("16 nodes in")
         before = behind.service.guard
         behind.service.guard = replace(before, token="the-one-after-a-restart")

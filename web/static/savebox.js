@@ -48,11 +48,12 @@ function bodyOf(app) {
   return { format: "html", marks: named, ...job, state: app.stateNow(), ...asShown(app, way, first) };
 }
 
-/** Colours that the server's answers made, for a page that will have no server. */
+/** Colours that the server's answers make, for a page that will have no server; its answer on hops may be on its way. */
 function asShown({ store, machine }, way, first) {
-  const [ranks, hops] = ["ranks", "hops"].map((key) => store.get(key));
+  const [ranks, hops, focus] = ["ranks", "hops", "focus"].map((key) => store.get(key));
+  const from = focus >= 0 ? focus : hops?.from;
   if (way === "rank" && ranks && first) return { colour: "rank", order: ranks.order.strategy, slots: ranks.order.slots };
-  if (way === "hops" && hops) return { colour: "hops", focus: `#${hops.from}` };
+  if (way === "hops" && from >= 0) return { colour: "hops", focus: `#${from}` };
   return { colour: way === `level:${machine.levels[0]}` ? "group" : way === "job" ? "job" : "state" };
 }
 

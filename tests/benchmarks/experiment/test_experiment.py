@@ -22,25 +22,31 @@ from workloads.minicray.against import factor, wire_loads
 from workloads.results import csv_text
 
 
-@pytest.fixture(scope="module", params=list(CASES))
+@pytest.fixture(scope="module", params=CASES.values(), ids=list(CASES))
 def case(request):
-    return CASES[request.param]
+    return request.param
 
 
-@pytest.fixture(scope="module")
-def arms(case):
+#: Jobs of one and of several ranks a node, and all others that a case compares with.
+PLANNED = ("all-to-all", "stencil", "default is best", "Morton in holes")
+
+
+@pytest.fixture(scope="module", params=PLANNED)
+def arms(request):
     """Return the arms of a case where a simulated Slurm chooses on random free nodes."""
+    case = CASES[request.param]
     machine = nidmap.load_machine(case.machine)
     rng = np.random.default_rng(seed := 3)
     free = np.ones(len(machine), dtype=bool)
     free[rng.choice(len(machine), case.held, replace=False)] = False
     slurm = plan(machine, case.nodes, strategy="slurm-tree", candidates=free).rows
     names = machine.names
-    return machine, free, arms_for(case, machine, names[slurm].tolist(), names[free].tolist(), seed)
+    found = arms_for(case, machine, names[slurm].tolist(), names[free].tolist(), seed)
+    return case, machine, free, found
 
 
-def test_arms_take_free_nodes_and_every_slot_once(case, arms):
-    _, free, found = arms
+def test_arms_take_free_nodes_and_every_slot_once(arms):
+    case, _, free, found = arms
     names = [arm.name for arm in found]
     assert names[0] == "slurm"
     assert names[-1] == "slurm again"
@@ -52,8 +58,8 @@ def test_arms_take_free_nodes_and_every_slot_once(case, arms):
     assert found[0].same_as(found[-1], case.ppn)
 
 
-def test_nidmaps_choice_is_never_predicted_slower_than_slurms(case, arms):
-    machine, _, found = arms
+def test_nidmaps_choice_is_never_predicted_slower_than_slurms(arms):
+    case, machine, _, found = arms
     model = Predictor(
         with_figures(machine, routing="single", latency=0),
         Job(case.pattern, case.ppn, case.size, algorithm=""),

@@ -11,6 +11,7 @@ from placement.errors import NidmapError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, next_channel
 from placement.network import torus as module
+from placement.network.routes import busiest_link_s
 from placement.network.torus_grid import grid_of
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
@@ -47,6 +48,33 @@ def test_listed_pairs_put_on_every_channel_what_walking_them_does(case):
     if found:
         load = loads(machine, pairs(machine, found)).load
         assert by_name(machine, load) == torus_loads(machine, found)
+
+
+@given(tori(), st.data())
+@examples(40)
+def test_the_busiest_links_of_steps_are_those_of_their_loads(machine, data):
+    """Message by message, a link missing or not; on a ring that is cut twice nothing is said."""
+    rows = np.array(data.draw(st.lists(st.integers(0, len(machine) - 1), min_size=1, unique=True)))
+    wired = links(machine)
+    if data.draw(st.booleans()) and len(wired.a):
+        gone = data.draw(st.sampled_from(range(len(wired.a))))
+        machine = cut(machine, (int(wired.a[gone]), int(wired.b[gone])))
+    place = st.integers(0, len(rows) - 1)
+    flows = st.lists(st.tuples(place, place, st.integers(1, 1000)), min_size=1, max_size=12)
+    steps = [
+        Traffic.of(*(np.array(column) for column in zip(*step, strict=True)))
+        for step in data.draw(st.lists(flows, min_size=1, max_size=4))
+    ]
+    gbs = np.random.default_rng(len(rows)).uniform(1, 9, len(channels(machine)))
+    own = np.random.default_rng(1).uniform(1, 9, len(machine))
+    busiest = busiest_link_s(machine, rows, steps, gbs, own)
+    if busiest is None:
+        assert module._is_cut(grid_of(machine))
+        return
+    for traffic, seconds in zip(steps, busiest.tolist(), strict=True):
+        every = loads(machine, Demand.of(machine, traffic.at(rows)))
+        links_s = [every.load / gbs, every.injection / own, every.ejection / own]
+        assert seconds == pytest.approx(max(x.max(initial=0.0) for x in links_s) / 1e9)
 
 
 @given(tori(), st.data())

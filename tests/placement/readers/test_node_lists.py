@@ -144,9 +144,9 @@ def test_words_of_xtdb2proc_may_be_null_or_empty():
 RECORD = FIELDS.format(**node(5000))
 
 
-@pytest.mark.parametrize("cut", range(1, len(RECORD)))
-def test_a_record_of_xtdb2proc_cut_anywhere_is_refused(cut):
-    assert refusal(f"{RECORD}\n{RECORD[:-cut]}").startswith("d:2: ")
+def test_a_record_of_xtdb2proc_cut_anywhere_is_refused():
+    for end in range(1, len(RECORD)):
+        assert refusal(f"{RECORD}\n{RECORD[:end]}").startswith("d:2: "), end
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_the_machine_of_a_sample_is_written_and_read_back(sample):
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-@examples(50)
+@examples(80)
 @given(changes=CHANGES)
 def test_a_damaged_sample_makes_a_machine_or_one_line(sample, changes):
     dump = read_or_refused(damaged(SAMPLES[sample].encode(), changes))
@@ -157,8 +157,8 @@ def test_a_damaged_sample_makes_a_machine_or_one_line(sample, changes):
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_a_sample_cut_short_anywhere_is_read_or_refused(sample):
     data = SAMPLES[sample].encode()
-    last_line = range(max(0, len(data) - 40), len(data))
-    for end in {*range(0, len(data), 1 + len(data) // 30), *last_line}:
+    last_line = range(max(0, len(data) - 20), len(data))
+    for end in {*range(0, len(data), 1 + len(data) // 20), *last_line}:
         read_or_refused(data[:end], format_of(sample))
 
 

@@ -69,8 +69,7 @@ def excluded(text):
 
 
 @needs_slurm
-@pytest.mark.parametrize("count", [6, 16])
-@pytest.mark.parametrize("drained", [0, 10, 25])
+@pytest.mark.parametrize(("count", "drained"), [(6, 0), (6, 25), (16, 10), (16, 25)])
 def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, count, drained):
     script = tmp_path / "job.sh"
     model = Predictor(parse_spec(MACHINE), Job("alltoall", 1, 1e6, algorithm=""))

@@ -83,7 +83,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@examples(20)
+@examples(33)
 @given(st.integers(4, 9), st.randoms(use_true_random=False))
 def test_one_matrix_through_every_format(name, tmp_path_factory, n, rng):
     m = np.array([[rng.choice((0, 0, 0, 7, 123456)) for _ in range(n)] for _ in range(n)], float)
@@ -263,7 +263,7 @@ def test_an_empty_directory_is_no_run(tmp_path):
 NAMES = st.sampled_from([*WRITERS, "x.graph", "x"])
 
 
-@examples(300)
+@examples(500)
 @given(NAMES, st.data())
 def test_any_bytes_give_entries_or_one_error(tmp_path_factory, name, data):
     matrix = np.arange(16.0).reshape(4, 4)

@@ -102,10 +102,10 @@ def test_every_message_is_counted_once(built, tmp_path, ranks, how):
     assert (phase.together > 1.5) == (how == "together")
 
 
-def test_a_halo_is_a_stencil_staged_or_not(built, tmp_path):
+def test_a_halo_is_a_stencil_staged_or_not(once, tmp_path):
     shown = {}
     for how in ("halo", "staged"):
-        code, _, talk, path = recorded(built, tmp_path, 6, how)
+        code, _, talk, path = recorded(once, tmp_path, 6, how)
         assert code == 0, talk
         edges = {(a, b) for a, b in pairs(path)}
         grid = {(r, r + 2) for r in range(4)} | {(r, r + 1) for r in (0, 2, 4)}
@@ -118,8 +118,8 @@ def test_a_halo_is_a_stencil_staged_or_not(built, tmp_path):
     assert "are a 5-point stencil 3x2, staged by direction" in shown["staged"].stdout
 
 
-def test_a_sweep_is_no_halo(built, tmp_path):
-    code, _, talk, path = recorded(built, tmp_path, 6, "sweep")
+def test_a_sweep_is_no_halo(once, tmp_path):
+    code, _, talk, path = recorded(once, tmp_path, 6, "sweep")
     assert code == 0, talk
     assert set(pairs(path).values()) == {(2 * 6 * 4000, 2 * 6)}
     command = [sys.executable, "-m", "nidmap", "record", "show", str(path)]

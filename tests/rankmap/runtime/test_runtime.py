@@ -64,7 +64,7 @@ def by_node(old, pattern, hosts):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(("count", "dims", "nodes"), [(3, (3,), 2), (8, (2, 4), 4)])
+@pytest.mark.parametrize(("count", "dims", "nodes"), [(3, (3,), 2), (6, (2, 3), 3)])
 def test_ranks_are_reordered_and_only_rank_0_imports(place, count, dims, nodes):
     hosts = cyclic(count, nodes)
     body = f"tell(reorder(world, {dims}, machine='torus:4x4x4'))"

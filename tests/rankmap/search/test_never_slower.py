@@ -94,7 +94,7 @@ def orders_of(model, rows):
             continue  # does not apply
 
 
-@examples(16)
+@examples(27)
 @given(case=cases())
 def test_no_start_and_no_planner_with_any_order_is_faster(case):
     machine, free, count, job = case
@@ -110,7 +110,7 @@ def test_no_start_and_no_planner_with_any_order_is_faster(case):
             assert time <= seconds * (1 + LIMITS.clearly) * (1 + 1e-9), name
 
 
-@examples(16)
+@examples(27)
 @given(case=cases())
 def test_no_row_of_compare_has_a_larger_likely_gain(case):
     machine, free, count, job = case
@@ -120,7 +120,7 @@ def test_no_row_of_compare_has_a_larger_likely_gain(case):
     assert gains["auto"] >= max(gains.values()) * (1 - LIMITS.clearly)
 
 
-@examples(2)
+@examples(4)
 @given(seed=st.integers(0, 1 << 20))
 def test_nothing_by_name_beats_auto_on_questions_of_sites(seed):
     question = questions.draw(seed, "tight")

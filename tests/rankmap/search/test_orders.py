@@ -24,7 +24,7 @@ from tests.rankmap.helpers import time_of
 
 JOBS = [
     ("torus:8x8x8,bw=4", 64, 1, "stencil:4x4x4", 1.0),
-    ("torus:5x4x3,bw=2,nodes=2", 16, 2, "stencil:4x8,periodic", 0.7),
+    ("torus:5x4x3,bw=2,nodes=2", 8, 2, "stencil:4x4,periodic", 0.7),
     ("dragonfly:groups=5,chassis=2,blades=4,nodes=2,global=4", 16, 4, "stencil:4x4x4", 0.8),
     ("slingshot:groups=4,switches=4,nodes=4,global=2", 27, 1, "stencil:3x3x3", 0.9),
     ("fattree:leaf=6,leaves=9,spines=3,bw=1", 8, 6, "fft:6x8", 0.7),
