@@ -32,6 +32,7 @@ parts: $(BIN)/python
 # Compiled once, here: every worker of the tests would compile them for itself.
 kernels: $(VENV)/.dev
 	@$(BIN)/nidmap order -m tree:4x4x4,dist=1:2:3 --ppn 4 --pattern stencil:8x8x4 --strategy graph -o /dev/null
+	@$(BIN)/nidmap predict -m minicray:torus,routing=single --nodes 0-3 --pattern alltoall >/dev/null
 
 # The same of the tests' own modules, whose asserts pytest rewrites.
 rewritten: $(VENV)/.dev
@@ -55,7 +56,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
 wheel: $(VENV)/.core
-	$(PIP) ziglang
+	$(INSTALL) $(VENV) ziglang
 	$(BIN)/python build_recorders.py
 	@for recorders in $(CURDIR)/build/recorders/*; do NIDMAP_RECORDERS=$$recorders \
 	    $(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps -w dist . || exit 1; done

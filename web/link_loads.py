@@ -24,18 +24,18 @@ MOST_UNITS = 128
 _MOST_NODES = 4096
 
 
-def document(found: Prediction, limit: int) -> dict[str, Any]:
+def document(prediction: Prediction, limit: int) -> dict[str, Any]:
     """Return a prediction with its loads: by router, the busiest links, group by group.
 
     A router that touches a channel with load has the busiest one's share.
 
     Parameters
     ----------
-    found : Prediction
+    prediction : Prediction
     limit : int
         Links that are listed.
     """
-    weight = _weight(found.loads)
+    weight = _weight(prediction.loads)
     top = float(weight.max(initial=0.0))
     share = weight / top if top else weight
     kept = (
@@ -43,16 +43,16 @@ def document(found: Prediction, limit: int) -> dict[str, Any]:
         "bound", "percent_of_bound", "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks",
         "bytes", "algorithm", "sentence",
     )  # fmt: skip
-    prediction, channels = found.document(), found.loads.channels
+    fields, channels = prediction.document(), prediction.loads.channels
     most = np.zeros(len(router_coords(channels.machine)))
     np.maximum.at(most, channels.source, share)
     np.maximum.at(most, channels.target, share)
     busy = np.flatnonzero(most)
     return {
-        **{key: prediction.get(key) for key in kept},
+        **{key: fields.get(key) for key in kept},
         "routers": {"row": busy.tolist(), "share": np.round(most[busy], 4).tolist()},
-        "links": _links(found.loads, weight, share, limit),
-        "matrix": matrix(found),
+        "links": _links(prediction.loads, weight, share, limit),
+        "matrix": matrix(prediction),
     }
 
 
@@ -80,13 +80,13 @@ def _links(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str,
     }
 
 
-def busiest(found: Prediction) -> tuple[str, str, float] | None:
+def busiest(prediction: Prediction) -> tuple[str, str, float] | None:
     """Return class, ends and how many times the mean of its class the busiest channel carries.
 
     None where nothing goes from router to router. The mean is over the
     channels of the class that carry anything.
     """
-    loads = found.loads
+    loads = prediction.loads
     weight = _weight(loads)
     if not weight.any():
         return None
@@ -108,9 +108,9 @@ def _ends(channels: Channels, row: int) -> str:
     return name.rpartition(" ")[0].replace("->", " to ")
 
 
-def matrix(found: Prediction) -> dict[str, Any] | None:
+def matrix(prediction: Prediction) -> dict[str, Any] | None:
     """Return what goes from group to group (slice to slice, leaf to leaf); None where unknown."""
-    loads = found.loads
+    loads = prediction.loads
     machine = loads.channels.machine
     topology, coords = machine.topology, router_coords(machine)
     axis = min(2, topology.router_levels - 1) if topology.kind == "torus" else 0
@@ -128,7 +128,7 @@ def matrix(found: Prediction) -> dict[str, Any] | None:
         seconds, load = _between(loads, label, len(units))
     else:
         load = np.zeros((len(units), len(units)))
-        for phase in found.phases:
+        for phase in prediction.phases:
             for source, target, sent in phase.demand.blocks():
                 load += _sum_pairs(label[source], label[target], sent, len(units))
     return {

@@ -26,20 +26,25 @@ from __future__ import annotations
 
 import heapq
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.network.routes import walk
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
+from rankmap.refine.cache import numba_installed
+from rankmap.refine.jit import inlined, kernel
 from workloads.minicray.against import HEADER, segment
 from workloads.minicray.net import MTU
 
-Ways = list[list[int]]
+T = TypeVar("T", bound=tuple[Any, ...])
 
-__all__ = ["Course", "Stretch", "course"]
+#: When a packet comes, its number, its message, where its way goes on, its bytes.
+Event = tuple[float, int, int, int, float]
+
+__all__ = ["Course", "Stretch", "Ways", "course"]
 
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
@@ -54,15 +59,29 @@ MOST_RUNS = 5
 MOST_OF_PASSES = 6_000
 
 
+class Ways(NamedTuple):
+    """Links that messages take, channels, then the nodes' injection, then their ejection.
+
+    Attributes
+    ----------
+    first : int64 (m,)
+        Where the way of each message begins in `link`.
+    link : int64 (l,)
+        The links of a way after one another, then -1; none inside a node.
+    """
+
+    first: Ints
+    link: Ints
+
+
 class Stretch(NamedTuple):
     """A part of an exchange as its ranks go through it.
 
     Attributes
     ----------
     sends : Sends
-    there, back : list of list of int
-        Links of each message and of its acknowledgement: channels, then the nodes'
-        injection, then their ejection. None inside a node.
+    there, back : Ways
+        Of each message and of its acknowledgement.
     wire : float64 (m,)
         Bytes of each message with its headers.
     packets : int64 (m,)
@@ -121,144 +140,247 @@ class Course(NamedTuple):
             Bytes up to which a message is done for its sender when it is handed over.
         """
         a_byte = 1 / (bandwidth * 1e9)
-        first = [way[0] for stretch in self.stretches for way in stretch.there if way]
-        apart = self.burst * float(a_byte[first].max(initial=0.0))
+        apart = self.burst * max(_slowest_first_link(a_byte, s.there) for s in self.stretches)
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
-        slow = a_byte.tolist()
-        runs = [
-            sum(self._stretch_s(stretch, slow, eager, row) for stretch in self.stretches)
-            for row in begins.tolist()
-        ]
-        return self.passes * median(runs)
+        runs = np.sum([self._stretch_s(s, a_byte, eager, begins) for s in self.stretches], axis=0)
+        return float(self.passes * median(runs.tolist()))
 
     def _stretch_s(
-        self, stretch: Stretch, a_byte: list[float], eager: float, begins: list[float]
-    ) -> float:
-        """Return the seconds of a stretch, without those of its head."""
-        head, whole = stretch.head, len(stretch.packets)
-        before = self._run_s(stretch, a_byte, head, eager, begins) if head else 0.0
-        return self._run_s(stretch, a_byte, whole, eager, begins) - before
+        self, stretch: Stretch, a_byte: Floats, eager: float, begins: Floats
+    ) -> list[float]:
+        """Return the seconds of a stretch in each run, without those of its head."""
+        whole = self._ends(stretch, a_byte, len(stretch.packets), eager, begins)
+        if not stretch.head:
+            return whole
+        before = self._ends(stretch, a_byte, stretch.head, eager, begins)
+        return [end_s - head_s for end_s, head_s in zip(whole, before, strict=True)]
 
-    def _run_s(
-        self, stretch: Stretch, a_byte: list[float], first: int, eager: float, begins: list[float]
-    ) -> float:
-        """Return the seconds of a stretch's first messages; all eager where ranks stand else."""
-        run = _FollowedRun(self, stretch, a_byte, first, eager)
-        end_s = run.end(begins)
-        if run.stands:  # a program that counts on its library to take its messages
-            return _FollowedRun(self, stretch, a_byte, first, np.inf).end(begins)
-        return end_s
+    def _ends(
+        self, stretch: Stretch, a_byte: Floats, count: int, eager: float, begins: Floats
+    ) -> list[float]:
+        """Return when the last rank is through so many messages, in each run.
+
+        All are eager where a rank stands for ever else: its program counts on its library to take
+        its messages.
+        """
+        packet = self.burst / A_BURST
+        sent = _in_order(stretch, count, eager, self.ranks)
+        runs = [_follow(sent, a_byte, packet, row) for row in begins]
+        if any(stands for _, stands in runs):
+            eagerly = _in_order(stretch, count, np.inf, self.ranks)
+            runs = [_follow(eagerly, a_byte, packet, row) if run[1] else run
+                    for row, run in zip(begins, runs, strict=True)]  # fmt: skip
+        return [end_s for end_s, _ in runs]
 
 
-class _FollowedRun:
-    """Ranks and links of one run of the first so first messages.
+def _slowest_first_link(a_byte: Floats, ways: Ways) -> float:
+    """Return the seconds of a byte on the slowest link that a message takes first."""
+    link = ways.link[ways.first]
+    return float(a_byte[link[link >= 0]].max(initial=0.0))
+
+
+class _Sent(NamedTuple):
+    """The first messages of a stretch, by rank and step, as a kernel reads them.
+
+    A place is a step of a rank, the ranks' after one another.
 
     Attributes
     ----------
-    at : list of int
-        Step of each rank.
-    left : list of int
-        Packets of each message that are not there.
-    open : list of list of int
-        Messages and acknowledgements that each rank still waits for in each step.
-    answered : list of bool
+    there, back : Ways
+    source, target : int64 (m,)
+    size : float64 (m,)
+        Bytes with headers.
+    packets : int64 (m,)
+    answered : bool (m,)
         Whether a message is done for its sender only with its acknowledgement.
-    early : list of list of int
-        Messages that are there before their receiver has come to their step.
+    done, awaited : int64 (m,)
+        The places at whose end sender and receiver wait for it; -1: nobody does.
+    taken : int64 (m,)
+        The place in which its receive is posted.
+    posted : int64 (m,)
+        Messages by place, each rank's in its order.
+    first : int64 (places + 1,)
+        Where those of each place begin in `posted`.
+    waits : int64 (places,)
+        Messages and acknowledgements that are waited for.
     """
 
-    def __init__(
-        self, course: Course, stretch: Stretch, a_byte: list[float], first: int, eager: float
-    ) -> None:
-        sends = [column[:first] for column in stretch.sends]
-        self.stretch, self.a_byte, self.packet = stretch, a_byte, course.burst / A_BURST
-        step, self.source, self.target, size, self.done, self.taken, self.awaited = (
-            column.tolist() for column in sends
-        )
-        self.size = stretch.wire.tolist()
-        self.left = stretch.packets.tolist()
-        self.answered = [payload > eager for payload in size]
-        steps = max((*self.done, *self.taken, *self.awaited), default=-1) + 1
-        self.posts: list[Ways] = [[[] for _ in range(steps)] for _ in range(course.ranks)]
-        self.open = [[0] * steps for _ in range(course.ranks)]
-        for k, (s, a, b) in enumerate(zip(step, self.source, self.target, strict=True)):
-            self.posts[a][s].append(k)
-            self.open[a][self.done[k]] += self.answered[k]
-            if self.awaited[k] >= 0:
-                self.open[b][self.awaited[k]] += 1
-        self.at = [-1] * course.ranks
-        self.early: Ways = [[] for _ in range(course.ranks)]
-        self.events: list[tuple[float, int, int, int, float]] = []
-        self.count = 0
-        self.last = 0.0
+    there: Ways
+    back: Ways
+    source: Ints
+    target: Ints
+    size: Floats
+    packets: Ints
+    answered: Mask
+    done: Ints
+    awaited: Ints
+    taken: Ints
+    posted: Ints
+    first: Ints
+    waits: Ints
 
-    def end(self, begins: list[float]) -> float:
-        """Return when the last rank is through, where they begin at these times."""
-        for rank, now in enumerate(begins):
-            self._begin(rank, now)
-        there, back = self.stretch.there, self.stretch.back
-        a_byte, packet = self.a_byte, self.packet
-        served, passed = [0.0] * len(a_byte), [0.0] * len(a_byte)
-        while self.events:
-            now, _, k, hop, size = heapq.heappop(self.events)
-            way = there[k] if size else back[k]
-            if hop == len(way):
-                self._arrive(k, size, now)
-                continue
-            link = way[hop]
+
+class _State(NamedTuple):
+    """How far a run is.
+
+    Attributes
+    ----------
+    at : int64 (ranks,)
+        The place of each rank.
+    end : int64 (ranks,)
+        The place behind its last one.
+    left : int64 (m,)
+        Packets that are not there.
+    waits : int64 (places,)
+        What is still waited for.
+    early, latest : int64 (ranks,)
+        The first and the last message that is there before its receiver has come to its place;
+        -1: none.
+    after : int64 (m,)
+        The next of these.
+    served, passed : float64 (l,)
+        When a link has served all packets, and when the last one went on.
+    """
+
+    at: Ints
+    end: Ints
+    left: Ints
+    waits: Ints
+    early: Ints
+    latest: Ints
+    after: Ints
+    served: Floats
+    passed: Floats
+
+
+def _in_order(stretch: Stretch, count: int, eager: float, ranks: int) -> _Sent:
+    """Return the first messages of a stretch as ranks go through them."""
+    sends = stretch.sends.some(slice(count))
+    source, target, waited = sends.source, sends.target, sends.awaited >= 0
+    waited_in = (sends.done, sends.taken, sends.awaited)
+    steps = int(max(step.max(initial=-1) for step in waited_in)) + 1
+    places = ranks * steps
+    answered, posted_in = sends.size > eager, source * steps + sends.step
+    done, awaited = source * steps + sends.done, target * steps + sends.awaited
+    waits = np.bincount(done[answered], minlength=places)
+    waits += np.bincount(awaited[waited], minlength=places)
+    return _Sent(
+        stretch.there, stretch.back, source, target, stretch.wire[:count],
+        stretch.packets[:count], answered, done, np.where(waited, awaited, -1),
+        target * steps + sends.taken, np.argsort(posted_in, kind="stable"),
+        np.append(0, np.cumsum(np.bincount(posted_in, minlength=places))), waits,
+    )  # fmt: skip
+
+
+def _follow(sent: _Sent, a_byte: Floats, packet: float, begins: Floats) -> tuple[float, bool]:
+    """Return when the last rank is through, where they begin at these times, and if one stands."""
+    ranks = len(begins)
+    steps = len(sent.waits) // ranks
+    end = np.arange(1, ranks + 1) * steps
+    none, idle = np.full(ranks, -1), np.zeros(len(a_byte))
+    state = _State(
+        end - steps - 1, end, sent.packets.copy(), sent.waits.copy(), none, none.copy(),
+        np.full(len(sent.source), -1), idle, idle.copy(),
+    )  # fmt: skip
+    if not numba_installed():  # Python reads lists faster
+        sent, state = _as_lists(sent), _as_lists(state)
+        return _run(sent, state, a_byte.tolist(), packet, begins.tolist())
+    end_s, stands = _run(sent, state, a_byte, packet, begins)
+    return float(end_s), bool(stands)
+
+
+def _as_lists(arrays: T) -> T:
+    """Return a tuple of lists for one of arrays, and of tuples of them."""
+    return type(arrays)(*(_as_lists(x) if isinstance(x, tuple) else x.tolist() for x in arrays))
+
+
+@kernel
+def _run(sent: _Sent, state: _State, a_byte: Any, packet: float, begins: Any) -> tuple[float, bool]:
+    """Serve packets link by link until none is on its way; return when the last rank began a step.
+
+    A packet on its way is (when it comes, a number, its message, where its way goes on, bytes); of
+    equal times the one that was sent first counts. One of no bytes is an acknowledgement.
+    """
+    there, back, served, passed = sent.there.link, sent.back.link, state.served, state.passed
+    events = [(0.0, 0, 0, 0, 0.0)]
+    events.pop()
+    count, last = 0, 0.0
+    for rank in range(len(begins)):
+        last = max(last, begins[rank])
+        count = _go_on(sent, state, events, count, rank, begins[rank], packet)
+    while events:
+        now, _, k, at, size = heapq.heappop(events)
+        link = there[at] if size > 0.0 else back[at]
+        if link >= 0:
             now = max(now, passed[link], served[link] - (packet - size) * a_byte[link])
             passed[link] = now
             served[link] = max(served[link], now) + size * a_byte[link]
-            self._send(now, k, hop + 1, size)
-        return self.last
+            count += 1
+            heapq.heappush(events, (now, count, k, at + 1, size))
+            continue
+        place, rank = sent.done[k], sent.source[k]
+        if size > 0.0:
+            state.left[k] -= 1
+            if state.left[k]:
+                continue
+            count = _take(sent, state, events, count, k, now)
+            place, rank = sent.awaited[k], sent.target[k]
+        if place < 0:
+            continue
+        state.waits[place] -= 1
+        if state.at[rank] == place and not state.waits[place]:
+            last = max(last, now)
+            count = _go_on(sent, state, events, count, rank, now, packet)
+    stands = False
+    for waits in state.waits:
+        stands |= waits > 0
+    return last, stands
 
-    @property
-    def stands(self) -> bool:
-        """Whether a rank waits for ever."""
-        return any(sum(steps) > 0 for steps in self.open)
 
-    def _send(self, now: float, k: int, hop: int, size: float) -> None:
-        self.count += 1  # of equal times the first that was sent
-        heapq.heappush(self.events, (now, self.count, k, hop, size))
+@inlined
+def _go_on(
+    sent: _Sent, state: _State, events: list[Event], count: int, rank: int, now: float,
+    packet: float,
+) -> int:  # fmt: skip
+    """Let a rank begin its next step, and go on where it has nothing to wait for."""
+    waits = 0
+    while not waits and state.at[rank] + 1 < state.end[rank]:
+        state.at[rank] += 1
+        place = state.at[rank]
+        for j in range(sent.first[place], sent.first[place + 1]):
+            k = sent.posted[j]
+            begin, whole = sent.there.first[k], sent.packets[k] - 1
+            for _ in range(whole):
+                count += 1
+                heapq.heappush(events, (now, count, k, begin, packet))
+            count += 1
+            heapq.heappush(events, (now, count, k, begin, sent.size[k] - whole * packet))
+        k = state.early[rank]
+        state.early[rank] = -1
+        while k >= 0:
+            following = state.after[k]
+            count = _take(sent, state, events, count, k, now)
+            k = following
+        waits = state.waits[place]
+    return count
 
-    def _begin(self, rank: int, now: float) -> None:
-        """Let a rank begin its next step, and go on where it has nothing to wait for."""
-        self.last = max(self.last, now)
-        for s in range(self.at[rank] + 1, len(self.open[rank])):
-            self.at[rank] = s
-            for k in self.posts[rank][s]:
-                whole = self.left[k] - 1
-                for _ in range(whole):
-                    self._send(now, k, 0, self.packet)
-                self._send(now, k, 0, self.size[k] - whole * self.packet)
-            early, self.early[rank] = self.early[rank], []
-            for k in early:
-                self._take(k, now)
-            if self.open[rank][s]:
-                return
 
-    def _take(self, k: int, now: float) -> None:
-        """Acknowledge a message, once its receiver has come to its step; none that is eager."""
-        if not self.answered[k]:
-            return
-        if self.taken[k] > self.at[self.target[k]]:
-            self.early[self.target[k]].append(k)
-        else:
-            self._send(now, k, 0, 0.0)
-
-    def _arrive(self, k: int, size: float, now: float) -> None:
-        """Count a packet of a message, or its acknowledgement."""
-        if size:
-            self.left[k] -= 1
-            if self.left[k]:
-                return
-            self._take(k, now)
-        rank, step = (self.target[k], self.awaited[k]) if size else (self.source[k], self.done[k])
-        if step < 0:
-            return
-        self.open[rank][step] -= 1
-        if self.at[rank] == step and not self.open[rank][step]:
-            self._begin(rank, now)
+@inlined
+def _take(sent: _Sent, state: _State, events: list[Event], count: int, k: int, now: float) -> int:
+    """Acknowledge a message, once its receiver has come to its step; none that is eager."""
+    if not sent.answered[k]:
+        return count
+    rank = sent.target[k]
+    if sent.taken[k] <= state.at[rank]:
+        count += 1
+        heapq.heappush(events, (now, count, k, sent.back.first[k], 0.0))
+        return count
+    if state.early[rank] < 0:
+        state.early[rank] = k
+    else:
+        state.after[state.latest[rank]] = k
+    state.latest[rank], state.after[k] = k, -1
+    return count
 
 
 def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | None:
@@ -342,14 +464,17 @@ def _packets(size: Floats, burst: float) -> Ints:
 
 def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
-    pair, place = np.unique(a * len(placement.rows) + b, return_inverse=True)
+    pair, way = np.unique(a * len(placement.rows) + b, return_inverse=True)
     source, target = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
+    every, apart = np.arange(len(pair)), np.flatnonzero(source != target)
+    source, target = source[apart], target[apart]
     message, channel = walk(placement.known_machine, source, target, routing)
-    order = np.argsort(message, kind="stable")
-    ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
     ejection = channels + len(placement.known_machine)
-    ways = [
-        [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
-        for x, y, i, j in zip(source.tolist(), target.tolist(), ends[:-1], ends[1:], strict=True)
-    ]
-    return [ways[k] for k in place.tolist()]
+    parts = (
+        (apart, channels + source), (apart[message], channel), (apart, ejection + target),
+        (every, np.full(len(pair), -1)),
+    )  # fmt: skip
+    of, link = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.argsort(of, kind="stable")
+    first = np.searchsorted(of[order], every)
+    return Ways(first[way], link[order])

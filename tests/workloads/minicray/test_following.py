@@ -17,8 +17,9 @@ from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
 from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.placement_times import MOST_EAGER
+from workloads.minicray import following
 from workloads.minicray.against import HEADER, segment
-from workloads.minicray.following import MOST_PACKETS, Course, Stretch, course
+from workloads.minicray.following import MOST_PACKETS, Course, Stretch, Ways, course
 from workloads.minicray.net import MTU
 
 TORUS = nidmap.load_machine("minicray:torus")
@@ -33,18 +34,23 @@ def whole(step, a, b, size, there, back, ranks, head=0):
     return Course([stretch], ranks, 2 * PACKET, 5)
 
 
+def ways_by(*links):
+    """Return ways over the links of each message, column by column."""
+    rows = np.stack([*links, np.full(len(links[0]), -1)], axis=1)
+    return Ways(np.arange(len(rows)) * rows.shape[1], rows.ravel())
+
+
 def ends(sends, ranks, head=0, eager=0.0):
     """Return the seconds of messages (step, from, to, packets), each rank on a node of its own."""
     step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
-    there = [[x, ranks + y] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
-    back = [[y, ranks + x] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    there, back = (ways_by(*links) for links in ((a, ranks + b), (b, ranks + a)))
     return whole(step, a, b, size, there, back, ranks, head).seconds(np.full(2 * ranks, GBS), eager)
 
 
 def followed(sends, ranks, eager):
     """Return the seconds of messages where every rank has a link of its own to each other one."""
     step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
-    there, back = ([[x] for x in ways.tolist()] for ways in (a * ranks + b, b * ranks + a))
+    there, back = (ways_by(links) for links in (a * ranks + b, b * ranks + a))
     return whole(step, a, b, size, there, back, ranks).seconds(np.full(ranks**2, GBS), eager)
 
 
@@ -73,6 +79,19 @@ def test_ranks_take_what_they_take_by_hand_eager_or_not(seed, eager):
     ways = [(s, a, b) for s in range(5) for a in range(5) for b in range(5) if a != b]
     sends = [(*way, int(rng.integers(100, 400))) for way in ways if rng.random() < 0.2]
     assert followed(sends, 5, eager) == pytest.approx(by_hand(sends, 5, eager), abs=10)
+
+
+@pytest.mark.parametrize("eager", [0, 250])
+def test_numba_or_none_ranks_take_exactly_as_long(monkeypatch, eager):
+    rng = np.random.default_rng(7)
+    ways = [(s, a, b) for s in range(5) for a in range(5) for b in range(5) if a != b]
+    sends = [(*way, int(rng.integers(100, 400))) for way in ways if rng.random() < 0.5]
+    here = ends(sends, 5, eager=eager)
+    monkeypatch.setattr(following, "numba_installed", lambda: False)
+    for name in ("_run", "_go_on", "_take"):
+        compiled = getattr(following, name)
+        monkeypatch.setattr(following, name, getattr(compiled, "py_func", compiled))
+    assert ends(sends, 5, eager=eager) == here
 
 
 def test_a_sender_waits_for_no_receiver_of_an_eager_message():
