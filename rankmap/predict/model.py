@@ -216,11 +216,17 @@ class Model:
             for number, phase in enumerate(phases)
             for demand, times in phase.demands()
         ]
-        seconds, bias = np.zeros(len(phases)), usual_bias(self.machine)
-        busiest = guess_each(self.machine, [demand for _, demand, _ in sent], bias)
+        seconds, own_s = np.zeros(len(phases)), np.zeros(len(phases))
+        busiest = guess_each(
+            self.machine, [demand for _, demand, _ in sent], usual_bias(self.machine)
+        )
         for (number, demand, times), links in zip(sent, busiest, strict=True):
             own_link_s = self.own_s(demand.out, demand.into)
             seconds[number] += times * max(links / self.constants.payload, own_link_s)
+            own_s[number] += times * own_link_s
+        # Of what nodes send in all, a few steps may be more or less than their share.
+        every_s = np.array([self.own_s(phase.total.out, phase.total.into) for phase in phases])
+        seconds *= np.divide(every_s, own_s, out=np.ones_like(own_s), where=own_s > 0)
         floors = [self._floor(phase) for phase in phases]
         return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
 

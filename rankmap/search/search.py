@@ -128,6 +128,7 @@ class Enumeration:
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
         self._floors: dict[bytes, float] = {}
+        self._guesses: dict[bytes, float] = {}
         self._plain: Candidate | None = None
         stepwise = divides_steps(cost.model, self.placement)
         self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
@@ -291,7 +292,10 @@ class Enumeration:
             slots = None if make is None else make(self.cost.model.place(choice.rows))
         except NidmapError:
             return np.inf
-        return self.guess(self._placed(choice, slots))
+        placement = self._placed(choice, slots).canonical()
+        if placement.key not in self._guesses:
+            self._guesses[placement.key] = self.guess(placement)
+        return self._guesses[placement.key]
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
         return Placement.on_rows(self.cost.model.machine, choice.rows, self.placement.counts, slots)
