@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rankmap.refine.exchanges import cost_of_nodes
-from rankmap.refine.jit import Ints, Longs, State, Table, draw, kernel, tick
+from rankmap.refine.jit import Ints, Longs, State, Table, draw, kernel, long, tick
 
 __all__ = ["anneal"]
 
@@ -101,7 +101,7 @@ def move(
             load[p] -= 1
             load[q] += 1
             done += LOOK + (ptr[u + 1] - ptr[u]) * (1 + nodes // WIDTH)
-            shift(ptr, adj, w, u, p, q, far, costs)
+            shift(ptr, adj, w, long(u), long(p), long(q), far, costs)
     tick(state, done)
 
 
@@ -126,7 +126,7 @@ def settle(
         node[who] = to
         load[p] -= 1
         load[to] += 1
-        shift(ptr, adj, w, who, p, to, far, costs)
+        shift(ptr, adj, w, long(who), long(p), long(to), far, costs)
 
 
 @kernel
@@ -181,8 +181,8 @@ def swap(
             place[u], place[v] = j, i
             edges = ptr[u + 1] - ptr[u] + ptr[v + 1] - ptr[v]
             done += 2 * LOOK + edges * (1 + nodes // WIDTH)
-            shift(ptr, adj, w, u, p, q, far, costs)
-            shift(ptr, adj, w, v, q, p, far, costs)
+            shift(ptr, adj, w, long(u), long(p), long(q), far, costs)
+            shift(ptr, adj, w, long(v), long(q), long(p), far, costs)
     tick(state, done)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rankmap.refine.halves import balance, cost_of_halves, refine_halves, size_of_half
-from rankmap.refine.jit import Bytes, Csr, Floats, Ints, State, draw, kernel, shuffle, tick
+from rankmap.refine.jit import Bytes, Csr, Floats, Ints, State, draw, kernel, long, shuffle, tick
 
 __all__ = ["bisect", "bisect_from_nothing", "extremes", "refine_again"]
 
@@ -218,21 +218,21 @@ def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state:
         half = half[ofs[level + 1]]
         unit = level == 0 and len(half) == total
         slack = give if unit else max(give, 1, total // (200 + 100 * (top - level)))
-        refine_halves(graphs[level], half, target, slack, 60 + len(half) // 40, 3, state)
+        refine_halves(graphs[level], half, target, slack, 60 + len(half) // 40, long(3), state)
     return half
 
 
 @kernel
 def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
     """Return halves of a graph from nothing, about `target` in half 0."""
-    graphs, ofs = coarsen(g, np.zeros(len(g.size), dtype=np.int8), COARSE, state)
+    graphs, ofs = coarsen(g, np.zeros(len(g.size), dtype=np.int8), long(COARSE), state)
     top, total = graphs[-1], sum_sizes(g.size)
     slack = give if len(top.size) == total else max(give, 1, total // 200)
     half, best, best_off = np.zeros(len(top.size), dtype=np.int8), 1e300, 1 << 62
     for _ in range(TRIES):
         tried = grow_half(top, target, state)
         swap_half_names(top, target, tried)
-        cost = refine_halves(top, tried, target, slack, 60, 4, state)
+        cost = refine_halves(top, tried, target, slack, long(60), long(4), state)
         off = max(abs(size_of_half(top.size, tried) - target), slack)
         if off < best_off or (off == best_off and cost < best):
             half, best, best_off = tried, cost, off
@@ -263,12 +263,12 @@ def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State
 @kernel
 def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, state: State) -> Bytes:
     """Return given halves, refined on graphs in which only vertices of one label are joined."""
-    graphs, ofs = coarsen(g, label, COARSE, state)
+    graphs, ofs = coarsen(g, label, long(COARSE), state)
     half = given.copy()
     for k in range(1, len(graphs)):
         half = label_clusters(ofs[k], half, len(graphs[k].size))
     slack = give if len(graphs) == 1 else max(give, 1, len(given) // 200)
-    refine_halves(graphs[-1], half, target, slack, 60, 4, state)
+    refine_halves(graphs[-1], half, target, slack, long(60), long(4), state)
     half = uncoarsen(graphs, ofs, half, target, give, state)
     balance(g, half, target, give)
     return half
@@ -307,7 +307,7 @@ def bisect(
     cost = np.empty(starts)
     begun, halvings = float(state[1]), 0
     while halvings < starts and (halvings == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
-        pool[halvings] = bisect_from_nothing(g, target, give, tries, state)
+        pool[halvings] = bisect_from_nothing(g, target, give, long(tries), state)
         cost[halvings] = cost_of_halves(g, pool[halvings])
         halvings += 1
     best, worst = extremes(cost[:halvings])

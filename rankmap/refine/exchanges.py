@@ -14,7 +14,19 @@ import numpy as np
 
 from rankmap.refine.bisection import bisect_from_nothing, extremes, refine_again
 from rankmap.refine.halves import cost_of_halves
-from rankmap.refine.jit import Csr, Floats, Ints, Longs, Reals, State, draw, inlined, kernel, tick
+from rankmap.refine.jit import (
+    Csr,
+    Floats,
+    Ints,
+    Longs,
+    Reals,
+    State,
+    draw,
+    inlined,
+    kernel,
+    long,
+    tick,
+)
 from rankmap.refine.subgraph import (
     PlacedRanks,
     add_pull,
@@ -65,7 +77,7 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
     present = np.ones(len(mine), dtype=np.int8)
     present[:target] = 0
     before = cost_of_halves(sub, present)
-    half = refine_again(sub, target, 0, present, present, state)
+    half = refine_again(sub, target, long(0), present, present, state)
     if before - cost_of_halves(sub, half) <= 1e-9 * abs(before):
         return False
     deal_halves(mine, half, member, first[p], first[q])
@@ -176,7 +188,7 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
         lean_at_cut(x.outer, these, low, cut, high, sub.bias)
         add_pull(x.g, these, where, np.array([low, cut, high]), x.far, sub)
         tick(state, 3 * len(sub.adj) + 8 * len(these))
-        half = bisect_from_nothing(sub, b - a, 0, 1, state)
+        half = bisect_from_nothing(sub, b - a, long(0), long(1), state)
         deal_halves(these, half, ranks, a, b)
         note_side(these, half, where, cut)
         todo.append((low, cut))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, tick
+from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, long, tick
 
 __all__ = ["balance", "cost_of_halves", "drop", "push", "refine_halves", "size_of_half"]
 
@@ -82,7 +82,7 @@ def drop(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
         last = heap[count]
         heap[i] = last
         place[last] = i
-        push(heap, place, key, count, last)
+        push(heap, place, key, count, long(last))
     return count
 
 
@@ -143,7 +143,7 @@ def fill_heaps(g: Csr, half: Bytes, every: bool, queue: Queue) -> float:
         cut += outside + 2 * bias[u] * half[u]
         if outside > 0 or lean > 0 or every:
             h = half[u]
-            counts[h] = push(heaps[h], place, gain, counts[h], u)
+            counts[h] = push(heaps[h], place, gain, counts[h], long(u))
     return cut / 2
 
 
@@ -175,7 +175,7 @@ def run_pass(
             v = adj[e]
             gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
             if not locked[v]:
-                counts[half[v]] = push(heaps[half[v]], place, gain, counts[half[v]], v)
+                counts[half[v]] = push(heaps[half[v]], place, gain, counts[half[v]], long(v))
         moved[steps] = u
         steps += 1
         off = max(abs(held - target), slack)

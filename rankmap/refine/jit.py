@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
     "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "Table", "draw",
-    "inlined", "kernel", "shuffle", "tick",
+    "inlined", "kernel", "long", "shuffle", "tick",
 ]  # fmt: skip
 
 Bytes = NDArray[np.int8]
@@ -63,6 +63,10 @@ if numba_installed():
     import numba
 
     step()
+
+#: Numbers are handed to kernels as this: numba compiles them anew for each kind of whole number
+#: and for each constant.
+long = cast("Callable[[int], int]", np.int64)
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
