@@ -324,8 +324,8 @@ class Model:
         routing = self.routing if bias is None else "adaptive"
         steps = phase.steps()
         if most:
-            steps = _sampled(list(_merge_alike(steps)), most)
-        for batch in _batches(steps, routing, self.machine):
+            steps = _sampled(list(_merge_alike(steps, left is None)), most)
+        for batch in _batches(steps, routing, self.machine, left is None):
             demands = [phase.placement.demand(flows) for flows, _ in batch]
             step_loads = self._loads_of(demands, left, bias)
             for (flows, times), loads in zip(batch, step_loads, strict=True):
@@ -451,7 +451,7 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for batch in _batches(phase.steps(), self.routing, self.machine):
+        for batch in _batches(phase.steps(), self.routing, self.machine, left is None):
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 demands = [phase.placement.demand(flows) for flows, _ in batch]
@@ -469,7 +469,7 @@ class Model:
         """
         assert phase.steps is not None
         timed: list[tuple[float, Traffic, float]] = []
-        for batch in _batches(phase.steps(), self.routing, self.machine):
+        for batch in _batches(phase.steps(), self.routing, self.machine, left is None):
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 yield from self.step_loads(phase, left)
@@ -501,29 +501,44 @@ class Model:
 
 
 def _batches(
-    steps: Iterator[tuple[Traffic, float]], routing: str, machine: Machine
+    steps: Iterator[tuple[Traffic, float]], routing: str, machine: Machine, alone: bool
 ) -> Iterator[list[tuple[Traffic, float]]]:
-    """Yield steps that are worked out together; where bytes are divided, of those alike one."""
+    """Yield steps that are worked out together; where bytes are divided, of those alike one.
+
+    On links that nobody else uses a step and the same the other way take equally long.
+    """
     divided = routing == "adaptive"
-    steps = _merge_alike(steps) if divided else steps
+    steps = _merge_alike(steps, alone) if divided else steps
     most = DIVIDED if divided or machine.topology.kind == "torus" else 1
     while batch := list(islice(steps, most)):
         yield batch
 
 
-def _merge_alike(steps: Iterator[tuple[Traffic, float]]) -> Iterator[tuple[Traffic, float]]:
+def _merge_alike(
+    steps: Iterator[tuple[Traffic, float]], both_ways: bool
+) -> Iterator[tuple[Traffic, float]]:
     """Return each different step once, where it comes first, and for how many steps it stands.
+
+    Parameters
+    ----------
+    steps : iterator of (Traffic, float)
+        What is sent, and how often.
+    both_ways : bool
+        Whether the same sent the other way is alike.
 
     Examples
     --------
     >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 8.0)
-    >>> steps = iter([(ring, 2.0), (ring.reversed(), 1.0), (ring, 3.0)])
-    >>> [times for _, times in _merge_alike(steps)]
-    [5.0, 1.0]
+    >>> steps = [(ring, 2.0), (ring.reversed(), 1.0), (ring, 3.0)]
+    >>> [[times for _, times in _merge_alike(iter(steps), both)] for both in (False, True)]
+    [[5.0, 1.0], [6.0]]
     """
     alike: dict[int, tuple[Traffic, float]] = {}
     for flows, times in steps:
         key = flows.key
+        if both_ways:
+            ends = 1 + int(max(flows.source.max(initial=0), flows.target.max(initial=0)))
+            key = min(key, flows.reversed().by_pair(ends).key)
         _, before = alike.get(key, (flows, 0.0))
         alike[key] = flows, before + times
     return iter(alike.values())
