@@ -72,7 +72,7 @@ class Limits:
     least: int = 100
     adapting: int = 2
     divided: int = 12
-    followed: int = 6
+    followed: int = 2
     pilots: int = 3
     guessed_pilots: int = 8
     guessed: int = 20

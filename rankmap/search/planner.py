@@ -92,10 +92,10 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
     if note:
         request, assumed = replace(request, free=free, idle=None), (*assumed, note)
     rows = request.rows()[: request.count]  # too few are an answer too
-    ready(model.pattern)
     deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
+    ready(model, model.place(rows))
     effort = effort_of(model, model.place(rows))
     budget = LIMITS.budget_of(request.count, effort, deadline, request.progress)
     timeless = without_time(model.place(rows))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -11,21 +10,28 @@ import numpy as np
 
 from placement.curves import hilbert_key
 from placement.errors import NidmapError
+from placement.specs import parse_spec
 from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders
 from rankmap.grid.lines import stretches
-from rankmap.pattern import Pattern
+from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, from_edges, stencil_of
 from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.job_pattern import fit_pattern
+from rankmap.refine.budget import LEAST_EFFORT, seconds_for
+from rankmap.refine.cache import kernels_compiled
 from rankmap.score.distance import job_distance
 from rankmap.search.budget import LIMITS
 
 Make = Callable[[Placement], Ints | None]
+
+#: A machine and a grid on it whose map as a graph takes all kernels there are.
+EVERY_KERNEL = "tree:4x4x4,dist=1:2:3", "stencil:8x8x4"
 
 __all__ = [
     "brick_shapes",
@@ -39,14 +45,23 @@ __all__ = [
 ]
 
 
-def ready(pattern: Pattern) -> None:
-    """Load what maps a graph, where the pattern may be mapped: it may have to be compiled first."""
-    if pattern.dims is not None:
+def ready(model: Predictor, placement: Placement) -> None:
+    """Load what the search for a placement uses, or compile it, which takes long the first time.
+
+    Parameters
+    ----------
+    model : Predictor
+    placement : Placement
+        Some of those that are searched.
+    """
+    if model.following:
+        model.time(placement)
+    if model.pattern.dims is not None:
         return
-    two = np.array([0]), np.array([1]), np.ones(1)
-    placement = Placement(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
-    with contextlib.suppress(NidmapError):
-        orders.find("graph")(from_edges(2, *two), placement)
+    spec, grid = ("tree:2x2", "stencil:4x4") if kernels_compiled() else EVERY_KERNEL
+    machine = parse_spec(spec)
+    slots = Placement.on_rows(machine, np.arange(len(machine)), np.full(len(machine), 4))
+    orders.find("graph")(fit_pattern(parse_pattern(grid), slots), slots)
 
 
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
@@ -162,7 +177,6 @@ def searched_orders(
 
 def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:
     from rankmap.orders.graph import map_graph
-    from rankmap.refine.budget import LEAST_EFFORT, seconds_for
 
     def make(placement: Placement) -> Ints:
         left = seconds()
