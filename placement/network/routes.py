@@ -94,7 +94,7 @@ def busiest_link_s(
     >>> ring = Traffic.of(np.arange(3), np.array([1, 2, 0]), 1e9)
     >>> m, rows = parse_spec("torus:4,bw=1"), np.array([0, 1, 2])
     >>> busiest_link_s(m, rows, [ring], np.ones(8), np.full(4, 2.0)).tolist()
-    [2.0]
+    [1.0]
     """
     single = machine.topology.kind == "torus" and machine.router.shape[1] == 1
     if not single or any(len(traffic.all_to_alls) for traffic in steps):

@@ -538,9 +538,9 @@ def _merge_alike(
         key = flows.key
         if both_ways:
             ends = 1 + int(max(flows.source.max(initial=0), flows.target.max(initial=0)))
-            key = min(key, flows.reversed().by_pair(ends).key)
-        _, before = alike.get(key, (flows, 0.0))
-        alike[key] = flows, before + times
+            key = min(sent.by_pair(ends).key for sent in (flows, flows.reversed()))
+        first, before = alike.get(key, (flows, 0.0))
+        alike[key] = first, before + times
     return iter(alike.values())
 
 

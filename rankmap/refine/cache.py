@@ -38,8 +38,9 @@ def numba_installed() -> bool:
 
 
 def kernels_compiled() -> bool:
-    """Return whether the kernels have been compiled by an earlier run, or none are wanted."""
-    if not numba_installed():
+    """Return whether the kernels have been compiled, by an earlier run too, or none are wanted."""
+    loaded = sys.modules.get("rankmap.refine.multisection")
+    if not numba_installed() or (loaded is not None and loaded.multisect.signatures):
         return True
     folder = cache_folder()
     return folder is not None and all(any(folder.glob(f"*/{name}-*.nbi")) for name in ENTRIES)

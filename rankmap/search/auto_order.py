@@ -120,7 +120,7 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
         progress.step()
 
     fitted = fit_pattern(model.pattern, placement)
-    ready(model, placement)
+    ready(model, placement, seconds)
     deadline = seconds if math.isfinite(seconds) else None
     effort = effort_of(model, placement)
     budget = LIMITS.budget_of(len(placement.counts), effort, deadline, watch)

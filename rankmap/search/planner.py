@@ -95,7 +95,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
     deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
-    ready(model, model.place(rows))
+    ready(model, model.place(rows), np.inf if deadline is None else deadline)
     effort = effort_of(model, model.place(rows))
     budget = LIMITS.budget_of(request.count, effort, deadline, request.progress)
     timeless = without_time(model.place(rows))

@@ -15,6 +15,7 @@ from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders
 from rankmap.grid.lines import stretches
+from rankmap.orders.auto import COMPILING
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, from_edges, stencil_of
 from rankmap.pattern.structured import Lines
@@ -45,7 +46,7 @@ __all__ = [
 ]
 
 
-def ready(model: Predictor, placement: Placement) -> None:
+def ready(model: Predictor, placement: Placement, seconds: float = math.inf) -> None:
     """Load what the search for a placement uses, or compile it, which takes long the first time.
 
     Parameters
@@ -53,15 +54,23 @@ def ready(model: Predictor, placement: Placement) -> None:
     model : Predictor
     placement : Placement
         Some of those that are searched.
+    seconds : float
+        What there is time for: where nobody has compiled the kernels, and they would take
+        longer, no graph is mapped.
     """
     if model.following:
         model.time(placement)
-    if model.pattern.dims is not None:
+    if model.pattern.dims is not None or not _may_map(seconds):
         return
     spec, grid = ("tree:2x2", "stencil:4x4") if kernels_compiled() else EVERY_KERNEL
     machine = parse_spec(spec)
     slots = Placement.on_rows(machine, np.arange(len(machine)), np.full(len(machine), 4))
     orders.find("graph")(fit_pattern(parse_pattern(grid), slots), slots)
+
+
+def _may_map(seconds: float) -> bool:
+    """Return whether there is time to map a graph, whose kernels may have to be compiled."""
+    return seconds >= COMPILING or kernels_compiled()
 
 
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
@@ -180,7 +189,7 @@ def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:
 
     def make(placement: Placement) -> Ints:
         left = seconds()
-        if left < LEAST_EFFORT * seconds_for(placement.ranks):
+        if left < LEAST_EFFORT * seconds_for(placement.ranks) or not _may_map(left):
             raise NidmapError("no time is left for a graph")
         node = map_graph(graph, placement, job_distance(placement), seconds=left)
         return np.asarray(placement.with_ranks_on(node).slot_of_rank)
@@ -224,8 +233,10 @@ def node_by_node(
         return None
 
     def make(placement: Placement) -> Ints:
-        ones = np.ones(nodes, dtype=np.int64)
-        place = map_ranks(graph, ones, job_distance(placement), seconds=seconds())
+        ones, left = np.ones(nodes, dtype=np.int64), seconds()
+        if not _may_map(left):
+            raise NidmapError("no time is left for a graph")
+        place = map_ranks(graph, ones, job_distance(placement), seconds=left)
         return np.asarray(place[grouped.node_of_rank] * ppn + grouped.slot_of_rank % ppn)
 
     return make
