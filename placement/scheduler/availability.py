@@ -319,7 +319,7 @@ def _of_list(machine: Machine, text: str, source: str, job_here: bool) -> Availa
     """Return a machine of which only listed nodes may be had, where it says that they are free."""
     rows = rows_of(machine, text, source=source, repeats=True)
     rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
-    state, planned = (machine.state, machine.planned)
+    state, planned = machine.state, machine.planned
     if job_here:
         state, planned = np.full(len(machine), "idle"), np.zeros(len(machine), dtype=bool)
     listed = np.zeros(len(machine), dtype=bool)

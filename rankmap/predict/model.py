@@ -326,10 +326,19 @@ class Model:
         if most:
             steps = _sampled(list(_merge_alike(steps, left is None)), most)
         for batch in _batches(steps, routing, self.machine, left is None):
-            demands = [phase.placement.demand(flows) for flows, _ in batch]
-            step_loads = self._loads_of(demands, left, bias)
+            step_loads = self._batch_loads(phase, batch, left, bias)
             for (flows, times), loads in zip(batch, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
+
+    def _batch_loads(
+        self,
+        phase: Phase,
+        batch: list[tuple[Traffic, float]],
+        left: Channels | None,
+        bias: float | None = None,
+    ) -> list[Loads]:
+        """Return the loads of some steps of a phase; see `loads`."""
+        return self._loads_of([phase.placement.demand(flows) for flows, _ in batch], left, bias)
 
     def _loads_of(
         self, demands: list[Demand], left: Channels | None, bias: float | None
@@ -454,8 +463,7 @@ class Model:
         for batch in _batches(phase.steps(), self.routing, self.machine, left is None):
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
-                demands = [phase.placement.demand(flows) for flows, _ in batch]
-                links_s = np.array([*map(self._longest, self._loads_of(demands, left, None))])
+                links_s = np.array([*map(self._longest, self._batch_loads(phase, batch, left))])
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
             if math.fsum(seconds) >= below:
@@ -477,7 +485,7 @@ class Model:
             together = zip(batch, links_s.tolist(), strict=True)
             timed += [(times * step_s, flows, times) for (flows, times), step_s in together]
         for _, flows, times in nlargest(most, timed, key=lambda step: step[0]):
-            [loads] = self._loads_of([phase.placement.demand(flows)], left, None)
+            [loads] = self._batch_loads(phase, [(flows, times)], left)
             yield StepLoads(flows, times, phase.message(flows), loads)
 
     def _links_s(

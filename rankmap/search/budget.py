@@ -280,7 +280,7 @@ class Budget:
     @property
     def left(self) -> int:
         """Judgements that may still be made."""
-        return 0 if self.ended else max(0, self.judgements - self.judged)
+        return 0 if self.ended else self.judgements - self.judged
 
     def note(self, seconds: float, rows: Ints) -> None:
         """Remember the best so far."""

@@ -95,10 +95,11 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
     deadline = request.deadline
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
-    ready(model, model.place(rows), np.inf if deadline is None else deadline)
-    effort = effort_of(model, model.place(rows))
+    first = model.place(rows)
+    ready(model, first, np.inf if deadline is None else deadline)
+    effort = effort_of(model, first)
     budget = LIMITS.budget_of(request.count, effort, deadline, request.progress)
-    timeless = without_time(model.place(rows))
+    timeless = without_time(first)
     within = inside_one_block if request.segment is None else whole_segments
     segments = within(model, request)
     if segments is not None and request.segment is not None:

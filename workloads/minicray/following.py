@@ -149,11 +149,11 @@ class Course(NamedTuple):
         self, stretch: Stretch, a_byte: Floats, eager: float, begins: Floats
     ) -> list[float]:
         """Return the seconds of a stretch in each run, without those of its head."""
-        whole = self._ends(stretch, a_byte, len(stretch.packets), eager, begins)
+        ends_s = self._ends(stretch, a_byte, len(stretch.packets), eager, begins)
         if not stretch.head:
-            return whole
-        before = self._ends(stretch, a_byte, stretch.head, eager, begins)
-        return [end_s - head_s for end_s, head_s in zip(whole, before, strict=True)]
+            return ends_s
+        heads_s = self._ends(stretch, a_byte, stretch.head, eager, begins)
+        return [end_s - head_s for end_s, head_s in zip(ends_s, heads_s, strict=True)]
 
     def _ends(
         self, stretch: Stretch, a_byte: Floats, count: int, eager: float, begins: Floats
