@@ -188,8 +188,9 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
     notes, hosts = (tuple(map(str, header.get(name, ()))) for name in ("notes", "hosts"))
     machine = str(header.get("machine", ""))
+    times = (float(header.get(name, 0.0)) for name in ("exchange_s", "work_s"))
     return Recording(
-        ranks, float(seconds), tuple(phases), program, window, notes, None, hosts, machine
+        ranks, float(seconds), tuple(phases), program, window, notes, None, hosts, machine, *times
     )
 
 
