@@ -51,10 +51,10 @@ __all__ = ["Model", "StepLoads"]
 KEPT = 32_000_000
 
 #: Steps of an exchange that are looked at for a guess.
-GUESSED = 4
+GUESSED = 2
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
-DIVIDED = 8
+DIVIDED = 4
 
 
 class StepLoads(NamedTuple):
@@ -456,19 +456,31 @@ class Model:
         left : Channels or None
             As `left` returns them.
         below : float
-            Seconds that are enough: what follows is not looked at.
+            Seconds that are enough: inf is returned where nodes' own links need so many for what
+            is not looked at yet.
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for batch in _batches(phase.steps(), self.routing, self.machine, left is None):
+        batches = _batches(phase.steps(), self.routing, self.machine, left is None)
+        own_s: list[float] = []  # of what is still to come, the next last
+        if self.routing == "adaptive" and below < math.inf:
+            batches = iter(known := list(batches))
+            own_s = [self._own_links_s(phase, batch) for batch in reversed(known)]
+        for batch in batches:
+            if math.fsum(seconds + own_s) >= below:
+                return math.inf
+            del own_s[-1:]
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 links_s = np.array([*map(self._longest, self._batch_loads(phase, batch, left))])
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
-            if math.fsum(seconds) >= below:
-                break
         return math.fsum(seconds)
+
+    def _own_links_s(self, phase: Phase, batch: list[tuple[Traffic, float]]) -> float:
+        """Return the seconds of the busiest node's own link in each of some steps, together."""
+        demands = ((phase.placement.demand(flows), times) for flows, times in batch)
+        return math.fsum(times * self.own_s(sent.out, sent.into) for sent, times in demands)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
         """Yield the steps that links take longest for, at most so many, where that costs little.

@@ -38,7 +38,8 @@ class Limits:
     guessed_pilots : int
         The same, of all choices, where orders are guessed.
     guessed : int
-        Pairs of a node choice and an order that are guessed by themselves.
+        Pairs of a node choice and an order, those that promise most, that are guessed by
+        themselves.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -144,7 +145,7 @@ SAID, MOST_SAID = 12, 0.5
 SEARCHED = 0.85
 
 #: The part of all seconds that guesses may take.
-GUESSED = 0.2
+GUESSED = 0.25
 
 
 class Moment(NamedTuple):

@@ -14,6 +14,7 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 
 import numpy as np
 
@@ -159,8 +160,8 @@ class Enumeration:
 
         A pair promises what its choice costs with rank r on slot r, times what its order makes of
         that on some choices, the pilots. Where routers adapt in steps a judgement takes so long
-        that these costs are guessed, and those of the pairs that promise most too, before one is
-        judged.
+        that these costs are guessed, and then those of the pairs that promise most, until those
+        that do are all guessed, before one is judged.
         """
         names = list(self.orders or (ROW_MAJOR,))
         all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
@@ -173,20 +174,25 @@ class Enumeration:
             if pair not in costs:
                 costs[pair] = look(*pair)
         self.pruned = True
+        all_seen = bool(pilots and self.budget.left) and not self.budget.hurried
         gains = {}
         for name in names:
             known = [pilot for pilot in pilots if costs[pilot, name] < np.inf]
             shares = (costs[pilot, name] / (costs[pilot, ROW_MAJOR] or 1.0) for pilot in known)
-            gains[name] = min(shares, default=1.0)
+            gains[name] = min(shares, default=np.inf if all_seen else 1.0)  # inf: it fits none
 
         def promise(pair: tuple[_NodeChoice, str]) -> float:
             return costs.get(pair, costs[pair[0], ROW_MAJOR] * gains[pair[1]])
 
-        pairs = sorted(itertools.product(ranked, names), key=promise)
+        pairs = list(itertools.product(ranked, names))
+        while self.guess is not None and not self.budget.hurried:
+            best = nsmallest(LIMITS.guessed, pairs, key=promise)
+            unknown = [pair for pair in best if pair not in costs]
+            if not unknown:
+                break
+            costs.update({pair: self._guessed(*pair) for pair in unknown})
+        pairs.sort(key=promise)
         best = pairs[: LIMITS.guessed]
-        if self.guess is not None:
-            costs.update({pair: self._guessed(*pair) for pair in best if pair not in costs})
-            best.sort(key=promise)
         rows_major = itertools.product(ranked, [ROW_MAJOR])  # compare shows each
         spare = 0 if all_fit else self.budget.left // 2  # steps want judgements too
         for pair in dict.fromkeys([*best, *rows_major, *pairs]):
