@@ -18,7 +18,17 @@ from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
 from placement.support.tables import align_columns
-from workloads.contention.problem import KINDS, PRINTED_N, WARN, CaseSizes, Length, length, sizes
+from workloads.contention.trial import (
+    KINDS,
+    PRINTED_N,
+    WARN,
+    Buffers,
+    CaseSizes,
+    Length,
+    length,
+    sizes,
+    trial,
+)
 from workloads.memory import available
 from workloads.options import (
     ByteCount,
@@ -37,7 +47,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
 lookup, switches = lazy("placement.lookup"), lazy("placement.scheduler.switches")
-trials = lazy("workloads.contention.trial")
 
 __all__ = ["PAPER", "contention", "leaves", "node_sets"]
 
@@ -289,17 +298,13 @@ class _Bench:
         buffers = None
         with together(comm):
             if any(map(self._joins, sets)):
-                buffers = trials.Buffers(size.local_bytes)
+                buffers = Buffers(size.local_bytes)
         labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(each)}
         labels |= {"nodes": nodes, "ranks": size.ranks}
         cases = []
         for one, part in zip(sets, parts, strict=True):
             joins = self._joins(one)
-            made = (
-                trials.trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers)
-                if joins
-                else None
-            )
+            made = trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
             cases.append(Case(made, {**labels, "leaves": one.name}, part))
         for case, result in zip(mine, self.session.interleave(cases), strict=True):
             case.result = result or None

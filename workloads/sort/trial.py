@@ -18,8 +18,7 @@ import numpy as np
 from placement.support.array_types import Array, Ints
 from workloads.memory import fits
 from workloads.phases import Phases
-from workloads.sort.check import checksum, faults, refuse, sortedness
-from workloads.sort.data import item_type, make
+from workloads.sort.data import checksum, faults, item_type, make, refuse, sortedness
 from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 from workloads.sort.ranks import Ranks
 from workloads.world import Comm, same, together

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from workloads.contention.command import PAPER, node_sets
-from workloads.contention.problem import PRINTED_N, WARN, length, sizes
-from workloads.contention.trial import send_counts, sorted_ints, unsorted_ints
+from workloads.contention.trial import (
+    PRINTED_N,
+    WARN,
+    length,
+    send_counts,
+    sizes,
+    sorted_ints,
+    unsorted_ints,
+)
 
 #: Table 3.1 to 4.3 as printed: N, p, l_n, local MB, l_n/p, block kB, global GB at m = 512N.
 TABLE_43 = [

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
-from workloads.sort.check import checksum, faults, in_order
-from workloads.sort.data import item_type
+from workloads.sort.data import checksum, faults, in_order, item_type
 from workloads.sort.partition import EXCHANGES, FINALS, Seen, SortPlan, keys_of, sort_items
 from workloads.sort.trial import count_messages, expect_messages
 

@@ -52,7 +52,7 @@ def exchanges(comm):
 
 def copies(comm):
     """Copy the beginnings of all units' blocks in both ways; compare with what stands there."""
-    from workloads.stencil.blocks import Blocks
+    from workloads.stencil.kinds import Blocks
 
     count = 1003
     blocks = Blocks(comm, count)
@@ -75,7 +75,7 @@ def copies(comm):
 def refusals(comm):
     """Return the errors of what is refused, once all ranks agree on each."""
     from placement.errors import NidmapError
-    from workloads.stencil.blocks import Blocks
+    from workloads.stencil.kinds import Blocks
     from workloads.stencil.trial import trial
 
     rank = comm.rank

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import NidmapError, UsageError
-from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.stencil.kinds import meeting_levels, partners, per_repetition
+from workloads.stencil.trial import NONE, OPPOSITE, grid_of, neighbours
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 
