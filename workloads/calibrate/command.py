@@ -24,9 +24,10 @@ from workloads.calibrate.choice import (
     MeasurePlan,
     choose_sets,
     margins,
+    pairs_by_level,
+    seats_of,
     without_stated_routing,
 )
-from workloads.calibrate.flows import pairs_by_level, seats_of
 from workloads.calibrate.readings import Reader, Rounds
 from workloads.calibrate.result import Readings, result_of
 from workloads.calibrate.words import document, overlay_text, plan_text, table_text

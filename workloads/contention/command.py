@@ -39,9 +39,8 @@ from workloads.options import (
     named_machine,
     setting,
 )
-from workloads.places import place
 from workloads.session import Case, Repetitions, Session
-from workloads.world import Comm, decide_on_root, processor, together
+from workloads.world import Comm, decide_on_root, place, processor, together
 
 if TYPE_CHECKING:
     from placement.machine import Machine

@@ -22,10 +22,8 @@ from placement.errors import NidmapError, UsageError, printable
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
 from workloads.memory import fits
-from workloads.phases import seconds_of
-from workloads.places import place
-from workloads.words import check_word
-from workloads.world import MPI, Comm, same, together
+from workloads.phases import check_word, seconds_of
+from workloads.world import MPI, Comm, place, same, together
 
 if TYPE_CHECKING:
     import numpy as np

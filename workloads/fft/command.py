@@ -13,9 +13,8 @@ from placement.support.lazy import lazy
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
 from workloads.options import Common, Words, bench_callback, named_machine, setting
-from workloads.places import doubling
 from workloads.session import Session
-from workloads.world import decide_on_root, together
+from workloads.world import decide_on_root, doubling, together
 
 if TYPE_CHECKING:
     from workloads.fft import local

@@ -36,8 +36,7 @@ from workloads.fft.exchange import METHODS, BufferPool, Transpositions
 from workloads.fft.local import Local, chunks, kernel
 from workloads.fft.plan import ArrayLayout, Swap, field_of, process_grid
 from workloads.memory import fits
-from workloads.phases import Phases
-from workloads.words import check_word
+from workloads.phases import Phases, check_word
 from workloads.world import Comm, same, together
 
 __all__ = ["Engine", "Transform"]

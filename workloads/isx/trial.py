@@ -19,12 +19,10 @@ from placement.errors import UsageError
 from placement.support.array_types import Array, Ints
 from placement.support.lazy import lazy
 from workloads.memory import fits
-from workloads.phases import Phases
-from workloads.places import place
+from workloads.phases import Phases, check_word
 from workloads.sort.data import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
-from workloads.words import check_word
-from workloads.world import MPI, Comm, same, together
+from workloads.world import MPI, Comm, place, same, together
 
 __all__ = [
     "GENERATOR",

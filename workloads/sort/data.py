@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from placement.errors import NidmapError, UsageError
 from placement.support.array_types import Array, Mask
 from placement.support.arrays import finish_bits
+from workloads.phases import check_word
 from workloads.sort.local import BLOCK
 from workloads.sort.ranks import Ranks
-from workloads.words import check_word
 
 __all__ = ["KINDS", "checksum", "faults", "in_order", "item_type", "make", "sortedness"]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.support.array_types import Array, Ints
+from workloads.phases import check_word
 from workloads.sort.local import RUNS, flat, gather_last, order, short, sort_keys
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
-from workloads.words import check_word
 
 __all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Seen", "SortPlan", "keys_of", "sort_items"]
 

@@ -25,8 +25,7 @@ from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
 from workloads.memory import NodeMemory, fits
-from workloads.phases import seconds_of
-from workloads.words import check_word, read_extents
+from workloads.phases import check_word, read_extents, seconds_of
 from workloads.world import MPI, Comm, same, together
 
 if TYPE_CHECKING:

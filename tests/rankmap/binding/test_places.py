@@ -11,7 +11,7 @@ import nidmap
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
 from placement.hardware.model import Core, Device, NodeHardware
-from rankmap.binding.places import costs_between, costs_to_nics, places_on
+from rankmap.binding.arrange import costs_between, costs_to_nics, places_on
 
 
 def of_site(name):
