@@ -18,8 +18,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from placement.errors import ParseError
-from placement.hardware.lookup import refuse_other_node
-from placement.hardware.model import Core, Device, NodeHardware
+from placement.hardware import Core, Device, NodeHardware, refuse_other_node
 from placement.machine import Machine
 
 __all__ = ["HardwareFile", "parse_hwloc"]

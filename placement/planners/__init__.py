@@ -52,16 +52,16 @@ BUNDLED = {
     "compact": "compact",
     "hilbert": "curve",
     "hilbert-groups": "curve",
-    "level-spread": "spread",
+    "level-spread": "plain",
     "morton": "curve",
     "morton-groups": "curve",
-    "nid-order": "no_topology",
-    "random": "no_topology",
+    "nid-order": "plain",
+    "random": "plain",
     "slurm-block": "slurm_blocks",
     "slurm-dragonfly": "slurm_switches",
     "slurm-none": "slurm_job",
     "slurm-tree": "slurm_switches",
-    "spread": "spread",
+    "spread": "plain",
 }
 
 #: Strategies that predict what a job's traffic takes: the front door says where they live.

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from placement.errors import UsageError
-from placement.hardware.model import LEVELS, Device, NodeHardware
+from placement.hardware import LEVELS, Device, NodeHardware
 from placement.support.array_types import Array, Floats, Ints
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
@@ -83,7 +83,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
 
     Examples
     --------
-    >>> from placement.hardware.model import Core, Device, NodeHardware
+    >>> from placement.hardware import Core, Device, NodeHardware
     >>> cores = tuple(Core((k,), k // 2, k // 4, 0) for k in range(8))
     >>> gpus = Device("gpu0", (4, 5, 6, 7)), Device("gpu1", (0, 1, 2, 3))
     >>> node = NodeHardware(cores, gpus)
