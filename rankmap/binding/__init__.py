@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError
-from placement.hardware import hardware_of
+from placement.hardware.hwloc import hardware_of
 from placement.nodelist import nid_ranges
 from placement.support.quantities import GB, time_text
 from rankmap.binding.arrange import Place, arrange_inside, places_on

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from placement.hardware import Core, Device, NodeHardware, hardware_of
+from placement.hardware import Core, Device, NodeHardware
+from placement.hardware.hwloc import hardware_of
 from rankmap.binding.arrange import costs_between, costs_to_nics, places_on
 
 
