@@ -135,11 +135,6 @@ class CaseSizes:
         return 8 * self.m if self.kind.endswith("double") else 4
 
     @property
-    def global_bytes(self) -> int:
-        """Bytes of one array over all processes."""
-        return self.ranks * self.local_bytes
-
-    @property
     def local_bytes(self) -> int:
         """Bytes of one array on a process."""
         return self.local * self.item
