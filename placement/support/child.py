@@ -111,7 +111,7 @@ def become(words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
     try:
-        os.execvpe(words[0], words, env)  # noqa: S606  # the user's own command, as given
+        os.execvpe(words[0], list(words), env)  # noqa: S606  # the user's own command, as given
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
