@@ -198,7 +198,7 @@ def remove(folder: str) -> int:
     \b
     nidmap slurm remove --dir /etc/slurm
     nidmap slurm remove --dir /usr/local/etc
-    nidmap slurm remove --dir $(dirname $SLURM_CONF)
+    nidmap slurm remove --dir .
     """
     paths = [os.path.join(folder, name) for name in _SCRIPTS]
     ours = [path for path in paths if _is_ours(path)]
