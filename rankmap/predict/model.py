@@ -50,11 +50,11 @@ __all__ = ["Model", "StepLoads"]
 #: Loads of channels that are kept.
 KEPT = 32_000_000
 
-#: Steps of an exchange that are looked at for a guess.
-GUESSED = 4
+#: Steps of an exchange that are looked at for a rough guess, and for a better one.
+ROUGH, GUESSED = 2, 4
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
-DIVIDED = 8
+DIVIDED = 4
 
 
 class StepLoads(NamedTuple):
@@ -203,13 +203,22 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, placement: Placement) -> float:
-        """Return about the seconds where routers adapt: a few steps, their bytes hardly divided.
+    def guess(self, placement: Placement, rough: bool = False) -> float:
+        """Return how long a placement takes beside others where routers adapt, about.
 
-        Good enough to say what is worth judging first, and for nothing else.
+        A few steps, their bytes hardly divided. Links and nodes' own links add up: steps that are
+        not looked at may wait for either. Good enough to say what is worth judging first, and for
+        nothing else.
+
+        Parameters
+        ----------
+        placement : Placement
+        rough : bool
+            Whether half as many steps will do.
         """
+        steps = ROUGH if rough else GUESSED
         short = copy(self)
-        short.steps = min(GUESSED, self.steps or GUESSED)
+        short.steps = min(steps, self.steps or steps)
         phases = list(short.phases(placement))
         sent = [
             (number, demand, times)
@@ -222,7 +231,7 @@ class Model:
         )
         for (number, demand, times), links in zip(sent, busiest, strict=True):
             own_link_s = self.own_s(demand.out, demand.into)
-            seconds[number] += times * max(links / self.constants.payload, own_link_s)
+            seconds[number] += times * (links / self.constants.payload + own_link_s)
             own_s[number] += times * own_link_s
         # Of what nodes send in all, a few steps may be more or less than their share.
         every_s = np.array([self.own_s(phase.total.out, phase.total.into) for phase in phases])
@@ -456,19 +465,31 @@ class Model:
         left : Channels or None
             As `left` returns them.
         below : float
-            Seconds that are enough: what follows is not looked at.
+            Seconds that are enough: inf is returned where nodes' own links need so many for what
+            is not looked at yet.
         """
         assert phase.steps is not None
         seconds: list[float] = []
-        for batch in _batches(phase.steps(), self.routing, self.machine, left is None):
+        batches = _batches(phase.steps(), self.routing, self.machine, left is None)
+        own_s: list[float] = []  # of what is still to come, the next last
+        if self.routing == "adaptive" and below < math.inf:
+            batches = iter(known := list(batches))
+            own_s = [self._own_links_s(phase, batch) for batch in reversed(known)]
+        for batch in batches:
+            if math.fsum(seconds + own_s) >= below:
+                return math.inf
+            del own_s[-1:]
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 links_s = np.array([*map(self._longest, self._batch_loads(phase, batch, left))])
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
-            if math.fsum(seconds) >= below:
-                break
         return math.fsum(seconds)
+
+    def _own_links_s(self, phase: Phase, batch: list[tuple[Traffic, float]]) -> float:
+        """Return the seconds of the busiest node's own link in each of some steps, together."""
+        demands = ((phase.placement.demand(flows), times) for flows, times in batch)
+        return math.fsum(times * self.own_s(sent.out, sent.into) for sent, times in demands)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
         """Yield the steps that links take longest for, at most so many, where that costs little.

@@ -27,7 +27,7 @@ from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
-from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.budget import LIMITS, Budget, Moment
 from rankmap.search.cost import Cost, cost_by, effort_of, without_time
 from rankmap.search.node_sets import default, node_choices
 from rankmap.search.rank_orders import ready
@@ -96,7 +96,12 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
     if deadline is not None and not 0 <= deadline < np.inf:
         raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
     first = model.place(rows)
-    ready(model, first, np.inf if deadline is None else deadline)
+
+    def tell(text: str) -> None:
+        if request.progress is not None:
+            request.progress(Moment(0.0, text, np.inf, None))
+
+    ready(model, first, np.inf if deadline is None else deadline, tell)
     effort = effort_of(model, first)
     budget = LIMITS.budget_of(request.count, effort, deadline, request.progress)
     timeless = without_time(first)

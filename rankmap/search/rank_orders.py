@@ -13,7 +13,7 @@ from placement.errors import NidmapError
 from placement.specs import parse_spec
 from placement.support.array_types import Ints
 from placement.traffic import join_traffic
-from rankmap import orders
+from rankmap import orders, progress
 from rankmap.grid.lines import stretches
 from rankmap.orders.auto import COMPILING
 from rankmap.pattern import Pattern, parse_pattern
@@ -46,8 +46,13 @@ __all__ = [
 ]
 
 
-def ready(model: Predictor, placement: Placement, seconds: float = math.inf) -> None:
-    """Load what the search for a placement uses, or compile it, which takes long the first time.
+def ready(
+    model: Predictor,
+    placement: Placement,
+    seconds: float = math.inf,
+    tell: Callable[[str], object] = progress.step,
+) -> None:
+    """Compile what the search for a placement uses where nobody has, which takes long.
 
     Parameters
     ----------
@@ -57,12 +62,15 @@ def ready(model: Predictor, placement: Placement, seconds: float = math.inf) -> 
     seconds : float
         What there is time for: where nobody has compiled the kernels, and they would take
         longer, no graph is mapped.
+    tell : callable
+        Is told what takes long.
     """
     if model.following:
         model.time(placement)
-    if model.pattern.dims is not None or not _may_map(seconds):
+    if model.pattern.dims is not None or kernels_compiled() or not _may_map(seconds):
         return
-    spec, grid = ("tree:2x2", "stencil:4x4") if kernels_compiled() else EVERY_KERNEL
+    tell("compiling the kernels of graph maps, once")
+    spec, grid = EVERY_KERNEL
     machine = parse_spec(spec)
     slots = Placement.on_rows(machine, np.arange(len(machine)), np.full(len(machine), 4))
     orders.find("graph")(fit_pattern(parse_pattern(grid), slots), slots)
