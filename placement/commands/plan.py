@@ -118,7 +118,7 @@ def _segment(text: str) -> int:
     help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 8 to 20.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 9 to 20.")
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
 @click.option("--check", is_flag=True, help="Ask Slurm for the expected start; exit code 1: never.")
 @click.option(
