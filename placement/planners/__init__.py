@@ -50,12 +50,11 @@ BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 _OTHERWISE = {
     "blades": ("blades", "blades-linked"),
     "curve": ("hilbert", "hilbert-groups", "morton", "morton-groups"),
-    "no_topology": ("nid-order", "random"),
+    "plain": ("level-spread", "nid-order", "random", "spread"),
     "segments": (),
     "slurm_blocks": ("slurm-block",),
     "slurm_job": ("slurm-none",),
     "slurm_switches": ("slurm-dragonfly", "slurm-tree"),
-    "spread": ("level-spread", "spread"),
 }
 
 #: Where each bundled planner lives, by name: imported only when it is asked for. Every other
