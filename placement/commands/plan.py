@@ -37,8 +37,7 @@ from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
 from placement.planners import BUNDLED, PREDICTING
-from placement.scheduler.baseline import baseline_of, live_baseline
-from placement.scheduler.constraints import looks_at_switches
+from placement.scheduler.baseline import baseline_of, live_baseline, looks_at_switches
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -118,7 +117,7 @@ def _segment(text: str) -> int:
     help="Communication pattern: alltoall, fft:64x64 …",
 )
 @sending_options
-@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 8 to 20.")
+@advanced("--deadline", type=float, metavar="S", help="CPU seconds for auto; default 9 to 20.")
 @click.option("--order-out", metavar="FILE", help="Write auto's rank order to FILE.")
 @click.option("--check", is_flag=True, help="Ask Slurm for the expected start; exit code 1: never.")
 @click.option(

@@ -50,8 +50,8 @@ __all__ = ["Model", "StepLoads"]
 #: Loads of channels that are kept.
 KEPT = 32_000_000
 
-#: Steps of an exchange that are looked at for a guess.
-GUESSED = 2
+#: Steps of an exchange that are looked at for a rough guess, and for a better one.
+ROUGH, GUESSED = 2, 4
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 4
@@ -203,13 +203,22 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, placement: Placement) -> float:
-        """Return about the seconds where routers adapt: a few steps, their bytes hardly divided.
+    def guess(self, placement: Placement, rough: bool = False) -> float:
+        """Return how long a placement takes beside others where routers adapt, about.
 
-        Good enough to say what is worth judging first, and for nothing else.
+        A few steps, their bytes hardly divided. Links and nodes' own links add up: steps that are
+        not looked at may wait for either. Good enough to say what is worth judging first, and for
+        nothing else.
+
+        Parameters
+        ----------
+        placement : Placement
+        rough : bool
+            Whether half as many steps will do.
         """
+        steps = ROUGH if rough else GUESSED
         short = copy(self)
-        short.steps = min(GUESSED, self.steps or GUESSED)
+        short.steps = min(steps, self.steps or steps)
         phases = list(short.phases(placement))
         sent = [
             (number, demand, times)
@@ -222,7 +231,7 @@ class Model:
         )
         for (number, demand, times), links in zip(sent, busiest, strict=True):
             own_link_s = self.own_s(demand.out, demand.into)
-            seconds[number] += times * max(links / self.constants.payload, own_link_s)
+            seconds[number] += times * (links / self.constants.payload + own_link_s)
             own_s[number] += times * own_link_s
         # Of what nodes send in all, a few steps may be more or less than their share.
         every_s = np.array([self.own_s(phase.total.out, phase.total.into) for phase in phases])

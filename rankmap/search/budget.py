@@ -39,7 +39,7 @@ class Limits:
         The same, of all choices, where orders are guessed.
     guessed : int
         Pairs of a node choice and an order, those that promise most, that are guessed by
-        themselves.
+        themselves, and once more.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -135,7 +135,7 @@ LIMITS = Limits()
 
 #: Seconds of processor time in which there is an answer, where nobody says a deadline: of jobs of
 #: up to `LARGE` nodes, and of larger ones.
-DEADLINE, LARGE, DEADLINE_OF_LARGE = 8.0, 1024, 20.0
+DEADLINE, LARGE, DEADLINE_OF_LARGE = 9.0, 1024, 20.0
 
 #: What is said of the answer takes as long as so many judgements, about; of the seconds at most
 #: this part is kept for it.
@@ -144,8 +144,8 @@ SAID, MOST_SAID = 12, 0.5
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
 
-#: The part of all seconds that guesses may take.
-GUESSED = 0.25
+#: The part of all seconds after which no rough guess is made any more, and no other one.
+ROUGH, GUESSED = 0.2, 0.3
 
 
 class Moment(NamedTuple):
@@ -208,7 +208,7 @@ class Budget:
         self.deadline = deadline
         began = time.thread_time()
         self.end = self._last = began + deadline
-        self._last_guess = began + GUESSED * deadline
+        self._last_rough, self._last_guess = (began + part * deadline for part in (ROUGH, GUESSED))
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
         self.late = self.stopped = self.hurried = False
@@ -258,10 +258,11 @@ class Budget:
         """Whether the deadline has passed."""
         return time.thread_time() > self.end
 
-    def may_guess(self) -> bool:
-        """Return whether there is time for a guess."""
-        self.hurried = self.hurried or time.thread_time() > self._last_guess
-        return not self.hurried
+    def may_guess(self, rough: bool) -> bool:
+        """Return whether there is time for a guess, a rough one or another."""
+        late = time.thread_time() > (self._last_rough if rough else self._last_guess)
+        self.hurried = self.hurried or late
+        return not late
 
     @property
     def ended(self) -> bool:

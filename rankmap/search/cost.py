@@ -169,9 +169,9 @@ class TimeCost:
         phases = self.model.phases(placement)
         return math.fsum(sum(self.model.node_limits(phase)) for phase in phases)
 
-    def guess(self, placement: Placement) -> float:
+    def guess(self, placement: Placement, rough: bool) -> float:
         """Return about the seconds, to say what is worth judging first."""
-        return self.model.guess(placement)
+        return self.model.guess(placement, rough)
 
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]

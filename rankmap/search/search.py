@@ -129,7 +129,7 @@ class Enumeration:
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
         self._floors: dict[bytes, float] = {}
-        self._guesses: dict[bytes, float] = {}
+        self._guesses: dict[tuple[bytes, bool], float] = {}
         self._plain: Candidate | None = None
         stepwise = divides_steps(cost.model, self.placement)
         self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
@@ -160,8 +160,8 @@ class Enumeration:
 
         A pair promises what its choice costs with rank r on slot r, times what its order makes of
         that on some choices, the pilots. Where routers adapt in steps a judgement takes so long
-        that these costs are guessed, and then those of the pairs that promise most, until those
-        that do are all guessed, before one is judged.
+        that these costs are guessed, roughly, and then those of the pairs that promise most, until
+        those that do are all guessed; these once more, before one is judged.
         """
         names = list(self.orders or (ROW_MAJOR,))
         all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
@@ -193,6 +193,9 @@ class Enumeration:
             costs.update({pair: self._guessed(*pair) for pair in unknown})
         pairs.sort(key=promise)
         best = pairs[: LIMITS.guessed]
+        if self.guess is not None:
+            guesses = {pair: self._guessed(*pair, rough=False) for pair in best}
+            best.sort(key=guesses.__getitem__)
         rows_major = itertools.product(ranked, [ROW_MAJOR])  # compare shows each
         spare = 0 if all_fit else self.budget.left // 2  # steps want judgements too
         for pair in dict.fromkeys([*best, *rows_major, *pairs]):
@@ -289,9 +292,9 @@ class Enumeration:
             self._judge(choice, "as the grid lies", slots)
             self.choices.append(choice)
 
-    def _guessed(self, choice: _NodeChoice, order: str) -> float:
+    def _guessed(self, choice: _NodeChoice, order: str, rough: bool = True) -> float:
         """Return about what an order on a choice costs; inf where it does not fit, or too late."""
-        if self.guess is None or not self.budget.may_guess():
+        if self.guess is None or not self.budget.may_guess(rough):
             return np.inf
         try:
             make = self.orders.get(order)
@@ -299,9 +302,10 @@ class Enumeration:
         except NidmapError:
             return np.inf
         placement = self._placed(choice, slots).canonical()
-        if placement.key not in self._guesses:
-            self._guesses[placement.key] = self.guess(placement)
-        return self._guesses[placement.key]
+        key = placement.key, rough
+        if key not in self._guesses:
+            self._guesses[key] = self.guess(placement, rough)
+        return self._guesses[key]
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
         return Placement.on_rows(self.cost.model.machine, choice.rows, self.placement.counts, slots)

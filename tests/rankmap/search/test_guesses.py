@@ -1,0 +1,85 @@
+"""Where steps are divided a search guesses first, and judges what is guessed to be best."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from placement.options import with_figures
+from placement.plan import request_for
+from placement.specs import parse_spec
+from rankmap.predict import Job, Predictor
+from rankmap.search.budget import LIMITS
+from rankmap.search.cost import TimeCost, effort_of
+from rankmap.search.node_sets import default, node_choices
+from rankmap.search.search import Enumeration, Space
+
+DRAGONFLIES = [
+    "dragonfly:groups=9,chassis=2,blades=4,nodes=4,global=8,injection=10",
+    "slingshot:groups=8,switches=4,nodes=8,global=4,injection=25",
+    "dragonfly+:groups=7,leaves=4,spines=4,nodes=8,injection=25",
+]
+
+EXCHANGES = [("alltoall", 4, 1e5), ("fft:16x12", 8, 1e6), ("fft:6x16", 4, 1e5)]
+
+
+@cache
+def adapting(spec):
+    return with_figures(parse_spec(spec), routing="adaptive")
+
+
+def enumeration_of(spec, exchange):
+    """Return the candidates of 24 nodes of a machine that is half free, before any is judged."""
+    pattern, ppn, size = exchange
+    machine = adapting(spec)
+    free = np.random.default_rng(3).random(len(machine)) < 0.5
+    job = Job(pattern, ppn, size, algorithm="pairwise")
+    request = replace(request_for(machine, 24, candidates=free), job=job)
+    model = Predictor(machine, job)
+    space = Space(request, node_choices(machine, request), default(machine, request))
+    effort = effort_of(model, model.place(np.flatnonzero(free)[:24]))
+    return Enumeration(TimeCost(model), space, LIMITS.budget_of(24, effort, 60.0))
+
+
+@pytest.mark.parametrize(("spec", "exchange"), [*zip(DRAGONFLIES, EXCHANGES, strict=True)])
+def test_the_best_is_among_the_first_that_guesses_name(spec, exchange):
+    enumeration = enumeration_of(spec, exchange)
+    guesses = {}
+
+    def guess(placement, rough):
+        seconds = enumeration.cost.model.guess(placement, rough)
+        if not rough:
+            guesses[placement.key] = seconds, placement
+        return seconds
+
+    enumeration.guess = guess
+    enumeration.judge_all()
+    time = enumeration.cost.model.time
+    first = sorted(guesses.values(), key=lambda known: known[0])[:10]
+    least = min(time(placement) for _, placement in first)
+    every = min(candidate.cost for candidate in enumeration.candidates)
+    assert least <= every * 1.03
+
+
+def test_pairs_are_judged_by_what_is_guessed_of_them_and_not_by_what_an_order_did_elsewhere():
+    enumeration = enumeration_of(DRAGONFLIES[0], EXCHANGES[1])
+    rough, guesses, judged = {}, {}, []
+    guess, cost_of = enumeration.guess, enumeration._cost_of
+
+    def noted_guess(placement, is_rough):
+        seconds = guess(placement, is_rough)
+        (rough if is_rough else guesses)[placement.key] = seconds
+        return seconds
+
+    def noted_cost(placement, below=np.inf):
+        judged.append(placement.key)
+        return cost_of(placement, below)
+
+    enumeration.guess, enumeration._cost_of = noted_guess, noted_cost
+    enumeration.judge_all()
+    least = sorted(rough.values())[len(guesses) - 1]
+    assert all(rough[key] <= least for key in guesses)  # none by promise alone
+    first = judged[:10]
+    assert [guesses[key] for key in first] == sorted(guesses[key] for key in first)
+    assert guesses[first[0]] == min(guesses.values())
