@@ -103,8 +103,8 @@ def beside_communication(model: Model, recording: Recording, communication_s: fl
     """
     took_s, work_s = run_seconds(model, recording)
     in_mpi_s = took_s - work_s
-    longer = in_mpi_s**2 - communication_s**2
-    if longer >= 0:
-        return RunSeconds(work_s, math.sqrt(longer))
-    meanwhile_s = min(work_s, -longer / (2 * in_mpi_s)) if in_mpi_s > 0 else work_s
+    excess = in_mpi_s**2 - communication_s**2
+    if excess >= 0:
+        return RunSeconds(work_s, math.sqrt(excess))
+    meanwhile_s = min(work_s, -excess / (2 * in_mpi_s)) if in_mpi_s > 0 else work_s
     return RunSeconds(work_s - meanwhile_s, meanwhile_s)
