@@ -71,7 +71,7 @@ def prepare_arms(asked):
     found = {"given": given, "orders": {"order": order, "both": both}}
     found["plan"] = ",".join(json.loads(Path(both).read_text())["nodes"])
     found["predicted"] = predict_gains(asked, found)
-    found["machine"] = os.environ["NIDMAP_MACHINE"]
+    found["machine"], found["pattern"] = os.environ["NIDMAP_MACHINE"], asked.pattern
     state.write_text(json.dumps(found))
     print(json.dumps(found, indent=1), flush=True)
     return found

@@ -3,14 +3,16 @@
 ``python -m benchmarks.terms FOLDER [--cases]``
 
 FOLDER holds placements with their times. ``promises-MACHINE.json`` is what `benchmarks.promises`
-wrote with ``-o``: exchanges of a mini-Cray's ranks. A program is a recording ``NAME.npz`` and for
-each machine that it ran on ``NAME-….state.json`` (the ``machine`` as ``-m`` takes it, the nodes
-``given`` and those of the ``plan``, a file of each arm's order) and ``NAME-….samples`` (block, arm
-and seconds, a line each): ``default`` is the nodes given, ``nodes`` those of the plan as Slurm
-sorts them, every other arm an order.
+wrote with ``-o``: exchanges of a mini-Cray's ranks. A program's files are those that
+`benchmarks.journey` wrote for each machine that it ran on, ``PROGRAM-….state.json`` (the
+``machine`` as ``-m`` takes it, the recording as its ``pattern``, the nodes ``given`` and those of
+the ``plan``, a file of each arm's order) and ``PROGRAM-….samples`` (block, arm and seconds, a line
+each): ``default`` is the nodes given, ``nodes`` those of the plan as Slurm sorts them, every other
+arm an order.
 
 Every gain is promised with all terms and without each. Printed are how far the likely gain is off,
-in the median and at worst, how many ranges hold the measured gain, and the width of the ranges.
+in the median and at worst, how many ranges hold the measured gain, and the width of the ranges; of
+all terms for each program as well.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ def exchanges_measured(path: Path, folder: str) -> Iterator[Measured]:
 def programs_measured(path: Path) -> Iterator[Measured]:
     """Yield the placements of a program, from what its state file says."""
     state, stem = json.loads(path.read_text()), path.name.removesuffix(".state.json")
-    program = stem.partition("-")[0]
+    recording = path.with_name(Path(state["pattern"].partition(":")[2]).name)
     words = state["machine"].replace(" known:", ",")
     machine = load_machine(words)
     seconds = defaultdict(dict)
@@ -124,7 +126,7 @@ def programs_measured(path: Path) -> Iterator[Measured]:
         row = json.loads(line)
         seconds[row["block"]][row["arm"]] = row["s"]
     given, plan = (rows_of(machine, state[name]) for name in ("given", "plan"))
-    predictor = Predictor(machine, Job(f"measured:{path.with_name(f'{program}.npz')}"))
+    predictor = Predictor(machine, Job(f"measured:{recording}"))
     placed = {"nodes": predictor.place(np.sort(plan))}
     for arm, file in state["orders"].items():
         order = json.loads(path.with_name(file).read_text())
@@ -167,30 +169,40 @@ def holds(gain: Gain, case: Measured) -> bool:
     return gain.low / (1 + case.noise) <= case.gain <= gain.high * (1 + case.noise)
 
 
+def figures_of(some: list[tuple[Measured, Gain]]) -> list[str]:
+    """Return how many placements there are, how far they are off, how many are held, how wide."""
+    off = [abs(gain.likely / case.gain - 1) for case, gain in some]
+    held = sum(holds(gain, case) for case, gain in some)
+    wide = median(gain.high / gain.low for _, gain in some)
+    held_text = f"{held} of {len(some)}"
+    return [str(len(some)), f"{median(off):.1%}", f"{max(off):.1%}", held_text, f"{wide:.2f}"]
+
+
 def show(cases: list[Measured], every: bool) -> None:
     """Print the table of terms, and every case where that is asked for."""
     sources = list(dict.fromkeys(case.source for case in cases))
-    rows = []
-    for term, change in TERMS.items():
-        gains = [promise(case, change) for case in cases]
-        for source in (*sources, "all")[: len(sources) + (len(sources) > 1)]:
-            some = [(case, gain) for case, gain in zip(cases, gains, strict=True)
-                    if source in ("all", case.source)]  # fmt: skip
-            off = [abs(gain.likely / case.gain - 1) for case, gain in some]
-            held = sum(holds(gain, case) for case, gain in some)
-            wide = median(gain.high / gain.low for _, gain in some)
-            rows.append([
-                term, source, str(len(some)), f"{median(off):.1%}", f"{max(off):.1%}",
-                f"{held} of {len(some)}", f"{wide:.2f}",
-            ])  # fmt: skip
-        if every:
-            lines = [
-                [case.name, *(f"{x:.2f}" for x in (case.gain, gain.low, gain.likely, gain.high))]
-                for case, gain in zip(cases, gains, strict=True)
-            ]
-            table(term, ["placement", "measured", "low", "likely", "high"], lines)
-    head = ["terms", "placements", "", "off, median", "worst", "range holds", "high/low"]
-    table("promised gains", head, rows)
+    promised = {
+        term: [(case, promise(case, change)) for case in cases] for term, change in TERMS.items()
+    }
+    rows = [
+        [term, source, *figures_of([pair for pair in pairs if source in ("all", pair[0].source)])]
+        for term, pairs in promised.items()
+        for source in (*sources, "all")[: len(sources) + (len(sources) > 1)]
+    ]
+    for term, pairs in promised.items() if every else ():
+        lines = [
+            [case.name, *(f"{x:.2f}" for x in (case.gain, gain.low, gain.likely, gain.high))]
+            for case, gain in pairs
+        ]
+        table(term, ["placement", "measured", "low", "likely", "high"], lines)
+    by_program = defaultdict(list)
+    for case, gain in promised["all terms"]:
+        if case.source == "programs":
+            by_program[case.name.partition("-")[0]].append((case, gain))
+    lines = [[program, *figures_of(pairs)] for program, pairs in by_program.items()]
+    head = ["placements", "off, median", "worst", "range holds", "high/low"]
+    table("all terms, by program", ["program", *head], lines)
+    table("promised gains", ["terms", "of", *head], rows)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The page's server under load: readers beside event streams, memory, and what goes over the wire.
+"""The page's server under load: readers, memory, and what goes over the wire.
 
 The server runs in a process of its own, the readers here in one event loop.
 ``closed`` readers ask again as soon as they have an answer; ``paced`` ones
@@ -22,7 +22,6 @@ import numpy as np
 from benchmarks.timing import table
 
 READERS = 50
-STREAMS = 250
 REQUESTS = 10_000
 
 #: Who ask for ``auto`` at the same time.
@@ -64,14 +63,12 @@ def main() -> None:
     rows = []
     for pace in (0.0, 0.2):
         with other("", BARE) as (port, pid):
-            rows.append(measure_server("(a bare loop)", port, pid, 0, False, pace))
+            rows.append(measure_server("(a bare loop)", port, pid, False, pace))
     for machine in ("shaheen2", "bluewaters"):
-        for streams, busy, pace in (
-            (0, False, 0.0), (STREAMS, False, 0.0), (STREAMS, False, 0.2), (STREAMS, True, 0.2),
-        ):  # fmt: skip
+        for busy, pace in ((False, 0.0), (False, 0.2), (True, 0.2)):
             with server(machine) as (port, pid):
-                rows.append(measure_server(machine, port, pid, streams, busy, pace))
-    header = ["machine", "streams", "plans", "readers", "requests/s", "p50", "p99", "longest",
+                rows.append(measure_server(machine, port, pid, busy, pace))
+    header = ["machine", "plans", "readers", "requests/s", "p50", "p99", "longest",
               "memory", "files"]  # fmt: skip
     table(f"{READERS} readers, {REQUESTS} requests each row", header, rows)
 
@@ -101,7 +98,7 @@ def server(machine: str) -> Iterator[tuple[int, int]]:
         jobs.write('{"jobs": []}')
         jobs.flush()
         argv = [sys.executable, "-m", "nidmap", "web", "serve", "-m", machine, "--port", "0",
-                "--no-token", "--from", jobs.name, "--refresh", "1"]  # fmt: skip
+                "--token", "none", "--from", jobs.name, "--refresh", "1"]  # fmt: skip
         process = subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -141,26 +138,23 @@ def listening(port: int) -> int:
     raise RuntimeError("the server does not answer")
 
 
-def measure_server(
-    name: str, port: int, pid: int, streams: int, busy: bool, pace: float
-) -> list[str]:
+def measure_server(name: str, port: int, pid: int, busy: bool, pace: float) -> list[str]:
     """Return a row of the table."""
-    seconds, spent, memory, files = asyncio.run(load_server(port, pid, streams, busy, pace))
+    seconds, spent, memory, files = asyncio.run(load_server(port, pid, busy, pace))
     p50, p99, longest = 1e3 * np.quantile(seconds, [0.5, 0.99, 1.0])
     return [
-        name, str(streams), f"{PLANNERS} autos" if busy else "none", "paced" if pace else "closed",
+        name, f"{PLANNERS} autos" if busy else "none", "paced" if pace else "closed",
         f"{len(seconds) / spent:.0f}", f"{p50:.1f} ms", f"{p99:.1f} ms", f"{longest:.0f} ms",
         f"{memory[0] / 1024:.0f} -> {memory[1] / 1024:.0f} MB", f"{files[0]} -> {files[1]}",
     ]  # fmt: skip
 
 
 async def load_server(
-    port: int, pid: int, streams: int, busy: bool, pace: float
+    port: int, pid: int, busy: bool, pace: float
 ) -> tuple[list[float], float, tuple[int, int], tuple[int, int]]:
     """Load a server; return the seconds of each request, of all, memory and files around it."""
     await readers(port, 0.0, REQUESTS // 10)  # warm
     files = descriptors(pid)
-    listeners = [asyncio.create_task(stream(port)) for _ in range(streams)]
     planners = [asyncio.create_task(planner(port, k)) for k in range(PLANNERS if busy else 0)]
     await asyncio.sleep(3.0 if busy else 1.0)
     memory = resident(pid)
@@ -168,9 +162,9 @@ async def load_server(
     seconds = await readers(port, pace, REQUESTS)
     spent = time.perf_counter() - begun
     after = resident(pid)
-    for task in (*listeners, *planners):
+    for task in planners:
         task.cancel()
-    await asyncio.gather(*listeners, *planners, return_exceptions=True)
+    await asyncio.gather(*planners, return_exceptions=True)
     await asyncio.sleep(0.5)
     return seconds, spent, (memory, after), (files, descriptors(pid))
 
@@ -210,17 +204,6 @@ async def reader(port: int, number: int, pace: float, requests: int) -> list[flo
             await asyncio.sleep(max(0.0, pace - seconds[-1]))
     sink.close()
     return seconds
-
-
-async def stream(port: int) -> None:
-    """Listen to events until cancelled."""
-    source, sink = await asyncio.open_connection("127.0.0.1", port)
-    sink.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    try:
-        while await source.read(65536):
-            pass
-    finally:
-        sink.close()
 
 
 async def planner(port: int, seed: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import PlanError
-from placement.hardware.model import NodeHardware
+from placement.hardware import NodeHardware
 from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 from placement.support.lazy import lazy
 
@@ -208,7 +208,7 @@ class Machine:
         What was assumed or left out on the way, one sentence each: every
         output that rests on it says so.
     hardware : tuple of NodeHardware
-        What is inside the nodes, by type (`placement.hardware.lookup`).
+        What is inside the nodes, by type (`placement.hardware`).
     """
 
     name: str

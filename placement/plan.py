@@ -15,8 +15,7 @@ from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.planners.segments import in_segments
 from placement.request import Baseline, Choice, Plan, Request
-from placement.scheduler.baseline import baseline_of, scheduler_choice
-from placement.scheduler.constraints import block_waits
+from placement.scheduler.baseline import baseline_of, block_waits, scheduler_choice
 from placement.scheduler.kinds import alike, of_one_kind
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask, Strs

@@ -1,7 +1,7 @@
 """The Quart application: the page, and the parts of the JSON API that do not lie ready.
 
-Quart is Flask's interface on ASGI: views are coroutines, so that an event
-stream or a long calculation holds no thread, and a view is cancelled when its
+Quart is Flask's interface on ASGI: views are coroutines, so that a long
+calculation holds no thread, and a view is cancelled when its
 client hangs up.
 """
 
@@ -42,7 +42,6 @@ PATIENCE = 20.0
 _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
-_STREAM = "text/event-stream"
 _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 #: What nginx must be told of an answer that comes bit by bit.
@@ -92,7 +91,6 @@ async def _pack(response: quart.Response) -> quart.Response:
         unpacks(quart.request.headers.get("Accept-Encoding", ""))
         and response.status_code not in (204, 304)
         and (response.mimetype or "").startswith(_PACKED)
-        and response.mimetype != _STREAM
     )
     raw = await response.get_data(as_text=False) if packable else b""
     if len(raw) > _WORTH_PACKING:
@@ -179,15 +177,6 @@ async def _metrics(service: Service, _: None) -> quart.Response:
     return quart.Response(text, content_type=_OPENMETRICS)
 
 
-async def _events(service: Service, _: None) -> quart.Response:
-    if quart.request.method == "HEAD":
-        return quart.Response(b"", content_type=_STREAM)
-    if service.streams.full:
-        hint, again = "ask /api/v1/state every half minute instead", {"Retry-After": "30"}
-        return _response(problem(503, "too many viewers have a stream open", hint, again))
-    return _stream(service.streams.events(), _STREAM)
-
-
 # --- what is calculated ---------------------------------------------------------------
 
 
@@ -264,9 +253,7 @@ _PATHS = (
     Path("GET", "/api/v1/hops", _figure, requests.Hops,
          "Links on the shortest paths from one node to all.", "from hops"),
     Path("GET", "/api/v1/status", _status, None,
-         "Status of the server.", "machine version streams calculations"),
-    Path("GET", "/api/v1/events", _events, None,
-         "A stream that says when the state is new; see /api/v1/state.", kinds=(_STREAM,)),
+         "Status of the server.", "machine version calculations"),
     Path("POST", "/api/v1/resolve", _resolve, requests.Resolve,
          "What a pasted text names; bad words are reported with their position.",
          "ok count rows nodelist errors"),

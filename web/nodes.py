@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placement.accounting.reading import jobs_in
 from placement.commands.nodes import nodes_document
 from placement.emit import Emission, HeaderJob, emit
 from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
-from placement.slurm.jobs import jobs_in
 from placement.topologies import router_names
 
 if TYPE_CHECKING:

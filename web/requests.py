@@ -331,9 +331,7 @@ def _operation(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
             {"name": name, "in": "query", "required": name in fields["required"], "schema": schema}
             for name, schema in fields["properties"].items()
         ]}  # fmt: skip
-        event = "text/event-stream" in path.kinds
-        more = {503: _CALCULATED[503]} if event else {304: "as the caller has it (If-None-Match)"}
-        statuses = statuses | more
+        statuses = statuses | {304: "as the caller has it (If-None-Match)"}
     answer = {"type": "object", "required": path.keys.split()} if path.keys else {"type": "string"}
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses: dict[str, Any] = {

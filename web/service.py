@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import time
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from web.snapshot import SLURM, Snapshot, ask, of_dump
 from web.workers import Lane
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from placement.machine import Machine
     from web.workers import Told
@@ -32,10 +31,10 @@ if TYPE_CHECKING:
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[Document, dict[str, Document]]
 
-__all__ = ["LiveSnapshot", "Service", "Settings", "Streams"]
+__all__ = ["LiveSnapshot", "Service", "Settings"]
 
-#: Seconds between two questions to the sources at least, and between two signs of life of a stream.
-LEAST, PING = 1.0, 15.0
+#: Seconds between two questions to the sources at least.
+LEAST = 1.0
 
 #: The documents of the machine and of its state.
 _DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
@@ -67,8 +66,6 @@ class Settings:
         Long calculations that may wait.
     seconds : float
         Longest calculation.
-    streams : int
-        Event streams at once.
     """
 
     prefix: str = "/"
@@ -78,7 +75,6 @@ class Settings:
     plans: int | None = None
     waiting: int = 8
     seconds: float = 60.0
-    streams: int = 256
 
 
 class Service:
@@ -109,7 +105,6 @@ class Service:
         self._asking = Lane(machine, 1, 0, _SLURM)
         first = of_dump(machine, None if sources else settings.taken)
         self.live = LiveSnapshot(machine, sources, self._ask, settings.every, first)
-        self.streams = Streams(self.live, settings.streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None
         self._judging: asyncio.Future[bytes] | None = None
@@ -123,7 +118,6 @@ class Service:
     def close(self) -> None:
         """End everything that was started."""
         self.live.stop()
-        self.streams.close()
         for lane in (self.long, self.short, self._asking):
             lane.close()
 
@@ -213,15 +207,14 @@ class Service:
             "version": now.version,
             **now.standing,
             "calculations": self.long.inside + self.short.inside,
-            "streams": len(self.streams),
         }
 
 
-# --- what changes, and who is told of it -----------------------------------------------
+# --- what changes ----------------------------------------------------------------------
 
 
 class LiveSnapshot:
-    """Keeps the newest snapshot; `news` is set when there may be another one.
+    """Keeps the newest snapshot, asking its sources in the background.
 
     Parameters
     ----------
@@ -241,8 +234,6 @@ class LiveSnapshot:
         The newest.
     state, jobs : Document
         The snapshot as it is sent, and its jobs with their node lists.
-    news : asyncio.Event
-        Set, and replaced, when the sources have been asked.
     """
 
     def __init__(
@@ -257,7 +248,6 @@ class LiveSnapshot:
         self.sources = sources
         self.every = max(LEAST, every)
         self._ask = ask
-        self.news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seen: list[tuple[int, ...]] = []
         notes = ("the sources have not answered yet",) if sources else ()
@@ -268,17 +258,6 @@ class LiveSnapshot:
         """Seconds since the data was taken; None where that is not known."""
         taken = self.snapshot.taken
         return None if taken is None else max(0, round(time.time() - taken))
-
-    @property
-    def event(self) -> bytes:
-        """What a stream is told: version, time of the data, whether they are stale."""
-        standing = {"version": self.snapshot.version, **self.snapshot.standing, "now": time.time()}
-        return b"event: state\ndata: " + msgspec.json.encode(standing) + b"\n\n"
-
-    def tell(self) -> None:
-        """Wake those who wait for news."""
-        self.news.set()
-        self.news = asyncio.Event()
 
     def start(self) -> None:
         """Begin to ask in the background; a Live without sources has nothing to ask."""
@@ -307,7 +286,6 @@ class LiveSnapshot:
         except Exception as error:  # whatever it is, viewers keep the last good answer
             snapshot = replace(self.snapshot, stale=True, error=printable(error_text(error), 300))
         self._keep(snapshot)
-        self.tell()
 
     def _keep(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, and write it down as it is sent."""
@@ -339,51 +317,3 @@ def _sign(path: str) -> tuple[int, ...]:
     if not os.path.isfile(path):
         return ()
     return stat.st_mtime_ns, stat.st_size, stat.st_ino
-
-
-class Streams:
-    """All open event streams of one server: each viewer is told by one task and no thread.
-
-    A stream that falls behind is told the newest state only, so that none
-    holds more than one event.
-
-    Parameters
-    ----------
-    live : LiveSnapshot
-    most : int
-        Streams at once.
-    """
-
-    def __init__(self, live: LiveSnapshot, most: int = 256) -> None:
-        self.live = live
-        self.most = most
-        self._open = 0
-        self._closing = False
-
-    def __len__(self) -> int:
-        return self._open
-
-    @property
-    def full(self) -> bool:
-        """Whether no more may be opened."""
-        return self._open >= self.most
-
-    def close(self) -> None:
-        """End all streams."""
-        self._closing = True
-        self.live.tell()
-
-    async def events(self) -> AsyncIterator[bytes]:
-        """Yield what one viewer is told, until the server is stopped."""
-        seen: asyncio.Event | None = None
-        self._open += 1
-        try:
-            yield b"retry: 3000\n\n"
-            while not self._closing:
-                news = self.live.news
-                yield b": ping\n\n" if news is seen else self.live.event
-                seen = news
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(news.wait(), PING)
-        finally:
-            self._open -= 1

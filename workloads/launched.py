@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from placement.errors import LaunchError, printable
+from placement.errors import LaunchError
 from placement.support.lazy import lazy
 from workloads.progress import TERMINAL
 
@@ -33,7 +33,6 @@ __all__ = [
     "STARTED",
     "Launched",
     "Launches",
-    "become",
     "become_mpiexec",
     "current_launch",
     "handle_signals",
@@ -283,22 +282,6 @@ def become_mpiexec(count: int) -> NoReturn:
     LaunchError
         Where there is no mpiexec, or it cannot be started.
     """
-    become([*mpiexec_words(count), sys.executable, *sys.orig_argv[1:]], rank_environment(count))
-
-
-def become(words: list[str], env: Mapping[str, str]) -> NoReturn:
-    """Replace this process by a launcher.
-
-    Raises
-    ------
-    LaunchError
-        It cannot be started.
-    """
     sys.stderr.flush()
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and so by what it execs
-        signal.signal(ignored, signal.SIG_DFL)
-    try:
-        os.execvpe(words[0], words, env)  # noqa: S606  # the launcher's own words, no shell
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
+    words = [*mpiexec_words(count), sys.executable, *sys.orig_argv[1:]]
+    child.become(words, rank_environment(count))

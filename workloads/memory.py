@@ -109,10 +109,6 @@ class NodeMemory:
             self.near[rank] = np.frombuffer(buffer, np.uint8)
         self.mine = self.near.pop(comm.Get_rank())[:size]
 
-    def sync(self) -> None:
-        """Make this rank's stores visible to the others, and theirs to it."""
-        self._window.Sync()
-
     def close(self) -> None:
         """Free the memory."""
         self.mine = np.empty(0, np.uint8)

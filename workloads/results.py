@@ -1,4 +1,4 @@
-"""Raw samples on disk: a header that says where they come from, and one row a sample.
+"""Raw samples on disk and as a picture: a header that says their origin, one row a sample.
 
 They are written as CSV, the header as JSON in a comment on the first line. ``.svg`` and
 ``.png`` are a picture of the samples, which then stand beside it as CSV. While a
@@ -24,12 +24,85 @@ from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from workloads import picture
 else:
-    pd, picture = lazy("pandas"), lazy("workloads.picture")
+    pd = lazy("pandas")
+plots = lazy("rankmap.compare.plots")
 
-__all__ = ["SCHEMA", "Journal", "Run", "check_name", "csv_text", "load", "read_run", "save"]
+__all__ = [
+    "SCHEMA",
+    "Journal",
+    "Run",
+    "check_name",
+    "csv_text",
+    "draw_samples",
+    "load",
+    "read_run",
+    "save",
+]
+
+
+#: Columns of samples that do not tell cases apart.
+_BOOKKEEPING = {
+    *("launch", "block", "visit", "repetition", "warmup", "phase"),
+    *("min", "mean", "max", "figure", "wall"),
+}
+
+#: Inches of a panel's width, of a case's row, and of what stands above and below the rows.
+_WIDTH, _ROW, _FRAME = 7.0, 0.35, 1.2
+
+
+def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
+    """Return a picture of samples, warm-ups left out.
+
+    Parameters
+    ----------
+    header, rows
+        As `workloads.results.save` takes them.
+    form : str
+        ``svg`` or ``png``.
+
+    Returns
+    -------
+    bytes
+    """
+    phases = _seconds(rows)
+    most = max((len(cases) for cases in phases.values()), default=1)
+    size = _WIDTH, max(len(phases), 1) * (_FRAME + _ROW * most)
+
+    def build(new: Any) -> Any:
+        figure = new(figsize=size, layout="tight")
+        title = f"{header.get('workload', '')} on {header.get('ranks', '?')} ranks"
+        figure.suptitle(printable(title, 100))
+        for place, (phase, cases) in enumerate(phases.items(), 1):
+            axes = figure.add_subplot(len(phases), 1, place)
+            axes.boxplot(list(cases.values()), orientation="horizontal")
+            axes.set_yticks(range(1, len(cases) + 1), [printable(name, 60) for name in cases])
+            axes.invert_yaxis()
+            axes.set_xlabel(f"seconds of {printable(phase, 40)}")
+            axes.set_xlim(left=0)
+        return figure
+
+    drawn: bytes = plots.picture(form, build, {"text.parse_math": False})
+    return drawn
+
+
+def _seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
+    """Return by phase and case the slowest rank's seconds of the repetitions that count.
+
+    Examples
+    --------
+    >>> _seconds([{"arm": "plan", "warmup": 0, "phase": "total", "max": 0.25, "block": 3}])
+    {'total': {'plan': [0.25]}}
+    """
+    phases: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        if not row.get("warmup"):
+            labels = {k: v for k, v in row.items() if k not in _BOOKKEEPING and v not in (None, "")}
+            words = labels.values() if len(labels) < 2 else (f"{k}={v}" for k, v in labels.items())
+            name = " ".join(map(str, words))
+            phases.setdefault(row["phase"], {}).setdefault(name, []).append(float(row["max"]))
+    return phases
+
 
 #: Name and version of the shape, first thing in every file.
 SCHEMA = "nidmap.samples/1"
@@ -110,7 +183,7 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     text = f"{_MARK}{_line({'schema': SCHEMA, **header})}{csv_text(kept)}"
     write_output(text, f"{stem}.csv" if drawn else path)
     if drawn:
-        write_output(picture.draw_samples(header, kept, form), path)
+        write_output(draw_samples(header, kept, form), path)
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:

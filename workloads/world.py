@@ -1,4 +1,4 @@
-"""The communicator that a measurement runs on, and how its ranks fail together.
+"""The communicator that a measurement runs on, where its ranks are, and how they fail together.
 
 Three rules keep a job from hanging:
 
@@ -18,8 +18,10 @@ import sys
 import time
 import warnings
 from array import array
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -37,16 +39,21 @@ __all__ = [
     "MPI",
     "Comm",
     "RankDefectError",
+    "RankPlace",
     "decide_on_root",
+    "doubling",
     "forget_segments",
     "interruption",
     "oversubscription",
+    "place",
+    "places_of",
     "processor",
     "run_guarded",
     "same",
     "together",
     "world",
-]  # fmt: skip
+]
+
 
 mpi4py, runtime, traceback = lazy("mpi4py"), lazy("rankmap.runtime"), lazy("traceback")
 commands = lazy("placement.commands")  # the whole command line, which a rank seldom needs
@@ -415,3 +422,66 @@ def _until(done: Callable[[], bool], seconds: float) -> bool:
 
 def _say(error: NidmapError, where: str = "") -> None:
     commands.fail(where + str(error), error.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Where one rank is.
+
+    Attributes
+    ----------
+    node : int
+        Its node, numbered by the lowest rank on each.
+    local : int
+        Which of the node's ranks it is, from 0.
+    ranks : int
+        Ranks on its node.
+    nodes : int
+        Nodes of the communicator.
+    most : int
+        Largest number of ranks on any node.
+    """
+
+    node: int
+    local: int
+    ranks: int
+    nodes: int
+    most: int
+
+
+def place(comm: Comm) -> RankPlace:
+    """Return where this rank is. Collective.
+
+    Names of nodes as `workloads.world.processor` gives them; gathered on rank
+    0 alone, so that a large job does not hold all of them on all ranks.
+    """
+    names = comm.gather(processor(comm), root=0)
+    return cast("RankPlace", comm.scatter(places_of(names) if names else None, root=0))
+
+
+def places_of(names: Sequence[str]) -> list[RankPlace]:
+    """Return the place of each rank from the names of their nodes.
+
+    Examples
+    --------
+    >>> places_of(["a", "b", "a"])[2]
+    RankPlace(node=0, local=1, ranks=2, nodes=2, most=2)
+    """
+    counts = Counter(names)
+    node, seen = {name: k for k, name in enumerate(counts)}, Counter[str]()
+    most, found = max(counts.values()), []
+    for name in names:
+        found.append(RankPlace(node[name], seen[name], counts[name], len(counts), most))
+        seen[name] += 1
+    return found
+
+
+def doubling(most: int) -> list[int]:
+    """Return 1, 2, 4 … and the most.
+
+    Examples
+    --------
+    >>> doubling(6), doubling(8)
+    ([1, 2, 4, 6], [1, 2, 4, 8])
+    """
+    return [1 << k for k in range((most - 1).bit_length())] + [most]

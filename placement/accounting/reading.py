@@ -1,20 +1,304 @@
-"""Any list of jobs that says when they ran: recognised by what stands in it."""
+"""Any list of jobs that says when they ran: tables under a header, squeue's JSON, PBS's log.
+
+Columns go by what stands above them, in any order. Rows of job steps, and of jobs
+that have had no node or have not begun, are left out.
+"""
 
 from __future__ import annotations
 
+import csv
+import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
 
-from placement.accounting.tables import head_of, read_table
-from placement.errors import LaunchError, ParseError
+from placement.errors import LaunchError, NidmapError, ParseError
 from placement.lists.pasted import exec_host
 from placement.nodelist import NodeList
+from placement.readers.job_list import BUSY
 from placement.readers.plain import split_lines
 from placement.records import JobRecord
-from placement.slurm.jobs import jobs_in
 from placement.support.reading import LIMIT
 
-__all__ = ["RECORD", "read_jobs", "read_log"]
+__all__ = [
+    "COLUMNS",
+    "RECORD",
+    "head_of",
+    "jobs_in",
+    "queued_nodes",
+    "read_jobs",
+    "read_log",
+    "read_table",
+]
+
+
+#: What a job's column may be called, the surest name first; case, blanks and _ do not count.
+COLUMNS = {
+    "id": ("jobid", "jobidraw", "job", "id"),
+    "name": ("jobname", "name"),
+    "user": ("user", "username"),
+    "partition": ("partition", "queue"),
+    "nodes": ("nodelist", "hosts", "hostlist", "execvnode", "exechost", "nodes"),
+    "start": ("start", "starttime"),
+    "end": ("end", "endtime"),
+    "elapsed": ("elapsed", "elapsedraw", "runtime"),
+    "state": ("state", "jobstate"),
+}
+
+_WANTED = "sacct -a -X -P -o JobID,User,Partition,State,Start,End,NodeList,JobName"
+
+#: A step of a job: its batch script, or what srun started.
+_STEP = re.compile(r"\d+(?:[_+]\d+)?\.(?:batch|extern|interactive|\d+(?:\+\d+)?)")
+
+_NO_NODES = {"", "none assigned", "none", "(null)", "n/a"}
+
+
+def head_of(line: str, delimiter: str = "") -> tuple[dict[str, int], str] | None:
+    """Return where each column of a job stands in a header, and what parts its columns.
+
+    Parameters
+    ----------
+    line : str
+    delimiter : str
+        What parts them; '' for one of ``|``, ``,``, ``;`` and TAB.
+
+    Returns
+    -------
+    (dict, str) or None
+        None where the line is no header of a job table.
+
+    Examples
+    --------
+    >>> head_of("JobID|NodeList|Start|End")
+    ({'id': 0, 'nodes': 1, 'start': 2, 'end': 3}, '|')
+    >>> head_of("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)") is None
+    True
+    """
+    for mark in [delimiter] if delimiter else ["|", ",", ";", "\t"]:
+        words = [re.sub(r"[\s_\"]", "", cell).lower() for cell in line.split(mark)]
+        places = {
+            column: words.index(next(filter(words.__contains__, names)))
+            for column, names in COLUMNS.items()
+            if not set(names).isdisjoint(words)
+        }
+        if {"id", "nodes"} <= places.keys() and len(words) > 2:
+            return places, mark
+    return None
+
+
+def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecord]:
+    r"""Yield the jobs of a table under its header.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+    delimiter : str
+        What parts the columns, where nobody can have written it into a name;
+        '' for one of ``|``, ``,``, ``;`` and TAB.
+
+    Raises
+    ------
+    ParseError
+        At a row that does not fit, or where a column is missing.
+
+    Examples
+    --------
+    >>> text = "JobID|NodeList|Start|End\n7|n[1-2]|1970-01-01T00:00:10|Unknown\n7.batch|n1|10|\n"
+    >>> [(job.id, job.nodes.fold(), job.start, job.end) for job in read_table(text, "x")]
+    [('7', 'n[1-2]', 10.0, inf)]
+    """
+    lines = split_lines(text, source, LIMIT) or [""]
+    first = next((k for k, line in enumerate(lines) if line.strip()), 0)
+    head = head_of(lines[first], delimiter)
+    if head is None:
+        raise ParseError(source, first + 1, "no header of a job table", f"try {_WANTED}")
+    places, mark = head
+    _refuse_incomplete(places, source, first + 1)
+    width = len(lines[first].split(mark))
+    cells_of = _quoted if mark != "|" and not delimiter else _plain
+    for line, cells in cells_of(lines, first + 1, mark, source):
+        if delimiter and len(cells) < width:
+            continue  # the rest of a name that holds the end of a line
+        job = _table_job(_by_column(cells, places, width, source, line), source, line)
+        if job is not None:
+            yield job
+
+
+def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
+    missing = [name for name in ("start",) if name not in places]
+    missing += ["end"] if not {"end", "elapsed"} & places.keys() else []
+    if missing:
+        what = f"the table has no column {' and no '.join(missing)}"
+        raise ParseError(source, line, what, f"try {_WANTED}")
+
+
+def _plain(
+    lines: Sequence[str], begin: int, mark: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of rows without quotes."""
+    for k, line in enumerate(lines[begin:], begin + 1):
+        if line.strip():
+            yield k, line.split(mark)
+
+
+def _quoted(
+    lines: Sequence[str], begin: int, mark: str, source: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""
+    rows = csv.reader((f"{line}\n" for line in lines[begin:]), delimiter=mark)
+    last = begin
+    try:
+        for cells in rows:
+            if any(cell.strip() for cell in cells):
+                yield last + 1, cells
+            last = begin + rows.line_num
+    except csv.Error as error:
+        raise ParseError(source, begin + rows.line_num, f"is not valid CSV: {error}") from None
+
+
+def _by_column(
+    cells: list[str], places: dict[str, int], width: int, source: str, line: int
+) -> dict[str, str]:
+    """Return cells by what they say; what a row has too many belongs to the job's name."""
+    more = len(cells) - width
+    name = places.get("name", width)
+    if more < 0 or (more > 0 and name == width):
+        what = f"{len(cells)} columns, the header has {width}"
+        hint = "a name may hold anything: print JobName as the last column"
+        raise ParseError(source, line, what, hint)
+    record = {
+        column: cells[place + more * (place > name)].strip() for column, place in places.items()
+    }
+    if name < width:
+        record["name"] = "|".join(cells[name : name + more + 1])
+    return record
+
+
+def _table_job(cells: dict[str, str], source: str, line: int) -> JobRecord | None:
+    """Return a row's job; None for a step, and for a job without nodes or that did not begin."""
+    if _STEP.fullmatch(cells["id"]) or cells["nodes"].lower() in _NO_NODES:
+        return None
+    if not cells["id"]:
+        raise ParseError(source, line, "a row without a job ID")
+    start = _read_cell(cells, "start", parse_moment, source, line)
+    if start is None:
+        return None
+    end = _read_cell(cells, "end", parse_moment, source, line)
+    if end is None and "end" not in cells:
+        lasted = _read_cell(cells, "elapsed", parse_duration, source, line)
+        end = None if lasted is None else start + lasted
+    if end is not None and end < start:
+        hint = "did clocks change? print times of one zone: TZ=UTC sacct …"
+        raise ParseError(source, line, f"job {cells['id']} ends before it starts", hint)
+    return JobRecord(
+        cells["id"],
+        _read_nodes(cells["nodes"], source, line),
+        cells.get("name", ""),
+        cells.get("user", ""),
+        cells.get("partition", ""),
+        start,
+        math.inf if end is None else end,
+        cells.get("state", "").split(" ")[0],
+    )
+
+
+def _read_cell(
+    cells: dict[str, str], column: str, parse: Callable[[str], float | None], source: str, line: int
+) -> float | None:
+    """Return a cell's figure; None where it, or the column, says none."""
+    text = cells.get(column, "")
+    try:
+        return parse(text)
+    except (ValueError, OverflowError):
+        what = f"{column} '{text}' is not a time"
+        hint = "2024-05-01T12:00:00, with +02:00 or without, or seconds since 1970"
+        raise ParseError(source, line, what, hint) from None
+
+
+def _read_nodes(text: str, source: str, line: int) -> NodeList:
+    try:
+        return NodeList.parse(text).unique
+    except NidmapError as error:
+        raise ParseError(source, line, f"bad nodes: {error.message}", error.hint) from None
+
+
+# --- points in time and durations as accounting writes them
+
+#: What stands for a time that there is not, or not yet.
+_NO_TIME = {"", "unknown", "none", "n/a", "null", "invalid", "0"}
+
+_NUMBER = re.compile(r"\d{1,11}(?:\.\d{1,9})?", re.ASCII)
+_DURATION = re.compile(r"(?:(\d{1,5})-)?(?:(\d{1,5}):)?(\d{1,5}):(\d{1,2})(?:\.\d+)?", re.ASCII)
+
+
+def parse_moment(text: str) -> float | None:
+    """Return a point in time in Unix seconds; None where the text says that there is none.
+
+    A date without a zone is taken for UTC, so that it is only good beside others
+    of the same zone.
+
+    Raises
+    ------
+    ValueError
+        Where it is no time.
+
+    Examples
+    --------
+    >>> parse_moment("1970-01-02T00:00:10"), parse_moment("1970-01-02 02:00:10+02:00")
+    (86410.0, 86410.0)
+    >>> parse_moment("86410"), parse_moment("Unknown")
+    (86410.0, None)
+    """
+    words = text.strip()
+    if words.lower() in _NO_TIME:
+        return None
+    if _NUMBER.fullmatch(words):
+        return float(words)
+    read = datetime.fromisoformat(_plain_zone(words))
+    return (read if read.tzinfo else read.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def _plain_zone(text: str) -> str:
+    """Return a date with its zone as Python 3.10 reads it too.
+
+    Examples
+    --------
+    >>> _plain_zone("2024-05-01T12:00:00Z"), _plain_zone("2024-05-01T12:00:00+0200")
+    ('2024-05-01T12:00:00+00:00', '2024-05-01T12:00:00+02:00')
+    """
+    if text[-1] in "zZ":
+        return f"{text[:-1]}+00:00"
+    return re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text) if len(text) > 19 else text
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of ``[DAYS-]HOURS:MINUTES:SECONDS``, or of a number of them.
+
+    Raises
+    ------
+    ValueError
+        Where it is not a duration.
+
+    Examples
+    --------
+    >>> parse_duration("1-02:00:01"), parse_duration("00:10"), parse_duration("7")
+    (93601.0, 10.0, 7.0)
+    """
+    words = text.strip()
+    if words.lower() in _NO_TIME - {"0"}:
+        return None
+    if _NUMBER.fullmatch(words):
+        return float(words)
+    match = _DURATION.fullmatch(words)
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
 
 _HINT = (
     "it is the output of sacct -X -P -o JobID,User,Partition,State,Start,End,NodeList,JobName or "
@@ -72,6 +356,88 @@ def _read_queue(text: str, source: str) -> Iterator[JobRecord]:
     yield from jobs
 
 
+def jobs_in(text: str) -> tuple[JobRecord, ...] | None:
+    """Return the jobs that hold nodes in what ``squeue --json`` printed.
+
+    Parameters
+    ----------
+    text : str
+        The JSON of Slurm 22.05, or of 23.11 and later.
+
+    Returns
+    -------
+    tuple of JobRecord or None
+        None where the text is not a list of jobs.
+
+    Raises
+    ------
+    LaunchError
+        A job without an id, or nodes that cannot be read.
+
+    Examples
+    --------
+    >>> jobs_in('{"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "nodes": "n[1-2]"}]}')[0].nodes
+    NodeList.parse('n[1-2]')
+    >>> jobs_in("JOBID PARTITION NAME") is None
+    True
+    """
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    jobs = answer.get("jobs") if isinstance(answer, dict) else None
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        return None
+    return tuple(job for row in jobs if (job := _queued_job(row)) is not None)
+
+
+def _queued_job(row: dict[str, Any]) -> JobRecord | None:
+    """Read one job in the JSON of Slurm 22.05 or of 23.11 and later; None where it holds no node.
+
+    Examples
+    --------
+    >>> _queued_job({"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]", "name": "a|b"}).nodes
+    NodeList.parse('n[1-2]')
+    >>> _queued_job({"job_id": 7, "job_state": ["PENDING"], "nodes": ""}) is None
+    True
+    """
+    states, listed = row.get("job_state"), row.get("nodes")
+    state_words = states if isinstance(states, list) else [states]
+    holding = any(isinstance(word, str) and word in BUSY for word in state_words)
+    if not holding or not isinstance(listed, str) or not listed:
+        return None
+    number = _set_number(row.get("job_id"))
+    if not isinstance(number, int):
+        raise LaunchError("squeue --json prints a job without an id")
+    begun = _set_number(row.get("start_time"))
+    start = float(begun) if isinstance(begun, (int, float)) and begun > 0 else math.nan
+    words = [row.get(key) for key in ("name", "user_name", "partition")]
+    name, user, partition = (word if isinstance(word, str) else "" for word in words)
+    state = next((word for word in state_words if isinstance(word, str)), "")
+    return JobRecord(str(number), queued_nodes(listed), name, user, partition, start, state=state)
+
+
+def _set_number(value: Any) -> Any:
+    """Return a number as Slurm 22.05 writes it, and as 23.11 and later do.
+
+    Examples
+    --------
+    >>> _set_number({"set": True, "infinite": False, "number": 7}), _set_number({"set": False})
+    (7, None)
+    """
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set", True) and not value.get("infinite") else None
+    return value
+
+
+def queued_nodes(listed: str) -> NodeList:
+    """Return the nodes that squeue lists; `LaunchError` where they cannot be read."""
+    try:
+        return NodeList.parse(listed)
+    except NidmapError as error:
+        raise LaunchError(f"squeue prints bad nodes: {error}") from None
+
+
 #: How a record begins: when it was written, its kind, and the job's id.
 RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?;([A-Za-z]);([^;]*);")
 
@@ -109,12 +475,12 @@ def read_log(text: str, source: str) -> Iterator[JobRecord]:
             what = f"'{row}' is not a PBS accounting record"
             raise ParseError(source, line, what, "one looks like 05/01/2024 12:00:00;E;7.pbs;…")
         if begin[1] == "E":
-            job = _job(begin[2], row[begin.end() :], source, line)
+            job = _logged_job(begin[2], row[begin.end() :], source, line)
             if job is not None:
                 yield job
 
 
-def _job(number: str, message: str, source: str, line: int) -> JobRecord | None:
+def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord | None:
     """Return the job of a record; None where it never had a node."""
     fields = {name: value.strip('"') for name, value in _FIELD.findall(message)}
     hosts = next((key for key in _HOSTS if fields.get(key)), "")

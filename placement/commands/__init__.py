@@ -44,6 +44,7 @@ def cli() -> None:
     \b
     nidmap plan -m shaheen2 -N 216 --strategy blades --format sbatch
     nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16
+    nidmap run --pattern fft:8x16 -- srun -n 128 ./app
     """
 
 

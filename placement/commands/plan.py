@@ -37,8 +37,7 @@ from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
 from placement.planners import BUNDLED, PREDICTING
-from placement.scheduler.baseline import baseline_of, live_baseline
-from placement.scheduler.constraints import looks_at_switches
+from placement.scheduler.baseline import baseline_of, live_baseline, looks_at_switches
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted

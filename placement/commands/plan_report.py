@@ -19,7 +19,7 @@ from placement.nodelist import NodeList
 from placement.plan import counted, overfull
 from placement.planners.blades import count_joined
 from placement.request import Baseline, Plan
-from placement.scheduler.constraints import Exclusion, best_exclusion, leaf_count, led_to
+from placement.scheduler.baseline import Exclusion, best_exclusion, leaf_count, led_to
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:

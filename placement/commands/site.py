@@ -39,6 +39,7 @@ def list_sites(as_json: bool) -> None:
     \b
     nidmap site list
     nidmap site list --json
+    nidmap site show shaheen2
     """
     rows = [row for name in site_names() if (row := _list_entry(name)) is not None]
     if as_json:
@@ -162,6 +163,7 @@ def check(name: str, as_json: bool) -> None:
 
     \b
     nidmap site check mymachine.toml
+    nidmap site check shaheen2
     nidmap machine check -m mymachine.toml -m xtprocadmin.txt
     """
     loaded = load_configuration(name)

@@ -134,6 +134,7 @@ def install(specs: tuple[str, ...], folder: str, command: str | None, seconds: f
     \b
     nidmap slurm install --dir /etc/slurm -m shaheen2
     nidmap slurm install --dir /etc/slurm -m topology.conf --seconds 3
+    nidmap slurm install --dir /etc/slurm -m shaheen2 --command /opt/nidmap/bin/nidmap
     """
     texts = absolute_specs(specs)
     machine_from(specs)  # what is wrong with it is said here, and not at every submission
@@ -196,6 +197,8 @@ def remove(folder: str) -> int:
 
     \b
     nidmap slurm remove --dir /etc/slurm
+    nidmap slurm remove --dir /usr/local/etc
+    nidmap slurm remove --dir .
     """
     paths = [os.path.join(folder, name) for name in _SCRIPTS]
     ours = [path for path in paths if _is_ours(path)]
@@ -224,6 +227,11 @@ def constrain(options: str) -> None:
     """Print what is to be added to a job's options, for ``cli_filter.lua``.
 
     OPTIONS is the JSON of the options that the user has set.
+
+    \b
+    nidmap slurm constrain '{"nodes": "64", "comment": "nidmap:strategy=blades"}'
+    nidmap slurm constrain '{"nodes": "64", "partition": "workq", "comment": "nidmap:pin=yes"}'
+    nidmap slurm constrain '{"nodes": "4", "ntasks": "128", "comment": "nidmap:pattern=fft:8x16"}'
     """
     _answer(lambda: _constraints(json.loads(options)))
 
@@ -233,7 +241,13 @@ def constrain(options: str) -> None:
 @click.option("--pid", type=int, required=True, help="Of srun; the order file goes when it ends.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
-    """Print the options that start a step's ranks in order, for ``cli_filter.lua``."""
+    """Print the options that start a step's ranks in order, for ``cli_filter.lua``.
+
+    \b
+    nidmap slurm launch --comment nidmap:pattern=fft:8x16 --pid 4711 -- srun -n 128 ./app
+    nidmap slurm launch --comment nidmap:pattern=stencil:8x8 --pid 4711 -- srun -N 2 -n 64 ./app
+    nidmap slurm launch --comment 'nidmap:pattern=ring;bytes=1MiB' --pid 4711 -- srun -n 64 ./app
+    """
     _answer(lambda: load(SERVICES["slurm launch"])(command, _words(comment), pid))
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.dumps.contradictions import contradictions
 from placement.dumps.tables import (
     KEYS,
     UNKNOWN,
     Table,
+    contradictions,
     is_known,
     match_rows,
     refuse_other_nodes,

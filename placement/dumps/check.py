@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.dumps.contradictions import contradictions
-from placement.dumps.tables import Table
+from placement.dumps.tables import Table, contradictions
 from placement.errors import NidmapError, ParseError
 from placement.fabrics import fabric_of
 from placement.geometry.cray import first_wrong, most_follow, wrong_nid

@@ -24,14 +24,12 @@ from placement.support.lazy import lazy
 from placement.topologies import grid
 
 if TYPE_CHECKING:
-    from placement.geometry import aries, cabled, cray, gemini, slingshot, slurm_tree
+    from placement.geometry import cabled, cray, slingshot, slurm_tree
     from placement.geometry.slingshot import GroupRule
     from placement.topologies.source import Source
 else:
-    aries = lazy("placement.geometry.aries")
     cabled = lazy("placement.geometry.cabled")
     cray = lazy("placement.geometry.cray")
-    gemini = lazy("placement.geometry.gemini")
     slingshot = lazy("placement.geometry.slingshot")
     slurm_tree = lazy("placement.geometry.slurm_tree")
 
@@ -91,9 +89,9 @@ def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -
     coords = table["position"].astype(np.int32)
     lists = [d for d in dumps if d.links is not None and d.fabric == topology.fabric]
     if topology.fabric == "aries":
-        return aries.attach_routers(topology, coords, lists)
+        return cray.attach_aries(topology, coords, lists)
     if topology.fabric == "gemini":
-        return gemini.attach_routers(table, topology, coords, lists)
+        return cray.attach_geminis(table, topology, coords, lists)
     return number_positions(topology, coords, _attachments(table, dumps))
 
 

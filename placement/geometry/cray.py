@@ -3,32 +3,50 @@
 The rule that gives every node its NID wins; where one node in hundreds
 disagrees, that node's line is wrong and is named. A small Gemini machine
 numbers its nodes differently: then its coordinate file is what counts.
+
+Coordinates that a dump prints win over the numbering rule: small machines
+number differently. Where only some nodes have printed coordinates the rule
+must agree with those and tells the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
 from placement.errors import ParseError
-from placement.geometry.network import Geometry, Rule, numbering_of
+from placement.fabrics import FABRICS
+from placement.geometry import listed
+from placement.geometry.network import Geometry, Rule, numbering_of, refuse
+from placement.machine import Topology
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.records import Dump
 from placement.support.array_types import Ints, Ints32
-from placement.support.lazy import lazy
+from placement.topologies import grid
 
 if TYPE_CHECKING:
-    from placement.geometry import aries, gemini
     from placement.topologies.source import Source
-else:
-    aries = lazy("placement.geometry.aries")
-    gemini = lazy("placement.geometry.gemini")
 
-__all__ = ["first_wrong", "locate_cray", "most_follow", "wrong_nid"]
+__all__ = [
+    "XC_LEVELS",
+    "XE_LEVELS",
+    "attach_aries",
+    "attach_geminis",
+    "first_wrong",
+    "locate_cray",
+    "locate_xc",
+    "locate_xe",
+    "most_follow",
+    "wrong_nid",
+    "xc_topology",
+    "xe_topology",
+]
 
 
 def locate_cray(
@@ -68,8 +86,8 @@ def locate_cray(
         if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
             _refuse_wrong_nids(table, parts, rule, f"as {site.name} has")
     if isinstance(rule, Xc):
-        return aries.locate_xc(table, parts, rule, dumps, stated, places)
-    return gemini.locate_xe(table, parts, rule, dumps, stated)
+        return locate_xc(table, parts, rule, dumps, stated, places)
+    return locate_xe(table, parts, rule, dumps, stated)
 
 
 def _fitting(table: Table, parts: Ints32, fabric: str) -> Rule | None:
@@ -125,3 +143,241 @@ def wrong_nid(table: Table, parts: Ints32, rule: Rule, row: int) -> str:
     if expected < 0:
         return f"{name} is outside a machine of {rule.floor}"
     return f"NID {nid} is not {name}'s, which is {expected} with {rule.floor}"
+
+
+XC_LEVELS = ("group", "chassis", "blade", "node")
+
+#: Chassis a group, blades a chassis, nodes a blade: the same on every XC.
+GROUP = (6, 16, 4)
+
+#: Blue links a group pair where nothing states them: two blades a chassis, as on Edison.
+ASSUMED_LINKS = 24
+
+
+def locate_xc(
+    table: Table,
+    parts: NDArray[np.int32],
+    xc: Xc,
+    dumps: Sequence[Dump],
+    given: Topology | None,
+    places: NDArray[np.int32] | None = None,
+) -> Geometry:
+    """Return where the nodes of an XC sit.
+
+    Parameters
+    ----------
+    table : Table
+    parts : int32 (n, 5)
+        Places of the nodes by their cnames.
+    xc : Xc
+        The machine's numbering.
+    dumps : sequence of Dump
+        Their link lists are the machine's links.
+    given : Topology or None
+        What a site states.
+    places : int32 (m, 4) or None
+        Where that site has nodes.
+
+    Raises
+    ------
+    ParseError
+        Where coordinates contradict a cname, or a node's router is in no
+        link list.
+    """
+    coords = xc.coords(parts)
+    _refuse_other_coords(table, coords)
+    topology, notes = _xc_shape(coords, xc.positions, given)
+    network = attach_aries(topology, coords, [d for d in dumps if d.fabric == "aries"], places)
+    return replace(network, nid=xc.nid(parts), notes=() if network.links else notes)
+
+
+def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
+    known = table.known("coords")
+    if not known.any():
+        return
+
+    def text(row: int) -> str:
+        at, is_at = (tuple(x[row].tolist()) for x in (table["coords"], coords[:, :3]))
+        return f"{table.called(row)} is at {at} by one dump, but its name says {is_at}"
+
+    wrong = known & (table["coords"] != coords[:, :3]).any(axis=1)
+    refuse(table, wrong, text, "are the dumps of the same machine?")
+
+
+def _xc_shape(
+    coords: NDArray[np.int32], positions: int, stated: Topology | None
+) -> tuple[Topology, tuple[str, ...]]:
+    """Return the topology of an XC with these nodes, and what was assumed."""
+    groups = int(coords[:, 0].max(initial=-1)) + 1
+    if stated is not None:
+        extents = (max(groups, stated.extents[0]), *stated.extents[1:])
+        return replace(stated, extents=extents), ()
+    topology = xc_topology(groups, positions, "same-chassis", ASSUMED_LINKS)
+    note = (
+        f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} a group pair "
+        "(stated by no link list or site)"
+    )
+    return topology, (note,)
+
+
+def xc_topology(groups: int, positions: int, wiring: str, links: int) -> Topology:
+    """Return the topology of an XC.
+
+    Parameters
+    ----------
+    groups : int
+        Absent ones counted.
+    positions : int
+        Cabinet positions in a row.
+    wiring : str
+        How blue links join groups (`placement.topologies.wiring`).
+    links : int
+        Blue links a group pair.
+    """
+    parameters = {"positions": positions, "global": links}
+    extents, gbs = (groups, *GROUP), dict(FABRICS["aries"].bandwidth)
+    return Topology("dragonfly", XC_LEVELS, extents, "aries", wiring, gbs, parameters)
+
+
+def attach_aries(
+    topology: Topology,
+    coords: NDArray[np.int32],
+    dumps: Sequence[Dump],
+    places: NDArray[np.int32] | None = None,
+) -> Geometry:
+    """Return the network with its routers: those of the link lists, else those of the nodes.
+
+    A site's routers (`places`) are there too when a dump lists only some of
+    the nodes: the wiring rules count the groups that the machine has.
+    """
+    lists = [d for d in dumps if d.links is not None]
+    router_place = grid.number(coords[:, :3], topology.extents[:3])
+    if not lists:
+        more = (
+            router_place[:0] if places is None else grid.number(places[:, :3], topology.extents[:3])
+        )
+        keys, inverse = np.unique(np.concatenate([router_place, more]), return_inverse=True)
+        router = inverse[: len(router_place)].astype(np.int32)[:, None]
+        box = np.column_stack(np.unravel_index(keys, topology.extents[:3]))
+        return Geometry(topology, coords, router, box.astype(np.int32))
+    return listed.aries(lists, topology).network(coords, router_place, lists[0].source)
+
+
+XE_LEVELS = ("x", "y", "z", "node")
+
+
+def locate_xe(
+    table: Table,
+    parts: NDArray[np.int32],
+    rule: GeminiNumbering | None,
+    dumps: Sequence[Dump],
+    given: Topology | None,
+) -> Geometry:
+    """Return where the nodes of an XE or XK sit.
+
+    Parameters
+    ----------
+    table : Table
+    parts : int32 (n, 5)
+        Places of the nodes by their cnames.
+    rule : GeminiNumbering or None
+        The numbering that fits; None where coordinates alone tell.
+    dumps : sequence of Dump
+        Their link lists are the machine's links.
+    given : Topology or None
+        What a site states.
+
+    Raises
+    ------
+    ParseError
+        Where a node's coordinates are unknown, outside the machine, or are
+        three nodes'.
+    """
+    coords, ruled = _coords(table, parts, rule)
+    lists = [d for d in dumps if d.links is not None and d.fabric == "gemini"]
+    reach = [listed.router_lists(lists)[1].max(axis=0)] if lists else []
+    topology = _xe_shape(np.vstack([coords, *reach]), rule if ruled else None, given)
+    _refuse_outside(table, coords, topology)
+    coords = np.column_stack([coords, parts[:, 4] % 2]).astype(np.int32)
+    network = attach_geminis(table, topology, coords, lists)
+    return replace(network, nid=None if rule is None else rule.nid(parts))
+
+
+def _coords(
+    table: Table, parts: NDArray[np.int32], rule: GeminiNumbering | None
+) -> tuple[NDArray[np.int32], bool]:
+    """Return x, y, z of all nodes, and whether the rule holds."""
+    known = table.known("coords")
+    if rule is None:
+        hint = "add a file that lists all coordinates"
+        refuse(table, ~known, lambda row: f"the location of {table.called(row)} is unknown", hint)
+        return table["coords"], False
+    ruled = rule.coords(parts)[:, :3]
+    if not known.any():
+        return ruled, True
+    printed = np.where(known[:, None], table["coords"], ruled)
+    agree = bool((printed == ruled).all())
+    if not agree and not known.all():
+        hint = "so the nodes without coordinates cannot be placed: add a file that lists them all"
+
+        def text(row: int) -> str:
+            at, is_at = (tuple(x[row].tolist()) for x in (printed, ruled))
+            return f"{table.called(row)} is at {at}, which the numbering rule says is {is_at}"
+
+        refuse(table, (printed != ruled).any(axis=1), text, hint)
+    return printed, agree
+
+
+def _xe_shape(
+    coords: NDArray[np.int32], rule: GeminiNumbering | None, stated: Topology | None
+) -> Topology:
+    if stated is not None:
+        return stated
+    if rule is not None:
+        return xe_topology(rule.columns, rule.rows)
+    extents = (*(int(v) + 1 for v in coords.max(axis=0)), 2)
+    return Topology(
+        "torus", XE_LEVELS, extents, "gemini", bandwidth=dict(FABRICS["gemini"].bandwidth)
+    )
+
+
+def xe_topology(columns: int, rows: int) -> Topology:
+    """Return the topology of an XE or XK on a floor of so many columns and rows of cabinets."""
+    extents, parameters = (columns, 2 * rows, 24, 2), {"columns": columns, "rows": rows}
+    return Topology(
+        "torus", XE_LEVELS, extents, "gemini", "", dict(FABRICS["gemini"].bandwidth), parameters
+    )
+
+
+def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology) -> None:
+    extents = topology.extents[:3]
+
+    def text(row: int) -> str:
+        size, at = "x".join(map(str, extents)), tuple(coords[row].tolist())
+        return f"{table.called(row)} is at {at}, outside a {size} torus"
+
+    refuse(table, ((coords < 0) | (coords >= np.array(extents))).any(axis=1), text)
+
+
+def attach_geminis(
+    table: Table, topology: Topology, coords: NDArray[np.int32], lists: Sequence[Dump]
+) -> Geometry:
+    """Return the network: every position has a Gemini, or those of the link lists do."""
+    extents = topology.extents[:3]
+    grid.refuse_huge(extents, table.sources[0])
+    router_place = grid.number(coords[:, :3], extents, first_fastest=True)
+    _refuse_crowded(table, router_place, coords)
+    if not lists:
+        return Geometry(topology, coords, router_place.astype(np.int32)[:, None])
+    return listed.gemini(lists, topology).network(coords, router_place, lists[0].source)
+
+
+def _refuse_crowded(table: Table, router: Ints, coords: NDArray[np.int32]) -> None:
+    """Raise where two nodes have the same place on the same Gemini."""
+    key = router * 2 + coords[:, 3]
+    order = np.argsort(key, kind="stable")
+    same = np.flatnonzero(key[order][1:] == key[order][:-1])
+    if len(same):
+        first, row = (int(order[same[0] + i]) for i in (0, 1))
+        at = tuple(coords[row, :3].tolist())
+        raise table.error(row, f"{table.called(row)} and {table.called(first)} are both at {at}")

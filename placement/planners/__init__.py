@@ -3,13 +3,14 @@
 A planner is a pure function from a machine and a request to the rows of the
 machine it chooses, in the order in which the job's slots should stand on
 them. It is registered by the decorator `planner` and found by name with
-`find`; other distributions add theirs under the entry point group
-``nidmap.planners``. Rows, not names: at a hundred thousand nodes a planner
-that handles strings spends its time on strings.
+`find`: put a module here and it is found. Other distributions add theirs under
+the entry point group ``nidmap.planners``. Rows, not names: at a hundred thousand
+nodes a planner that handles strings spends its time on strings.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +22,7 @@ from placement.hooks import STRATEGIES, load
 from placement.machine import Machine
 from placement.request import Choice, Request
 from placement.support.array_types import Ints, Mask
-from placement.support.registry import Registry
+from placement.support.registry import Registry, modules_in
 from placement.topologies import links
 
 if TYPE_CHECKING:
@@ -45,24 +46,27 @@ __all__ = [
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
 BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 
-#: Where each bundled planner lives: imported only when it is asked for.
-BUNDLED = {
-    "blades": "blades",
-    "blades-linked": "blades",
-    "compact": "compact",
-    "hilbert": "curve",
-    "hilbert-groups": "curve",
-    "level-spread": "spread",
-    "morton": "curve",
-    "morton-groups": "curve",
-    "nid-order": "no_topology",
-    "random": "no_topology",
-    "slurm-block": "slurm_blocks",
-    "slurm-dragonfly": "slurm_switches",
-    "slurm-none": "slurm_job",
-    "slurm-tree": "slurm_switches",
-    "spread": "spread",
+#: Modules here that hold several planners, one of another name, or none.
+_OTHERWISE = {
+    "blades": ("blades", "blades-linked"),
+    "curve": ("hilbert", "hilbert-groups", "morton", "morton-groups"),
+    "plain": ("level-spread", "nid-order", "random", "spread"),
+    "segments": (),
+    "slurm_blocks": ("slurm-block",),
+    "slurm_job": ("slurm-none",),
+    "slurm_switches": ("slurm-dragonfly", "slurm-tree"),
 }
+
+#: Where each bundled planner lives, by name: imported only when it is asked for. Every other
+#: module here is a planner of its own name, with ``-`` for ``_``.
+BUNDLED = dict(
+    sorted(
+        [
+            *modules_in(os.path.dirname(__file__), *_OTHERWISE).items(),
+            *((name, module) for module, several in _OTHERWISE.items() for name in several),
+        ]
+    )
+)
 
 #: Strategies that predict what a job's traffic takes: the front door says where they live.
 PREDICTING = STRATEGIES

@@ -10,7 +10,6 @@ a line of another format is an error that names both.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -19,7 +18,7 @@ from typing import NamedTuple
 from placement.errors import ParseError
 from placement.records import Dump
 from placement.support.reading import load
-from placement.support.registry import Registry
+from placement.support.registry import Registry, modules_in
 
 __all__ = [
     "BUNDLED", "FORMATS", "Format", "dump_format", "find", "read", "read_text", "recognise",
@@ -35,15 +34,12 @@ _FIRST = (
     *("job-list", "sinfo"),
 )
 #: Modules here that readers share.
-_SHARED = {"cables", "cray", "node_states", "plain", "rows", "rtr", "slurm_switches", "trees"}
-_FOUND = {file[:-3] for file in os.listdir(__path__[0]) if file.endswith(".py") and file[0] != "_"}
+_SHARED = ("cables", "cray", "node_states", "plain", "rows", "rtr", "slurm_switches", "trees")
+_MODULES = modules_in(__path__[0], *_SHARED)
 
 #: Every format of ours, in the order in which they are tried: each a module here, with ``_`` for
 #: ``-``.
-BUNDLED = (
-    *_FIRST,
-    *sorted({name.replace("_", "-") for name in _FOUND - _SHARED} - {*_FIRST}),
-)
+BUNDLED = (*_FIRST, *sorted(_MODULES.keys() - {*_FIRST}))
 
 #: How much of a text its format is recognised by.
 HEAD = 64 * 1024
@@ -78,7 +74,7 @@ class Format(NamedTuple):
 
 #: All formats by name; other distributions add theirs under the entry point group.
 FORMATS: Registry[Format] = Registry(
-    "format", "nidmap.formats", __name__, {name: name.replace("-", "_") for name in BUNDLED}
+    "format", "nidmap.formats", __name__, {name: _MODULES[name] for name in BUNDLED}
 )
 
 

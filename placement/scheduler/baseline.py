@@ -1,24 +1,46 @@
-"""What a job gets that asks for no nodes: the scheduler's own choice, which plans are held to."""
+"""What the scheduler chooses by itself: where a job asks for no nodes, and in a part of them.
+
+A header without the plan's nodes leaves the choice to the scheduler. What a job gains by such
+a header is what it gains on the nodes that the scheduler takes then, not on those of the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from placement import planners
-from placement.errors import LaunchError
+from placement.errors import LaunchError, PlanError
 from placement.machine import Machine
-from placement.request import Baseline, Request
-from placement.support.array_types import Ints
+from placement.request import Baseline, Plan, Request
+from placement.scheduler.kinds import alike
+from placement.scheduler.switches import slurm_switches
+from placement.support.array_types import Ints, Ints32, Mask
 from placement.support.lazy import lazy
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from placement.slurm import command as slurm_command
 else:
     slurm_command = lazy("placement.slurm.command")
 
-__all__ = ["baseline_of", "live_baseline", "scheduler_choice"]
+__all__ = [
+    "Exclusion",
+    "around",
+    "baseline_of",
+    "best_exclusion",
+    "block_waits",
+    "has_blocks",
+    "leaf_count",
+    "led_to",
+    "live_baseline",
+    "looks_at_switches",
+    "scheduler_choice",
+]
+
 
 #: The planner that simulates each of Slurm's topology plugins.
 _PLUGINS = {"none": "slurm-none", "default": "slurm-none", "tree": "slurm-tree"}
@@ -127,3 +149,209 @@ def scheduler_choice(machine: Machine, request: Request) -> Ints:
     """
     free = request.free if request.idle is None else request.idle
     return planners.find(request.baseline.strategy)(machine, replace(request, free=free))
+
+
+#: Slurm's own choices under other plugins than topology/block.
+_OTHERS = ("slurm-none", "slurm-tree", "slurm-dragonfly")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exclusion:
+    """A part of the machine that a job keeps to, and where Slurm puts it there.
+
+    Attributes
+    ----------
+    inside : bool (n,)
+        The part, nodes of the plan's kinds alone: all others are excluded.
+    part : str
+        What it is called.
+    rows : int64 (k,) or None
+        What Slurm would choose there now; None where it would let the job wait.
+    pays : bool
+        Whether that wins over what Slurm chooses without it: by the predicted gain where the
+        strategy predicts one, else whether it is other nodes at all.
+    words : str
+        The gain as a sentence; '' where the strategy predicts none.
+    """
+
+    inside: Mask
+    part: str
+    rows: Ints | None
+    pays: bool
+    words: str = ""
+
+
+def looks_at_switches(machine: Machine, own: Baseline, live: bool) -> bool:
+    """Return whether ``--switches`` means anything to a machine's Slurm.
+
+    Only topology/tree counts leaf switches, and not with ``TopologyParam=Dragonfly``, where a
+    job starts on more than it asks for at once (tried on 22.05.8).
+
+    Parameters
+    ----------
+    machine : Machine
+    own : Baseline
+        The scheduler's own choice.
+    live : bool
+        Whether the live Slurm said which that is; else a machine without a topology.conf
+        may run any plugin.
+    """
+    return own.strategy == "slurm-tree" or not (live or machine.switches is not None)
+
+
+def has_blocks(machine: Machine, request: Request) -> bool:
+    """Return whether the scheduler is a Slurm with topology/block."""
+    blocks = machine.switches is not None and machine.switches.kind == "block"
+    return blocks and request.baseline.strategy not in _OTHERS
+
+
+def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
+    """Return why Slurm lets a job wait that is pinned to some nodes; '' where it starts.
+
+    Under topology/block a job's nodes, or those of each of its segments, lie in one block.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+    rows : int64 (k,)
+
+    Examples
+    --------
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("tree:4x2")
+    >>> block_waits(machine, Request(2, machine.free), np.array([0, 4]))
+    ''
+    """
+    if not has_blocks(machine, request):
+        return ""
+    baseline = Baseline("slurm-block", "topology/block")
+    pinned = replace(request, include=rows, baseline=baseline, segment=request.segment or None)
+    try:
+        scheduler_choice(machine, pinned)
+    except PlanError:
+        if request.segment:
+            rule = f"segments of {request.segment} lie in one block each"
+            return f"Slurm leaves this job pending: under topology/block {rule}"
+        return (
+            f"Slurm leaves this job pending: under topology/block its {len(rows)} nodes need "
+            "one block with room for all, or --segment"
+        )
+    return ""
+
+
+def led_to(machine: Machine, plan: Plan, own: Baseline, inside: Mask) -> Ints | None:
+    """Return what the scheduler chooses by itself inside a part; None where the job would wait.
+
+    Parameters
+    ----------
+    machine : Machine
+    plan : Plan
+    own : Baseline
+        The scheduler's own choice.
+    inside : bool (n,)
+    """
+    request = plan.request
+    free = (request.free if request.idle is None else request.idle) & inside
+    try:
+        return scheduler_choice(machine, replace(request, free=free, idle=None, baseline=own))
+    except PlanError:
+        return None
+
+
+def best_exclusion(machine: Machine, plan: Plan, own: Baseline) -> Exclusion:
+    """Return the part of the machine to keep to, so that Slurm's choice there pays.
+
+    The outermost units that the plan uses, or, where Slurm's choice in these wins nothing and
+    the strategy predicts, those of the first level below where it does.
+
+    Parameters
+    ----------
+    machine : Machine
+    plan : Plan
+    own : Baseline
+        The scheduler's own choice.
+    """
+    free_choice = led_to(machine, plan, own, machine.compute)
+    exclusions: list[Exclusion] = []
+    same = alike(machine, plan.rows)
+    for unit, part in _parts(machine, plan.rows):
+        inside = unit & same
+        rows = led_to(machine, plan, own, inside)
+        pays, words = False, ""
+        if rows is not None and plan.judged is not None:
+            pays, words = plan.judged(rows)
+        elif rows is not None:
+            pays = free_choice is None or not np.array_equal(np.sort(rows), np.sort(free_choice))
+        exclusions.append(Exclusion(inside, part, rows, pays, words))
+        if pays or plan.judged is None:
+            break
+    return next((exclusion for exclusion in exclusions if exclusion.pays), exclusions[0])
+
+
+def leaf_count(machine: Machine, rows: Ints) -> int:
+    """Return how many of Slurm's leaf switches some nodes touch."""
+    return len(np.unique(slurm_switches(machine).leaf_of[rows]))
+
+
+def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
+    """Return the nodes of the part of the machine that some nodes lie in.
+
+    Their groups, outermost switches or leaf modules; on a torus, which has
+    none, the smallest box around them, which may go around the ends.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (k,)
+        At least one.
+
+    Returns
+    -------
+    inside : bool (n,)
+    words : str
+        What part that is.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> inside, words = around(parse_spec("torus:8x4"), np.array([7, 8, 9]))
+    >>> np.flatnonzero(inside).tolist(), words
+    ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')
+    """
+    return next(_parts(machine, rows))
+
+
+def _parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
+    """Yield the parts that some nodes lie in, the largest first: the units of each level."""
+    levels = machine.topology.levels
+    if machine.topology.kind == "torus":
+        yield _box(machine, rows)
+        return
+    if len(levels) == 1:
+        yield machine.compute, "the machine"
+    for depth in range(1, len(levels)):
+        shape = machine.topology.extents[:depth]
+        unit = np.ravel_multi_index(tuple(machine.coords[:, :depth].T), shape)
+        used = np.unique(unit[rows])
+        yield np.isin(unit, used), f"the {counted(len(used), levels[depth - 1])} that the plan uses"
+
+
+def _box(machine: Machine, rows: Ints) -> tuple[Mask, str]:
+    inside = np.ones(len(machine), dtype=bool)
+    words = []
+    levels, extents = machine.topology.levels[:-1], machine.topology.extents[:-1]
+    for axis, (name, extent) in enumerate(zip(levels, extents, strict=True)):
+        start, length = _shortest_arc(machine.coords[rows, axis], extent)
+        inside &= (machine.coords[:, axis] - start) % extent < length
+        words.append(f"{name} {start}-{(start + length - 1) % extent}")
+    return inside, f"the box {', '.join(words)}"
+
+
+def _shortest_arc(values: Ints32, extent: int) -> tuple[int, int]:
+    """Return start and length of the shortest arc of a ring that holds all values."""
+    taken = np.unique(values)
+    gaps = np.diff(np.append(taken, taken[0] + extent))
+    after = int(np.argmax(gaps))
+    return int(taken[(after + 1) % len(taken)]), extent - int(gaps[after]) + 1

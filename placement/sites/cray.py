@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.geometry import aries, gemini
+from placement.geometry.cray import GROUP, xc_topology, xe_topology
 from placement.machine import Topology
 from placement.names.columns import format_cnames
 from placement.names.gemini import GeminiNumbering
@@ -83,16 +83,16 @@ def _cray_topology(
     same("cabinets.count", cabinets.count, filled, "the number on the floor")
     columns, rows = cabinets.columns.value, cabinets.rows.value
     if isinstance(network, Gemini):
-        torus = gemini.topology_of(columns, rows)
+        torus = xe_topology(columns, rows)
         what = "what columns, 2 x rows and 24 give"
         same("network.extents", network.extents, torus.extents[:3], what)
         return torus
     present = np.flatnonzero(np.bincount(coords[:, 0]))
     same("network.groups", network.groups, len(present), "the number of groups on the floor")
-    for key, size in zip(("chassis", "blades", "nodes"), aries.GROUP, strict=True):
+    for key, size in zip(("chassis", "blades", "nodes"), GROUP, strict=True):
         same(f"network.{key}", getattr(network, key), size, "what an XC has")
     wiring, links = network.wiring.value, network.links.value
-    return aries.topology_of(int(present[-1]) + 1, columns, wiring, links)
+    return xc_topology(int(present[-1]) + 1, columns, wiring, links)
 
 
 def _partitions(config: Config, places: NDArray[np.int8]) -> Ints:

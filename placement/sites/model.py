@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from placement.errors import SiteError
-from placement.hardware.model import ASSUMED, Core, Device, NodeHardware
+from placement.hardware import ASSUMED, Core, Device, NodeHardware
 from placement.machine import Topology
 from placement.records import Dump, LineCounts, NodeRecords
 from placement.sites.schema import Config, Figure, Partition, Sending

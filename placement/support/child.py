@@ -1,4 +1,4 @@
-"""Child processes: one that can neither hang nor flood us, or one that goes on running.
+"""Other programs: a child that can neither hang nor flood us, one that goes on, or we ourselves.
 
 No shell; its own session, ended whole when time is up; output read up to a cap.
 """
@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, NoReturn
 
 from placement.errors import LaunchError, printable
 
-__all__ = ["MAX_BYTES", "ChildAnswer", "Deadline", "run_child", "start_child"]
+__all__ = ["MAX_BYTES", "ChildAnswer", "Deadline", "become", "run_child", "start_child"]
 
 #: Bytes of output that are read of one command; a million nodes are less.
 MAX_BYTES = 256 * 2**20
@@ -95,6 +95,26 @@ def start_child(
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LaunchError(f"cannot start {name or printable(command[0])}: {reason}", hint) from None
+
+
+def become(words: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """Replace this process by a program: signals, exit code, terminal and files are its own.
+
+    Python ignores SIGPIPE and SIGXFSZ, and what is ignored stays so across exec: both
+    are reset first.
+
+    Raises
+    ------
+    LaunchError
+        It cannot be started.
+    """
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], list(words), env)  # noqa: S606  # the user's own command, as given
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
 
 
 def run_child(

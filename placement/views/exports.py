@@ -1,23 +1,222 @@
-"""A machine in the file formats that other programs read: graphs, tables, Slurm's topology."""
+"""What a machine can be written as for other programs: graphs, tables, Slurm's own files.
+
+A topology file says where nodes are, not in what state: nodes that are down
+are written like others, and service nodes are on no switch that Slurm knows.
+What is written reads back as the same switches.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from placement.errors import UsageError
-from placement.machine import Machine
+from placement.machine import Machine, Switches
+from placement.nodelist import NodeList
+from placement.readers.slurm_switches import Declared
+from placement.scheduler.switches import members, slurm_switches
+from placement.support.array_types import Ints32, Strs
 from placement.support.lazy import lazy
 from placement.support.tables import csv_table, harmless
 from placement.topologies import router_coords
-from placement.views import slurm_files
 from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
 
-__all__ = ["FORMATS", "write"]
+__all__ = ["FORMATS", "fold_names", "switch_rows", "topology_conf", "topology_yaml", "write"]
+
+
+_WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
+
+
+def topology_conf(machine: Machine) -> str:
+    """Return the machine's switches as a ``topology.conf``.
+
+    Parameters
+    ----------
+    machine : Machine
+        With Slurm's own switches, or any other: then the tree is that of its
+        coordinates (a leaf a blade, a leaf module or a Slingshot switch).
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        Where its switches are a torus or flat, which this file cannot say.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> print(topology_conf(parse_spec("tree:2x2")), end="")
+    SwitchName=level1-0 Nodes=nid[00000-00001]
+    SwitchName=level1-1 Nodes=nid[00002-00003]
+    SwitchName=root Switches=level1-[0-1]
+    """
+    kind = "tree" if machine.switches is None else machine.switches.kind
+    if kind not in _WORDS:
+        raise UsageError(f"topology.conf cannot say {kind}", "topology-yaml can")
+    switches, rows = switch_rows(machine, "topology-conf")
+    lines = []
+    for row in rows:
+        nodes = f" Nodes={row.nodes}" if row.nodes else ""
+        children = f" Switches={row.children}" if row.children else ""
+        lines.append(f"{_WORDS[kind]}={row.name}{nodes}{children}")
+    if switches.block_sizes:
+        lines.append("BlockSizes=" + ",".join(map(str, switches.block_sizes)))
+    return "\n".join((*lines, ""))
+
+
+def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
+    """Return the switches that Slurm sees, in their order.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its own switches where it was read with some, else those that follow
+        from its coordinates.
+    name : str
+        Format, for the message.
+
+    Raises
+    ------
+    UsageError
+        Where there is none.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> _, rows = switch_rows(parse_spec("tree:2x2"), "topology-conf")
+    >>> [(r.name, r.nodes, r.children) for r in rows][1:]
+    [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
+    """
+    switches = slurm_switches(machine)
+    if not switches.names:
+        raise UsageError(f"{name} lists switches, and this machine has none that Slurm knows")
+    children: list[list[str]] = [[] for _ in switches.names]
+    for child, parent in zip(switches.names, switches.parent.tolist(), strict=True):
+        if parent >= 0:
+            children[parent].append(child)
+    nodes = [fold_names(machine.names[rows]) for rows in members(switches)]
+    folded = [NodeList(names).fold() for names in children]
+    columns = (switches.names, nodes, folded, switches.level.tolist())
+    return switches, [Declared(*row[:3], level=row[3]) for row in zip(*columns, strict=True)]
+
+
+def fold_names(names: Strs) -> str:
+    """Return node names as one folded list, in their order."""
+    return NodeList(names.tolist()).fold()
+
+
+#: Of each kind: the list below it, and what an entry is called.
+_LISTS = {"tree": ("switches", "switch"), "ring": ("rings", "ring"), "block": ("blocks", "block")}
+
+
+def topology_yaml(machine: Machine) -> str:
+    """Return the machine's switches as a ``topology.yaml``.
+
+    Parameters
+    ----------
+    machine : Machine
+        With Slurm's own switches, or any other: then a tree of its
+        coordinates is written.
+
+    Returns
+    -------
+    str
+        One topology called ``nidmap``, the cluster's default.
+
+    Raises
+    ------
+    UsageError
+        Where a torus has more than one node a cell.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> print(topology_yaml(parse_spec("tree:2x1")), end="")
+    ---
+    - topology: nidmap
+      cluster_default: true
+      tree:
+        switches:
+          - switch: level1-0
+            nodes: nid[00000-00001]
+    """
+    kind = "tree" if machine.switches is None else machine.switches.kind
+    lines = ["---", "- topology: nidmap", "  cluster_default: true"]
+    if kind == "flat":
+        return "\n".join((*lines, "  flat: true", ""))
+    switches, rows = switch_rows(machine, "topology-yaml")
+    lines += (
+        _torus(machine, switches) if kind == "torus3d" else _list_switches(kind, switches, rows)
+    )
+    return "\n".join((*lines, ""))
+
+
+def _list_switches(kind: str, switches: Switches, rows: list[Declared]) -> Iterator[str]:
+    """Yield the switches, blocks or rings."""
+    below, word = _LISTS[kind]
+    yield f"  {kind}:"
+    if switches.block_sizes:
+        yield "    block_sizes:"
+        yield from (f"      - {size}" for size in switches.block_sizes)
+    yield f"    {below}:"
+    for row in rows:
+        yield f"      - {word}: {_quote_value(row.name)}"
+        if row.children:
+            yield f"        children: {_quote_value(row.children)}"
+        if row.nodes:
+            yield f"        nodes: {_quote_value(row.nodes)}"
+
+
+def _quote_value(text: str) -> str:
+    """Return a value in quotes where YAML would take it for something else than this text."""
+    plain = text[:1].isalpha() and text.lower() not in ("null", "true", "false", "yes", "no")
+    return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
+
+
+def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
+    """Yield a torus, as one list where every cell has its node, else as runs along x."""
+    topology = machine.topology
+    if topology.kind != "torus" or len(topology.extents) != 4 or topology.extents[-1] != 1:
+        hint = "topology-conf writes a tree instead" if topology.kind != "torus" else ""
+        raise UsageError("a torus3d topology has x, y, z and one node a cell", hint)
+    extents = topology.extents[:3]
+    yield from ("  torus3d:", "    toruses:")
+    yield f"      - name: {_quote_value(switches.names[0])}"
+    yield f"        dims: {_triple(extents)}"
+    order = np.lexsort(machine.coords[:, :3].T)
+    names, coords = machine.names[order], machine.coords[order, :3]
+    if len(names) == int(np.prod(extents)):
+        yield f"        nodes: {_quote_value(fold_names(names))}"
+    else:
+        yield "        regions:"
+        yield from _regions(names, coords)
+
+
+def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
+    """Yield the nodes of a torus with empty cells, a region for each run along x."""
+    x, y, z = coords.T
+    breaks = (np.diff(x) != 1) | (np.diff(y) != 0) | (np.diff(z) != 0)
+    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    ends = np.append(starts[1:], len(names))
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield f"          - anchor: {_triple(coords[start])}"
+        yield f"            dims: {_triple((end - start, 1, 1))}"
+        yield f"            nodes: {_quote_value(fold_names(names[start:end]))}"
+
+
+def _triple(values: Any) -> str:
+    shown = ", ".join(f"{axis}: {int(v)}" for axis, v in zip("xyz", values, strict=True))
+    return f"{{{shown}}}"
+
 
 networkx, pyarrow = lazy("networkx"), lazy("pyarrow")
 
@@ -116,6 +315,6 @@ FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
     "links-csv": _links_csv,
     "routers-csv": _routers_csv,
     "parquet": _parquet,
-    "topology-conf": slurm_files.topology_conf,
-    "topology-yaml": slurm_files.topology_yaml,
+    "topology-conf": topology_conf,
+    "topology-yaml": topology_yaml,
 }

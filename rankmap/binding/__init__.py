@@ -1,7 +1,7 @@
 """Which core, GPU and NIC each rank of a node gets, and what makes a launcher do so.
 
 The slots of a node are its places here: slot k of a node is the k-th place
-(`rankmap.binding.places`), a set of cores with the GPU and the NIC beside them. An order says
+(`rankmap.binding.arrange`), a set of cores with the GPU and the NIC beside them. An order says
 which rank gets which node; `bind` changes only who sits where inside each, and says what
 binds: the options of a launcher, or a rankfile.
 """
@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError
-from placement.hardware.lookup import hardware_of
+from placement.hardware.hwloc import hardware_of
 from placement.nodelist import nid_ranges
 from placement.support.quantities import GB, time_text
-from rankmap.binding.arrange import arrange_inside
-from rankmap.binding.places import Place, places_on
+from rankmap.binding.arrange import Place, arrange_inside, places_on
 from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement

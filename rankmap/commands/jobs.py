@@ -26,7 +26,7 @@ from placement.support.reading import decode, format_of_name, load, read_bytes
 from rankmap.past_jobs import report
 from rankmap.past_jobs.applications import ASSUMED_SHARE, read_applications
 from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
-from rankmap.past_jobs.summary import Summary
+from rankmap.past_jobs.report import Summary
 from rankmap.place_ranks import place_ranks
 from rankmap.search.cost import without_time
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from placement.errors import LaunchError
+from placement.support import child
 from rankmap.launch import Launch
 
 __all__ = [
@@ -43,24 +43,8 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def become(launch: Launch, env: Mapping[str, str]) -> NoReturn:
-    """Replace this process by the launch; only returns by an error.
-
-    It is exec, not a child: signals, exit code, terminal and descriptors are
-    the program's own. Python ignores SIGPIPE and SIGXFSZ, and what is ignored
-    stays ignored across exec, so both are reset first.
-
-    Raises
-    ------
-    LaunchError
-        Where the program cannot be started.
-    """
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(ignored, signal.SIG_DFL)
-    try:
-        os.execvpe(launch.argv[0], launch.argv, {**env, **launch.env})  # noqa: S606  # the user's own command, as given
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot start {launch.argv[0]}: {reason}") from None
+    """Replace this process by the launch; see `placement.support.child.become`."""
+    child.become(launch.argv, {**env, **launch.env})
 
 
 def _was_given(name: str) -> bool:

@@ -26,7 +26,14 @@ import numpy as np
 from rankmap.placement import Placement
 from rankmap.predict.model import Model
 from rankmap.predict.placement_times import PlacementTimes, Values
-from rankmap.predict.unknowns import comparable_recording, likely_values, unknowns_of
+from rankmap.predict.recorded_run import (
+    NOTHING,
+    RunSeconds,
+    beside_communication,
+    comparable_recording,
+    run_seconds,
+)
+from rankmap.predict.unknowns import likely_values, unknowns_of
 from rankmap.progress import step
 
 __all__ = ["Gain", "Gains", "Unknown", "time_range"]
@@ -181,14 +188,14 @@ class Gains:
     def __init__(self, model: Model, base: Placement) -> None:
         self.model = model
         self._base = PlacementTimes(model, base)
-        self._rest, self._communicates = _beside_communication(model, self._base)
+        self._beside, self._communicates = _run_of(model, self._base)
 
     def of(self, plan: Placement) -> Gain:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
         if _same_placement(plan, self._base.placement):
             return Gain(1.0, 1.0, 1.0)
         times = [PlacementTimes(self.model, plan), self._base]
-        gain = _range_of_unknowns(self.model, times, self._rest)
+        gain = _range_of_unknowns(self.model, times, self._beside)
         return gain._replace(communicates=self._communicates)
 
 
@@ -211,27 +218,30 @@ def time_range(model: Model, plan: Placement) -> Gain:
     return _range_of_unknowns(model, [PlacementTimes(model, plan)])
 
 
-def _range_of_unknowns(model: Model, times: list[PlacementTimes], rest: float = 0.0) -> Gain:
+def _range_of_unknowns(
+    model: Model, times: list[PlacementTimes], beside: RunSeconds = NOTHING
+) -> Gain:
     """Return one placement's time, or its gain over a second placement, as a range.
 
     Parameters
     ----------
     model : Model
     times : list of PlacementTimes
-    rest : float
-        Seconds of a recorded run beside its communication.
+    beside : RunSeconds
+        What a recorded run does beside its communication.
     """
 
     def under(values: Values) -> float:
         step()
         plan, *base = (
-            timed.seconds(values, place) + values.rest for place, timed in enumerate(times)
+            values.beside.with_messages(timed.seconds(values, place))
+            for place, timed in enumerate(times)
         )
         if not base:
             return plan
         return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
-    values = likely_values(model)._replace(rest=rest)
+    values = likely_values(model)._replace(beside=beside)
     likely = under(values)
     if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
@@ -258,21 +268,21 @@ def _range_of_unknowns(model: Model, times: list[PlacementTimes], rest: float = 
     return Gain(low, likely, high, tuple(unknowns))
 
 
-def _beside_communication(model: Model, base: PlacementTimes) -> tuple[float, float]:
-    """Return the seconds of a recorded run that are no communication, and the share that is.
+def _run_of(model: Model, base: PlacementTimes) -> tuple[RunSeconds, float]:
+    """Return what a recorded run does beside communication, and the share that this has of it.
 
     Returns
     -------
-    float
-        0 where no run's seconds are known, or all of them are likely communication.
+    RunSeconds
+        Nothing where no run's seconds are known. What kept ranks in MPI on another machine than
+        the model's says nothing of this one.
     float
         Of the baseline's run, at most.
     """
     recording = comparable_recording(model)
     if recording is None:
-        return 0.0, 1.0
-    recorded_s = recording.seconds * model.size / (model.constants.slowed or 1.0)
-    rest = recorded_s - base.seconds(likely_values(model), 0)
-    if rest <= 0:
-        return 0.0, 1.0
-    return rest, min(1.0, _range_of_unknowns(model, [base]).high / recorded_s)
+        return NOTHING, 1.0
+    took_s, work_s = run_seconds(model, recording)
+    beside = beside_communication(model, recording, base.seconds(likely_values(model), 0))
+    communicates = min(1.0, _range_of_unknowns(model, [base]).high / took_s)
+    return beside if recording.ran_on(model.machine) else RunSeconds(work_s), communicates

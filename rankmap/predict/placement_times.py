@@ -23,6 +23,7 @@ from rankmap.predict.background import shared_channels
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
+from rankmap.predict.recorded_run import NOTHING, RunSeconds
 
 __all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
 
@@ -58,8 +59,8 @@ class Values(NamedTuple):
         they may; -1: they lose by it.
     eager : float
         Bytes up to which a message is done for its sender when it is handed over.
-    rest : float
-        Seconds of a recorded run beside its communication.
+    beside : RunSeconds
+        What a recorded run does beside its communication.
     """
 
     bias: float | None
@@ -71,7 +72,7 @@ class Values(NamedTuple):
     staged: bool = False
     overlap: tuple[float, ...] = (0.0, 0.0)
     eager: float = 0.0
-    rest: float = 0.0
+    beside: RunSeconds = NOTHING
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,15 +17,19 @@ from placement.network import largest_bias, routings, usual_bias
 from placement.support.quantities import time_text
 from rankmap.collectives import USUAL
 from rankmap.pattern.collective import Collective
-from rankmap.pattern.graph import RECORDING, Graph
 from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import USUAL_LOAD
 from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.model import Model
 from rankmap.predict.placement_times import MOST_EAGER, PlacementTimes, Values
-from rankmap.recording import Recording
+from rankmap.predict.recorded_run import (
+    NOTHING,
+    RunSeconds,
+    beside_communication,
+    comparable_recording,
+)
 
-__all__ = ["OtherValue", "comparable_recording", "likely_values", "unknowns_of"]
+__all__ = ["OtherValue", "likely_values", "unknowns_of"]
 
 #: GB/s of one rank on Aries, and where nothing says what the network is (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
@@ -65,15 +69,6 @@ def likely_values(model: Model) -> Values:
         memory=figures.memory_gbs,
         eager=figures.eager_bytes,
     )
-
-
-def comparable_recording(model: Model) -> Recording | None:
-    """Return the recording whose run's seconds are comparable with the model's; None for none."""
-    known = model.pattern.known if isinstance(model.pattern, Graph) else {}
-    recording: Recording | None = known.get(RECORDING)
-    if recording is None or recording.window or recording.seconds <= 0:
-        return None
-    return None if model.constants.slowed is None else recording
 
 
 def unknowns_of(model: Model, likely: Values, times: list[PlacementTimes]) -> list[OpenQuestion]:
@@ -194,19 +189,22 @@ def _eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
 
 
 def _rest(model: Model, likely: Values, times: list[PlacementTimes]) -> OpenQuestion | None:
-    """Return what a recorded run does beside communication: as recorded, less, or more.
+    """Return what a recorded run does beside communication: nothing at once with it, or more.
 
-    It may be gone on another machine than the one that it was recorded on, and some of it may
-    hide behind the baseline's communication.
+    All of it may be gone on another machine than the one that it was recorded on, and some of it
+    may hide behind the baseline's communication.
     """
     recording = comparable_recording(model)
     if recording is None or len(times) < 2:
         return None
-    rest, hidden = likely.rest, HIDDEN * times[1].seconds(likely, 0)
-    least = rest / 2 if recording.ran_on(model.machine) else 0.0
-    less = OtherValue({"rest": least}, "the run does less beside communication")
-    more = OtherValue({"rest": rest + max(rest, hidden)}, "the run does more beside communication")
-    recorded = time_text(rest * (model.constants.slowed or 1.0))
+    communication_s = times[1].seconds(likely, 0)
+    work, rest = beside_communication(model, recording, communication_s)
+    here = recording.ran_on(model.machine)
+    least = likely.beside.least(communication_s) if here else NOTHING
+    most = RunSeconds(work, rest + max(rest, HIDDEN * communication_s))
+    less = OtherValue({"beside": least}, "the run does less beside communication")
+    more = OtherValue({"beside": most}, "the run does more beside communication")
+    recorded = time_text((work + rest) * (model.constants.slowed or 1.0))
     question = f"what the run does beside communication, {recorded} as recorded"
     return OpenQuestion("rest", question, [less, more])
 

@@ -105,6 +105,8 @@ struct recorder {
     const struct comm *last_comm;
     MPI_Comm last_handle;
     unsigned last_generation;
+    double began, left;         /* seconds when its first call was counted, when it last left MPI, … */
+    double in_mpi;              /* … and how long it was in calls of MPI in between */
     struct recorder *next;
 };
 
@@ -166,6 +168,7 @@ INSIDE struct recorder *recorder_of_thread(void)
         return NULL;
     }
     r->last_generation = all.generation - 1;
+    r->began = r->left = seconds_since_start();
     pthread_mutex_lock(&all.lock);
     r->next = all.recorders;
     all.recorders = r;
@@ -944,12 +947,28 @@ INSIDE void drop_request(MPI_Request request)
 
 /* ------------------------------------------------------------------ the calls */
 
+/* Enter a call of MPI and return when; what it calls in turn is part of it, which 0 says. */
+INSIDE double enter_mpi(void)
+{
+    return inside++ || !all.on ? 0 : seconds_since_start();
+}
+
+/* Leave it: a thread's time counts from its first call that was counted. */
+INSIDE void leave_mpi(double entered)
+{
+    inside--;
+    if (!entered || !mine)
+        return;
+    mine->left = seconds_since_start();
+    mine->in_mpi += mine->left - entered;
+}
+
 /* The real call, with its arguments in brackets; what it calls in turn is not counted again. */
 #define PASS(name, args)                                                                       \
     (__extension__({                                                                           \
-        inside++;                                                                              \
+        double entered = enter_mpi();                                                          \
         int passed = REAL(name) args;                                                          \
-        inside--;                                                                              \
+        leave_mpi(entered);                                                                    \
         passed;                                                                                \
     }))
 

@@ -115,6 +115,20 @@ INSIDE void put_order(struct buffer *b)
     put(b, o->numbers, o->length * sizeof *o->numbers);
 }
 
+/* When the thread that was longest in MPI began and ended, and how long it was in MPI. */
+INSIDE void put_times(struct buffer *b)
+{
+    const struct recorder *longest = all.recorders;
+    for (const struct recorder *r = longest; r; r = r->next)
+        longest = r->in_mpi > longest->in_mpi ? r : longest;
+    if (!longest)
+        return;
+    put(b, "TIME", 4);
+    put_number(b, (int64_t)(1e9 * longest->began));
+    put_number(b, (int64_t)(1e9 * longest->left));
+    put_number(b, (int64_t)(1e9 * longest->in_mpi));
+}
+
 /* All that this rank has seen. The first rank of a communicator writes who is in it. */
 INSIDE struct buffer rank_record(void)
 {
@@ -147,6 +161,7 @@ INSIDE struct buffer rank_record(void)
         for (size_t k = 0; k < last->bin[i].used; k++)
             put_phase(&b, last->bin[i].phases[k], i);
     put_order(&b);
+    put_times(&b);
     put(&b, "END.", 4);
     int64_t rest = (int64_t)(b.used - length_at) - 8;
     if (!b.failed)
@@ -402,6 +417,8 @@ INSIDE void control(int level)
         free(r->order.slots);
         memset(&r->order, 0, sizeof r->order);
         r->pending_used = 0;
+        r->began = r->left = seconds_since_start();
+        r->in_mpi = 0;
     }
     all.on = level > 0;
 }

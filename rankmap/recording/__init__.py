@@ -196,6 +196,11 @@ class Recording:
         The nodes that it ran on; () in an older recording.
     machine : str
         The machine, where the environment named one (``$NIDMAP_MACHINE``).
+    exchange_s : float
+        From the first call that sends to the return of the last call of MPI; 0 in an older
+        recording.
+    work_s : float
+        What a rank spends outside MPI in that time, the one that spends most.
     """
 
     ranks: int
@@ -207,6 +212,8 @@ class Recording:
     order: RecordedOrder | None = None
     hosts: tuple[str, ...] = ()
     machine: str = ""
+    exchange_s: float = 0.0
+    work_s: float = 0.0
 
     def ran_on(self, machine: Machine) -> bool:
         """Return whether it was recorded on a machine, as its nodes and its name say."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import math
 import os
 import zipfile
 from dataclasses import replace
@@ -188,8 +189,11 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
     notes, hosts = (tuple(map(str, header.get(name, ()))) for name in ("notes", "hosts"))
     machine = str(header.get("machine", ""))
+    times = [float(header.get(name, 0.0)) for name in ("exchange_s", "work_s")]
+    if not all(0 <= time_s < math.inf for time_s in times):
+        raise ValueError("seconds that are none")
     return Recording(
-        ranks, float(seconds), tuple(phases), program, window, notes, None, hosts, machine
+        ranks, float(seconds), tuple(phases), program, window, notes, None, hosts, machine, *times
     )
 
 

@@ -95,6 +95,14 @@ class _RankOrder(NamedTuple):
     numbers: Ints
 
 
+class _RankTimes(NamedTuple):
+    """Seconds when a rank first sent, when it last left MPI, and how long it was there between."""
+
+    began: float
+    left: float
+    inside: float
+
+
 class _Stream:
     """A file of records that may be cut short."""
 
@@ -128,7 +136,9 @@ class _Stream:
             if place <= end:
                 yield header
 
-    def record(self, place: int, comms: dict[int, Ints]) -> Iterator[_RankPart | _RankOrder]:
+    def record(
+        self, place: int, comms: dict[int, Ints]
+    ) -> Iterator[_RankPart | _RankOrder | _RankTimes]:
         """Yield the parts of the record that begins at `place`, and take up its communicators."""
         self.file.seek(place + 52)
         while (tag := self.take(4)) != b"END.":
@@ -142,6 +152,8 @@ class _Stream:
                 events, length = self.numbers(2)
                 rows = np.frombuffer(self.take(48 * events), np.int64).reshape(-1, 6)
                 yield _RankOrder(rows, np.frombuffer(self.take(2 * length), np.uint16))
+            elif tag == b"TIME":
+                yield _RankTimes(*(1e-9 * nanoseconds for nanoseconds in self.numbers(3)))
             else:
                 raise ParseError(self.source, 0, "not a file of counts of nidmap record")
 
@@ -178,13 +190,15 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     size = headers[-1].size
     ranks = list({header.rank: header for header in headers if header.size == size}.values())
     run = max(header.seconds for header in ranks)
-    orders = _Orders(size)
+    orders, times = _Orders(size), list[_RankTimes]()
     for header in ranks:
         bins = window.bins(run, header.bin_seconds) if window else range(_BINS)
         with open(header.path, "rb") as file:
             for part in _Stream(file, header.path).record(header.place, comms):
                 if isinstance(part, _RankOrder):
                     orders.by_rank[header.rank] = part
+                elif isinstance(part, _RankTimes):
+                    times.append(part)
                 elif part.bin in bins:
                     key = part.kind, part.sites
                     phases.setdefault(key, _PhaseCounts()).add(header.rank, part)
@@ -193,7 +207,13 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     recorded = tuple(phase.finished(*key, comms) for key, phase in in_order)
     places = {key: place for place, (key, _) in enumerate(in_order)}
     order = None if window else orders.joined(places, comms)
-    return Recording(size, run, recorded, program, notes=_notes(ranks, size), order=order)
+    exchange_s = max((rank.left for rank in times), default=0.0)
+    exchange_s -= min((rank.began for rank in times), default=0.0)
+    work_s = max((rank.left - rank.began - rank.inside for rank in times), default=0.0)
+    return Recording(
+        size, run, recorded, program, notes=_notes(ranks, size), order=order,
+        exchange_s=exchange_s, work_s=max(0.0, work_s),
+    )  # fmt: skip
 
 
 def _headers(path: str) -> list[_RecordHeader]:

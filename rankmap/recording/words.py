@@ -159,8 +159,9 @@ def describe(recording: Recording) -> str:
     >>> from rankmap.recording import RecordedPhase, Recording
     >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
     >>> once = RecordedPhase("point-to-point", "app+0x1f", 10, 40, Traffic(*ring))
-    >>> print(describe(Recording(4, 1.5, (once,))))
+    >>> print(describe(Recording(4, 1.5, (once,), exchange_s=1.2, work_s=0.3)))
     4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
+      1.2 s from the first message to the last, at most 25% of them outside MPI
        100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
     """
     sent = [phase.messages().away() for phase in recording.phases]
@@ -172,6 +173,12 @@ def describe(recording: Recording) -> str:
         f" {len(total.source):,} pairs of ranks, {counted(len(recording.phases), 'phase')}"
         + (f"; {size_text(to_themselves)} more from ranks to themselves" if to_themselves else "")
     ]
+    if recording.exchange_s:
+        share = f"{recording.work_s / recording.exchange_s:.0%}"
+        lines.append(
+            f"  {recording.exchange_s:.3g} s from the first message to the last, at most {share} of"
+            " them outside MPI"
+        )
     sizes = [int(traffic.bytes.sum()) for traffic in sent]
     for phase, size in zip(recording.phases, sizes, strict=True):
         if size >= _LISTED * total_bytes:
@@ -353,6 +360,8 @@ def document(recording: Recording) -> dict[str, Any]:
         "messages": int(total.messages.sum()),
         "pairs": len(total.source),
         "seconds": recording.seconds,
+        "exchange_seconds": recording.exchange_s,
+        "work_seconds": recording.work_s,
         "program": recording.program,
         "window": recording.window,
         "phases": [

@@ -16,7 +16,7 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.planners.segments import Blocks, blocks_of, in_segments
 from placement.request import Request
-from placement.scheduler.constraints import has_blocks
+from placement.scheduler.baseline import has_blocks
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints
 from placement.support.quantities import unit_name

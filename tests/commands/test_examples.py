@@ -58,7 +58,7 @@ PRINTED = {
 #: What a command needs that is not here: a launcher, a cluster, a recorded program, hours; what
 #: would change a site's Slurm.
 ELSEWHERE = re.compile(
-    r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
+    r"^(ab |bench |minicray|web (serve|record)|record|preload)"
     r"|^jobs( -m lumi)?( --(since|user|last) \S+)*( -o week.csv)?$"
     r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.nodelist import NodeList
-from placement.scheduler.constraints import around
+from placement.scheduler.baseline import around
 from placement.specs import parse_spec
 
 

@@ -198,7 +198,7 @@ def test_the_table_is_the_maps_twin(opened, site):
     assert page.marks() == {"A": 5}
 
 
-def test_what_slurm_says_now_is_pushed(opened, small, tmp_path):
+def test_what_slurm_says_now_is_shown(opened, small, tmp_path):
     path = tmp_path / "squeue.json"
     path.write_text(squeue((1, "nid[00000-00003]", "before", "ada")))
     with running(small, (str(path),), every=0.2) as site:
@@ -227,38 +227,13 @@ def test_data_that_has_grown_old_is_marked_with_its_age(opened, small, tmp_path)
         page.leave()
 
 
-def test_all_tabs_of_a_browser_share_one_stream(opened, small, tmp_path):
-    """Seven tabs are all told; the one that holds the stream closes, and the next takes it."""
-    path = tmp_path / "squeue.json"
-    path.write_text(squeue((1, "nid[00000-00003]", "first", "ada")))
-    with running(small, (str(path),), every=0.2) as site:
-        until(lambda: site.ask("/api/v1/state").json["jobs"])
-        first = opened(site).go("#by=job")
-        tabs = [first.page]
-        for _ in range(6):
-            tabs.append(first.context.new_page())
-            tabs[-1].goto(f"{site.url}/#by=job")
-        for name, closed in (("second", None), ("third", tabs[0])):
-            if closed:
-                closed.close()
-                tabs.remove(closed)
-            path.write_text(squeue((2, "nid[00008-00019]", name, "bob")))
-            for tab in tabs:
-                tab.wait_for_function(
-                    "n => document.getElementById('legend').textContent.includes(n)", arg=name
-                )
-            assert site.ask("/api/v1/status").json["streams"] == 1
-        for tab in tabs:
-            tab.goto("about:blank")
-
-
-def test_states_that_never_change_need_no_stream(opened, site):
+def test_states_that_never_change_are_asked_for_once(opened, site):
     page = opened(site)
     asked = []
     page.page.on("request", lambda request: asked.append(request.url))
     page.go()
     assert page.text("#live") == "not live: states as described"
-    assert not [url for url in asked if url.endswith("/events")]
+    assert len([url for url in asked if url.endswith("/state")]) == 1
 
 
 def test_states_have_shapes_of_their_own(opened, small):

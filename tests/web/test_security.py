@@ -110,7 +110,7 @@ def test_what_is_no_request_is_refused(site, raw):
 
 METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"FOO", b"\x00")
 TARGETS = (
-    b"/", b"/api/v1/state", b"/api/v1/events", b"/api/v1/nodes?nodes=1", b"/api/v1/hops?from=1",
+    b"/", b"/api/v1/state", b"/api/v1/nodes?nodes=1", b"/api/v1/hops?from=1",
     b"/api/v1/resolve", b"/api/v1/describe", b"/static/../app.py", b"/static/%2e%2e/app.py",
     b"/static/main.js", b"//evil", b"*", b"/%00", b"/%ff", b"/openapi.json", b"/static/",
 )  # fmt: skip
@@ -159,7 +159,7 @@ def test_odd_requests_are_no_defect(site, seed):
      "127.0.0.1#", "localhost,evil.example"],
 )  # fmt: skip
 def test_other_hosts_are_refused(site, host):
-    for path in ("/", "/api/v1/state", "/api/v1/events", "/static/main.js", "/nope"):
+    for path in ("/", "/api/v1/state", "/static/main.js", "/nope"):
         assert site.ask(path, headers={"Host": host}).status == 421
 
 
@@ -187,7 +187,6 @@ def test_another_sites_page_may_not_ask(site, headers):
     for reply in (
         site.ask("/api/v1/plan", body={"count": 4}, headers=headers),
         site.ask("/api/v1/state", headers=headers),
-        site.ask("/api/v1/events", headers=headers),
     ):
         assert reply.status == 403
 

@@ -1,4 +1,4 @@
-"""The server under load and misuse: streams, queues, slow calculations, sockets, the command."""
+"""The server under load and misuse: queues, slow calculations, sockets, the command."""
 
 import asyncio
 import itertools
@@ -18,89 +18,9 @@ import pytest
 
 from placement.errors import ParseError, PlanError, UsageError
 from tests.waiting import HANGS
-from tests.web.serving import run_async, running, squeue, until
+from tests.web.serving import run_async, running, until
 from web.server import bind_socket, bound_socket
 from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report
-
-
-class Stream:
-    """One open event stream."""
-
-    def __init__(self, site):
-        self.sock = socket.create_connection(("127.0.0.1", site.port), HANGS)
-        self.sock.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        self.got = b""
-
-    def until(self, word):
-        while word not in self.got:
-            chunk = self.sock.recv(65536)
-            if not chunk:
-                break
-            self.got += chunk
-        return self.got
-
-    def versions(self):
-        return [
-            json.loads(line)["version"] for line in re.findall(rb"^data: (.*)$", self.got, re.M)
-        ]
-
-    def close(self):
-        self.sock.close()
-
-
-# --- streams -----------------------------------------------------------------------------
-
-
-def test_a_stream_is_told_of_a_new_state(small, tmp_path):
-    path = tmp_path / "jobs.json"
-    path.write_text(squeue((1, "nid00001", "a", "u")))
-    with running(small, (str(path),), every=1.0) as site:
-        until(lambda: site.service.live.snapshot.jobs)
-        stream = Stream(site)
-        try:
-            head = stream.until(b"}\n\n")
-            assert b"200 OK" in head
-            assert b"text/event-stream" in head
-            assert b"content-security-policy" in head
-            path.write_text(squeue((1, "nid00001", "a", "u"), (2, "nid00002", "b", "u")))
-            before = site.service.live.snapshot.version
-            until(lambda: site.service.live.snapshot.version > before)
-            word = f'"version":{site.service.live.snapshot.version},'.encode()
-            stream.until(word)
-            stream.until(b"}\n\n")
-            assert stream.versions() == sorted(stream.versions())
-            assert stream.versions()[-1] == before + 1
-        finally:
-            stream.close()
-        until(lambda: site.ask("/api/v1/status").json["streams"] == 0)
-
-
-def test_many_streams_do_not_keep_readers_waiting(small, tmp_path):
-    path = tmp_path / "jobs.json"
-    path.write_text(squeue((1, "nid00001", "a", "u")))
-    with running(small, (str(path),), every=1.0, streams=250) as site:
-        until(lambda: site.service.live.snapshot.jobs)
-        threads = threading.active_count()
-        streams = [Stream(site) for _ in range(250)]
-        try:
-            for stream in streams:
-                stream.until(b"\ndata: ")
-            assert site.ask("/api/v1/status").json["streams"] == 250
-            assert threading.active_count() <= threads + 32, "a stream takes no thread"
-            one_more = site.ask("/api/v1/events")
-            assert one_more.status == 503
-            assert int(one_more.headers["retry-after"]) > 0
-            for path_ in ("state", "machine", "layout", "jobs") * 10:
-                assert site.ask(f"/api/v1/{path_}").status == 200
-            before = site.service.live.snapshot.version
-            path.write_text(squeue((2, "nid00002", "b", "u")))
-            until(lambda: site.service.live.snapshot.version > before)
-            word = f'"version":{site.service.live.snapshot.version},'.encode()
-            assert all(word in stream.until(word) for stream in streams)
-        finally:
-            for stream in streams:
-                stream.close()
-        until(lambda: site.ask("/api/v1/status").json["streams"] == 0)
 
 
 def test_descriptors_come_back(small):
@@ -108,13 +28,13 @@ def test_descriptors_come_back(small):
         site.ask("/api/v1/status")
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(3):
-            streams = [Stream(site) for _ in range(30)]
-            for stream in streams:
-                stream.until(b"\ndata: ")
-                stream.close()
+            socks = [socket.create_connection(("127.0.0.1", site.port), HANGS) for _ in range(30)]
+            for sock in socks:
+                sock.sendall(b"GET /api/v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert b"200 OK" in sock.recv(65536)
+                sock.close()
             for _ in range(20):
                 site.ask("/api/v1/status")
-        until(lambda: len(site.service.streams) == 0)
         until(lambda: len(os.listdir("/proc/self/fd")) <= before + 1)
 
 
@@ -573,7 +493,7 @@ def test_processes_end_with_a_killed_server(serve):
 
 
 def test_a_signal_ends_it_whatever_goes_on(serve, tmp_path):
-    """Streams, a long plan and a slow client are no reason to stay."""
+    """An open connection, a long plan and a slow client are no reason to stay."""
     process, url = serve("--port", "0", "--from", "dump", "--token", "none")
     until(lambda: _answers(url))
     port = int(url.rstrip("/").rpartition(":")[2])
@@ -582,7 +502,7 @@ def test_a_signal_ends_it_whatever_goes_on(serve, tmp_path):
     plan = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     opened = []
     for raw in (
-        b"GET /api/v1/events " + hello + b"\r\n", b"POST /api/v1/plan " + hello + plan,
+        b"GET /api/v1/state " + hello + b"\r\n", b"POST /api/v1/plan " + hello + plan,
         b"GET /", b"POST /api/v1/plan " + hello + plan[:-5],
     ):  # fmt: skip
         opened.append(socket.create_connection(("127.0.0.1", port), HANGS))

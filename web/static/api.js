@@ -23,6 +23,12 @@ export async function getJson(path, signal) {
   return answerOf(await asked(path, { signal }));
 }
 
+/** GET a path as JSON, and the server's clock in seconds beside it. */
+export async function getDated(path) {
+  const response = await asked(path, {});
+  return [await answerOf(response), Date.parse(response.headers.get("Date")) / 1000];
+}
+
 /** POST a body to a path and read JSON. */
 export async function postJson(path, body, signal) {
   const headers = { "Content-Type": "application/json" };

@@ -1,12 +1,12 @@
-/** What Slurm says now: pushed by the server, fetched once a change, its age always told. */
+/** What Slurm says now: asked for again and again, its age always told. */
 
-import { getJson } from "./api.js";
-import { follow } from "./stream.js";
+import { getDated } from "./api.js";
 
-const POLL_MS = 15000;
+/** Between two questions: as often as the server asks its sources, four times a minute at least. */
+const LEAST_S = 1, MOST_S = 15;
 const TICK_MS = 1000;
 
-/** Follows /api/v1/events and fetches /api/v1/state when its version changes. */
+/** Fetches /api/v1/state while the page is in sight; the server answers 304 where nothing is new. */
 export class Live {
   /** @param {Object} calls `state(answer)`, `status(words, level)` */
   constructor(calls) {
@@ -18,19 +18,17 @@ export class Live {
     this.words = "";
   }
 
-  /** Begin with the state that the page was opened with. */
-  start(state, live) {
+  /** Begin with the state that the page was opened with; `refresh` in seconds, 0 where it never changes. */
+  start(state, refresh) {
     this.take(state);
-    this.live = live;
-    if (live) follow({ told: (news) => this.told(news), reached: (yes) => this.reached(yes), refused: () => this.poll() });
+    this.live = refresh > 0;
+    if (this.live) {
+      setInterval(() => document.hidden || this.fetch(), 1000 * Math.min(Math.max(refresh, LEAST_S), MOST_S));
+      document.addEventListener("visibilitychange", () => document.hidden || this.fetch());
+      this.fetch();
+    }
     setInterval(() => this.tick(), TICK_MS);
     this.tick();
-  }
-
-  /** A stream that the server refuses is not opened again by the browser: ask instead. */
-  poll() {
-    this.polling ??= setInterval(() => this.fetch(), POLL_MS);
-    this.fetch();
   }
 
   reached(yes) {
@@ -38,19 +36,13 @@ export class Live {
     this.tick();
   }
 
-  told({ version, taken, stale, error, now }) {
-    this.reached(true);
-    this.offset = now - Date.now() / 1000;
-    Object.assign(this, { taken, stale, error });
-    if (version !== this.version) this.fetch();
-    this.tick();
-  }
-
   async fetch() {
     if (this.fetching) return;
     this.fetching = true;
     try {
-      this.take(await getJson("api/v1/state"));
+      const [state, now] = await getDated("api/v1/state");
+      this.offset = now - Date.now() / 1000 || 0;
+      this.take(state);
       this.reached(true);
     } catch {
       this.reached(false);

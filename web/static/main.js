@@ -328,7 +328,7 @@ function follow(app, state) {
       byId("live").dataset.level = level;
     },
   });
-  live.start(state, app.served && app.machine.answer.live);
+  live.start(state, app.served ? app.machine.answer.refresh : 0);
 }
 
 boot();

@@ -12,9 +12,8 @@ from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, rate_text, time_text
 from placement.support.tables import align_columns
 from workloads.options import Common, Param, Sizes, bench_callback, setting
-from workloads.places import RankPlace, doubling, place
 from workloads.session import Session
-from workloads.world import MPI, Comm, together
+from workloads.world import MPI, Comm, RankPlace, doubling, place, together
 
 trials = lazy("workloads.alltoall.trial")
 

@@ -1,5 +1,13 @@
 """Which sets of flows are measured: those that make one class bind, and tell routings apart.
 
+In most of them each node sends to at most one other and receives from at most
+one: a node's own link then carries one message, and what a link between
+routers carries more is what the network makes of it. In fans one node sends
+to several others, so that its own link binds.
+
+Beside them stand the pairs of nodes between which single messages are timed,
+by how far they lie apart, and which ranks sit on which node.
+
 A set makes a class of links bind where its busiest link of that class takes
 longer than any other link, by what the machine's configuration says of
 bandwidths; which link that is depends on the routing, so sets are chosen for
@@ -8,19 +16,21 @@ every routing that the network could have.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placement.errors import UsageError
+from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.network import Demand, channels, loads, routings
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
 from placement.support.quantities import GB
+from placement.topologies import router_names
 from placement.traffic import Traffic
-from workloads.calibrate.flows import Flows, candidates
+from rankmap.score.distance import machine_distance
 
 __all__ = [
     "ENOUGH",
@@ -28,13 +38,274 @@ __all__ = [
     "NODE",
     "Chosen",
     "FlowTimes",
+    "Flows",
     "MeasurePlan",
+    "candidates",
     "choose_sets",
     "margins",
     "merged_class",
+    "pairs_by_level",
     "predict_table",
+    "seats_of",
     "without_stated_routing",
-]  # fmt: skip
+]
+
+
+#: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
+PAIRS = 6
+
+#: Steps along an axis of a torus that are looked at.
+STEPS = 4
+
+#: Nodes up to which an all-to-all is looked at.
+EVERYONE = 64
+
+#: How many others a node sends to at the same time.
+FANS = (2, 3, 6)
+
+#: Random permutations.
+SHUFFLES = 6
+
+#: Pairs of nodes of each level between which messages are timed.
+TIMED = 3
+
+#: Distances of a torus between which messages are timed.
+DISTANCES = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """Messages that are sent at the same time, all of the same size.
+
+    Attributes
+    ----------
+    name : str
+        For a person.
+    source, target : int64 (m,)
+        Nodes, as positions in the job's list.
+    """
+
+    name: str
+    source: Ints
+    target: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
+    """Return sets of flows among which some make one link class bind.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (n,)
+        The job's nodes.
+    seed : int
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
+    >>> found = {flows.name: flows for flows in candidates(machine, np.arange(8))}
+    >>> found["group 0 to group 1"].target.tolist(), found["g0c0b0 to g0c0b1"].target.tolist()
+    ([4, 5, 6, 7], [2, 3])
+    """
+    rng = np.random.default_rng(seed)
+    between = _shifts_along_axes if machine.topology.kind == "torus" else _between_units
+    flows = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
+    flows += [*_permutations(len(rows), rng), *_fans(machine, rows, rng)]
+    return [candidate for candidate in flows if len(candidate)]
+
+
+def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield all nodes of a router to those of one that a link joins it with, for each class."""
+    nodes = _by_router(machine, rows)
+    found, called = channels(machine), router_names(machine)
+    used = np.isin(found.source, list(nodes)) & np.isin(found.target, list(nodes))
+    for kind in range(len(found.kinds)):
+        here = rng.permutation(np.flatnonzero(used & (found.kind == kind))).tolist()
+        ends = [(int(found.source[c]), int(found.target[c])) for c in here]
+        ends.sort(key=lambda pair: -min(len(nodes[end]) for end in pair))
+        for a, b in ends[:PAIRS]:
+            ways = zip(nodes[a], nodes[b], strict=False)
+            yield _flows_of_pairs(f"{called[a]} to {called[b]}", list(ways))
+
+
+def _by_router(machine: Machine, rows: Ints) -> dict[int, list[int]]:
+    """Return the nodes on each router, as positions in the job's list."""
+    nodes = defaultdict(list)
+    for position, router in enumerate(machine.router[rows, 0].tolist()):
+        nodes[router].append(position)
+    return dict(nodes)
+
+
+def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield all nodes of a unit to those of another one: groups, then chassis, then routers."""
+    levels, depth = machine.topology.levels, machine.topology.router_levels
+    coords = machine.coords[rows]
+    for k in range(depth):
+        units = defaultdict(list)
+        for position, place in enumerate(coords[:, : k + 1].tolist()):
+            units[tuple(place)].append(position)
+        pairs = [(a, b) for a in units for b in units if a != b]
+        order = rng.permutation(len(pairs)).tolist()
+        order.sort(key=lambda i: -min(len(units[end]) for end in pairs[i]))
+        seen: dict[tuple[bool, ...], int] = defaultdict(int)
+        for a, b in (pairs[i] for i in order):
+            alike = tuple(x == y for x, y in zip(a, b, strict=True))
+            seen[alike] += 1
+            if seen[alike] <= PAIRS:
+                name = f"{levels[k]} {_place(a)} to {levels[k]} {_place(b)}"
+                yield _flows_of_pairs(name, list(zip(units[a], units[b], strict=False)))
+
+
+def _place(place: tuple[int, ...]) -> str:
+    return "-".join(map(str, place))
+
+
+def _shifts_along_axes(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield shifts along each axis of a torus: of all nodes, and of those on one line."""
+    topology = machine.topology
+    coords = machine.coords[rows]
+    at = {tuple(place): position for position, place in enumerate(coords.tolist())}
+    for axis, extent in enumerate(topology.extents[: topology.router_levels]):
+        for step in range(1, min(STEPS, extent // 2) + 1):
+            moved = coords.copy()
+            moved[:, axis] = (moved[:, axis] + step) % extent
+            pairs = [(k, at[p]) for k, p in enumerate(map(tuple, moved.tolist())) if p in at]
+            name = f"{step} along {topology.levels[axis]}"
+            yield _flows_of_pairs(name, pairs)
+            lines = defaultdict(list)
+            for pair in pairs:
+                line = np.delete(coords[pair[0]], axis)[: topology.router_levels - 1]
+                lines[tuple(line)].append(pair)
+            longest = sorted(lines.values(), key=lambda line: -len(line))
+            yield from (_flows_of_pairs(f"{name}, one line", line) for line in longest[:1])
+
+
+def _flows_of_pairs(name: str, pairs: list[tuple[int, int]]) -> Flows:
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Flows(name, ends[:, 0], ends[:, 1])
+
+
+def _permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield a pair of neighbours, shifts, random permutations, and everyone to everyone."""
+    every = np.arange(count)
+    yield Flows("one node to the next", every[:1], every[1:2])
+    for step in sorted({1, max(1, count // 4), count // 2}):
+        yield Flows(f"each node to the one {step} further", every, (every + step) % count)
+    yield Flows("each node to its mirror", every, every[::-1].copy())
+    for k in range(SHUFFLES if count > 2 else 0):
+        yield Flows(f"random permutation {k + 1}", every, rng.permutation(count))
+    if count <= EVERYONE:
+        source, target = np.nonzero(~np.eye(count, dtype=bool))
+        yield Flows("everyone to everyone", source, target)
+
+
+def _fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield one node to several others: on routers beside its own by the widest links, anywhere."""
+    found, nodes = channels(machine), _by_router(machine, rows)
+    for router in rng.permutation(list(nodes))[:PAIRS].tolist():
+        leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))
+        widest = leaving[np.argsort(-found.bandwidth[leaving], kind="stable")]
+        beside = [nodes[end][0] for end in dict.fromkeys(found.target[widest].tolist())]
+        yield from (
+            Flows(f"one node to {width} beside it", np.full(width, nodes[router][0]),
+                  np.array(beside[:width]))
+            for width in FANS
+            if width <= len(beside)
+        )  # fmt: skip
+    for width in FANS:
+        for k in range(PAIRS if width < len(rows) else 0):
+            source, *others = rng.permutation(len(rows))[: width + 1].tolist()
+            name = f"one node to {width} others, {k + 1}"
+            yield Flows(name, np.full(width, source), np.array(others))
+
+
+def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
+    """Return the ranks on each node.
+
+    Parameters
+    ----------
+    hosts : sequence of str
+        The node of each rank.
+
+    Raises
+    ------
+    UsageError
+        One node only, or nodes with different numbers of ranks.
+
+    Examples
+    --------
+    >>> seats_of(["a", "b", "a", "b"])
+    {'a': [0, 2], 'b': [1, 3]}
+    """
+    found: dict[str, list[int]] = {}
+    for rank, host in enumerate(hosts):
+        found.setdefault(host, []).append(rank)
+    if len(found) < 2:
+        raise UsageError(
+            f"all ranks are on one node, {printable(next(iter(found), '-'))}: no link is used",
+            "2 nodes are needed, 16 to 64 see most of a machine",
+        )
+    counts = {host: len(ranks) for host, ranks in found.items()}
+    fewest, most = (choose(counts, key=lambda host: counts[host]) for choose in (min, max))
+    if counts[fewest] != counts[most]:
+        raise UsageError(
+            f"ranks are not equal over the nodes: {counts[fewest]} on {printable(fewest)}, "
+            f"{counts[most]} on {printable(most)}",
+            "srun --ntasks-per-node=… starts as many on each",
+        )
+    return found
+
+
+def pairs_by_level(
+    machine: Machine, rows: Ints, ppn: int, seed: int = 0
+) -> dict[str, list[tuple[int, int]]]:
+    """Return pairs of nodes by the innermost level that both share.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (n,)
+        The job's nodes.
+    ppn : int
+        Ranks a node: from two on there are pairs inside a node.
+    seed : int
+
+    Returns
+    -------
+    dict of str to list of (int, int)
+        Positions in the job's list; innermost level first: ``node``, the
+        topology's levels, ``beyond``; on a torus ``router`` and hops.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
+    >>> {name: len(found) for name, found in pairs_by_level(machine, np.arange(8), 1).items()}
+    {'blade': 3, 'chassis': 3, 'beyond': 3}
+    """
+    a, b = np.triu_indices(len(rows), 1)
+    distance = machine_distance(machine)
+    torus = distance.coords is not None
+    far = (distance.hops if torus else distance.level)(rows[a], rows[b])
+    names = ("node", *distance.names[:-1], "beyond")
+    rng = np.random.default_rng(seed)
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    if ppn > 1:
+        found["node"] = [(k, k) for k in range(min(TIMED, len(rows)))]
+    several = np.unique(far)
+    if torus and len(several) > DISTANCES:
+        several = several[np.linspace(0, len(several) - 1, DISTANCES).round().astype(int)]
+    for apart in several.tolist():
+        here = rng.permutation(np.flatnonzero(far == apart))[:TIMED]
+        hops = f"{apart} hop{'s' * (apart > 1)}" if apart else "router"
+        ends = zip(a[here].tolist(), b[here].tolist(), strict=True)
+        found[hops if torus else names[apart]] = list(ends)
+    return dict(found)
+
 
 #: A class binds where it takes so many times as long as any other.
 MARGIN = 1.05
@@ -123,7 +394,7 @@ class MeasurePlan:
         Ranks of each node.
     chosen : Chosen
     pairs : dict of str to list of (int, int)
-        Nodes by level, as `workloads.calibrate.flows.pairs_by_level` returns them.
+        Nodes by level, as `workloads.calibrate.choice.pairs_by_level` returns them.
     node_set : int
         The set of flows in which what ranks send is compared by their number.
     """

@@ -18,19 +18,21 @@ from placement.lookup import rows_of
 from placement.network import hops
 from placement.network.rails import rails_of
 from placement.nodelist import NodeList
+from placement.support.child import become
 from rankmap.launch.allocation import allocation
 from workloads.calibrate.choice import (
     NODE,
     MeasurePlan,
     choose_sets,
     margins,
+    pairs_by_level,
+    seats_of,
     without_stated_routing,
 )
-from workloads.calibrate.flows import pairs_by_level, seats_of
 from workloads.calibrate.readings import Reader, Rounds
 from workloads.calibrate.result import Readings, result_of
 from workloads.calibrate.words import document, overlay_text, plan_text, table_text
-from workloads.launched import MPIEXEC, become, become_mpiexec, current_launch, mpiexec_words
+from workloads.launched import MPIEXEC, become_mpiexec, current_launch, mpiexec_words
 from workloads.options import Common, Duration, leave, setting
 from workloads.progress import TERMINAL
 from workloads.world import decide_on_root, processor, run_guarded, together, world
@@ -105,6 +107,7 @@ def _start(launcher: Sequence[str], ranks: int | None) -> None:
     argv = list(sys.orig_argv[1:])
     argv = argv[: argv.index("--")] if "--" in argv else argv
     env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
+    sys.stderr.flush()
     become([*words, sys.executable, *argv], env)
 
 

@@ -30,12 +30,10 @@ from functools import partial
 from statistics import median
 
 from workloads.ab.statistics import FEWEST
-from workloads.calibrate.choice import MeasurePlan
-from workloads.calibrate.flows import Flows
-from workloads.places import doubling
+from workloads.calibrate.choice import Flows, MeasurePlan
 from workloads.progress import Progress
 from workloads.session import Session
-from workloads.world import MPI, Comm
+from workloads.world import MPI, Comm, doubling
 
 __all__ = ["Reader", "Rounds"]
 

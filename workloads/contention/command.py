@@ -7,7 +7,7 @@ job's first node, so that its rank 0 sees every measurement.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,17 @@ from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text, time_text
 from placement.support.tables import align_columns
-from workloads.contention.problem import KINDS, PRINTED_N, WARN, CaseSizes, Length, length, sizes
+from workloads.contention.trial import (
+    KINDS,
+    PRINTED_N,
+    WARN,
+    Buffers,
+    CaseSizes,
+    Length,
+    length,
+    sizes,
+    trial,
+)
 from workloads.memory import available
 from workloads.options import (
     ByteCount,
@@ -29,15 +39,13 @@ from workloads.options import (
     named_machine,
     setting,
 )
-from workloads.places import place
 from workloads.session import Case, Repetitions, Session
-from workloads.world import Comm, decide_on_root, processor, together
+from workloads.world import Comm, decide_on_root, place, processor, together
 
 if TYPE_CHECKING:
     from placement.machine import Machine
 
 lookup, switches = lazy("placement.lookup"), lazy("placement.scheduler.switches")
-trials = lazy("workloads.contention.trial")
 
 __all__ = ["PAPER", "contention", "leaves", "node_sets"]
 
@@ -78,7 +86,6 @@ def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Le
 @click.option(
     "--memory", type=ByteCount(whole=True), help="Memory of a node; default: what it has free."
 )
-@click.option("--predict", is_flag=True, help="Print sizes and memory only (Tables 3.1 to 4.3).")
 @machine_option
 @bench_callback
 def contention(
@@ -89,7 +96,6 @@ def contention(
     counts: tuple[int, ...] | None,
     ppn: int | None,
     memory: int | None,
-    predict: bool,
     specs: tuple[str, ...],
 ) -> int:
     """Measure all-to-alls of large blocks inside one leaf module and across two.
@@ -102,10 +108,8 @@ def contention(
     \b
     nidmap bench contention -n 4 --n 746496 --m 8
     srun -N 36 --ntasks-per-node 8 nidmap bench contention -m tara --m paper
-    nidmap bench contention --predict --m paper --memory 24GiB
+    nidmap bench contention -n 8 --n 746496 --m 8N --kind alltoallv-double
     """
-    if predict:
-        return _predict(common, n, lengths, counts or PAPER, ppn or 8, memory or available())
     given = {"n": n, "m": [str(one) for one in lengths], "kinds": list(kinds)}
     more = {"nodes": counts, "ppn": ppn, "memory": memory, "machine": list(specs)}
     with Session(common, "contention", {**given, **more}) as session:
@@ -289,42 +293,16 @@ class _Bench:
         buffers = None
         with together(comm):
             if any(map(self._joins, sets)):
-                buffers = trials.Buffers(size.local_bytes)
+                buffers = Buffers(size.local_bytes)
         labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(each)}
         labels |= {"nodes": nodes, "ranks": size.ranks}
         cases = []
         for one, part in zip(sets, parts, strict=True):
             joins = self._joins(one)
-            made = (
-                trials.trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers)
-                if joins
-                else None
-            )
+            made = trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
             cases.append(Case(made, {**labels, "leaves": one.name}, part))
         for case, result in zip(mine, self.session.interleave(cases), strict=True):
             case.result = result or None
-
-
-def _predict(
-    common: Common, n: int, lengths: Sequence[Length], counts: Sequence[int], ppn: int, room: int
-) -> int:
-    """Print sizes and memory of all cases, as the paper's tables have them."""
-    head = ["m", "N", "p", "numbers", "global", "l_n", "local", "l_n/p", "block", "a node", "of it"]
-    cases, rows = [], []
-    for each in lengths:
-        for nodes in counts:
-            size = sizes(n, each.at(nodes), ppn * nodes, nodes)
-            used = size.node_need / room
-            verdict = "refused" if used > 1 else "warned" if used > WARN else "fits"
-            need = {"global": size.global_bytes, "local": size.local_bytes}
-            need |= {"block": size.block_bytes, "node": size.node_need}
-            cases.append({**asdict(size), "design": str(each), "bytes": need, "verdict": verdict})
-            whole, local, block, node = (size_text(count, 1024) for count in need.values())
-            numbers: list[object] = [each, nodes, size.ranks, size.m, whole, size.local, local]
-            rows.append([*numbers, size.block, block, node, f"{100 * used:.0f} % {verdict}"])
-    document = {"schema": "nidmap.bench.contention-sizes/1", "memory": room, "cases": cases}
-    common.show(document, align_columns([head, *rows]))
-    return 0
 
 
 def _show(session: Session, cases: Sequence[_MeasuredCase]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.plan import Field
-from workloads.words import check_word
+from workloads.phases import check_word
 
 __all__ = ["Local", "chunks", "kernel", "library"]
 

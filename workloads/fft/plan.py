@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from placement.errors import UsageError, printable
-from workloads.words import read_extents
+from workloads.phases import read_extents
 
 __all__ = ["ArrayLayout", "AxisStretch", "Field", "Swap", "cuts", "field_of", "process_grid"]
 

@@ -13,7 +13,7 @@ from placement.errors import NidmapError
 from placement.support.array_types import Array
 from workloads.fft.plan import field_of, process_grid
 from workloads.fft.transform import Transform
-from workloads.words import check_word, read_extents
+from workloads.phases import check_word, read_extents
 from workloads.world import Comm, together
 
 __all__ = ["FFT", "extents", "message_bytes", "pattern", "trial"]

@@ -14,9 +14,9 @@ from workloads.options import Common, Number, Words, bench_callback, setting
 from workloads.session import Case, Repetitions, Session, phase_table
 
 if TYPE_CHECKING:
-    from workloads.isx.problem import NodeBytes, Problem
+    from workloads.isx.trial import NodeBytes, Problem
 
-problems, trials = lazy("workloads.isx.problem"), lazy("workloads.isx.trial")
+trials = lazy("workloads.isx.trial")
 
 __all__ = ["isx"]
 
@@ -75,7 +75,7 @@ def _rates(result: Repetitions, sent: float) -> dict[str, float]:
 def _show(session: Session, problem: Problem, sent: NodeBytes) -> None:
     document = session.document()
     document |= {
-        "generator": problems.GENERATOR,
+        "generator": trials.GENERATOR,
         "problem": asdict(problem),
         "node_bytes": asdict(sent),
     }

@@ -129,7 +129,9 @@ def status(name: str, as_json: bool) -> None:
     """Say what stands and what runs in it.
 
     \b
+    nidmap minicray status
     nidmap minicray status --json
+    nidmap minicray status --name second
     """
     about = client.ask(name, {"do": "status"})
     if as_json:
@@ -170,7 +172,9 @@ def down(name: str) -> None:
     """Take a mini-Cray down; nothing of it is left.
 
     \b
+    nidmap minicray down
     nidmap minicray down --name second
+    nidmap minicray up -m minicray:torus --name second
     """
     client.down(name)
     say(f"mini-Cray {name} is down")
@@ -194,6 +198,7 @@ def noise(
 
     \b
     nidmap minicray noise --links 'g0c0b0->g1c0b0 blue' --for 60
+    nidmap minicray noise --between nid00000,nid00008 --for 30 --json
     nidmap minicray noise --between nid00000,nid00008 --between nid00001,nid00009
     """
     if bool(chosen) == bool(pairs):

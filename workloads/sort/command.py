@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import click
 
 from placement.support.lazy import lazy
-from placement.support.tables import align_columns
 from workloads.options import ByteCount, Common, Number, bench_callback, setting
-from workloads.session import Repetitions, Session, phase_table
+from workloads.session import Session, phase_table
 
 trials = lazy("workloads.sort.trial")
 
@@ -61,46 +59,19 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     nidmap bench sort -n 4 --payload 16 --data groups
     srun -n 1024 nidmap bench sort --algorithm mergesort -o merge.csv
     """
-    seen: list[dict[str, Any]] = []
+    how: list[dict[str, Any]] = []
     with Session(common, "sort", {"items": list(items), **options}) as session:
         for count in items:
             if session.over():
                 break
             made = trials.trial(session.comm, items=count, seed=common.seed, **options)
             if session.measure(made, items=count, **options):
-                before, after = made.messages()
-                rounds = {"rounds": made.seen.rounds, "sparse": made.seen.sparse}
-                seen.append({"predicted": asdict(before), "counted": asdict(after), **rounds})
+                how.append({"rounds": made.seen.rounds, "sparse": made.seen.sparse})
             del made  # its data must be gone before the next case is made
-    _show(session, seen)
-    return session.exit_code
-
-
-def _show(session: Session, seen: list[dict[str, Any]]) -> None:
     document, texts = session.document(), []
-    for case, result, more in zip(document["cases"], session.finished, seen, strict=True):
+    for case, result, more in zip(document["cases"], session.finished, how, strict=True):
         case.update(more)
-        texts.append(_tables(result, more))
-    session.common.show(document, "\n".join(texts))
-
-
-def _tables(result: Repetitions, more: dict[str, Any]) -> str:
-    """Return the two tables of one case: seconds by phase, and messages."""
-    names = {
-        "mean": "items a message",
-        "deviation": "standard deviation",
-        "empty": "share of empty messages",
-        "largest": "largest message",
-        "imbalance": "imbalance of messages",
-        "ranks_imbalance": "imbalance of ranks",
-    }
-    messages = [
-        [label, *(f"{more[side][name]:.4g}" for side in ("predicted", "counted"))]
-        for name, label in names.items()
-    ]
-    return (
-        f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
-        + phase_table(result)
-        + "\n"
-        + align_columns([["exchange", "random", "counted"], *messages])
-    )
+        head = f"{case['items']} items a rank, {more['rounds']} rounds for the splitters\n"
+        texts.append(head + phase_table(result))
+    common.show(document, "\n".join(texts))
+    return session.exit_code

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.support.array_types import Array, Ints
+from workloads.phases import check_word
 from workloads.sort.local import RUNS, flat, gather_last, order, short, sort_keys
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
-from workloads.words import check_word
 
 __all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Seen", "SortPlan", "keys_of", "sort_items"]
 
@@ -73,8 +73,6 @@ class Seen:
     ----------
     rounds : int
         Rounds of the search for splitters, over all levels of a merge sort.
-    sent : int64 (P,)
-        Items that this rank sent to each rank (of its group) in the last exchange.
     moved : int
         Items that this rank sent to other ranks in all exchanges.
     sparse : bool
@@ -86,7 +84,6 @@ class Seen:
     """
 
     rounds: int = 0
-    sent: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     moved: int = 0
     sparse: bool = False
     watch: Stopwatch = nullcontext
@@ -187,7 +184,6 @@ def _partition(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, se
     """
     items = mine.pop()
     if ranks.size == 1:
-        seen.sent = counts
         return items
     ends = np.cumsum(counts)
     with seen.watch("FindEdges"):
@@ -197,7 +193,7 @@ def _partition(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, se
     with seen.watch("Exchange"):
         receive = ranks.swap(send)
         seen.rounds += bounds.rounds
-        seen.sent, seen.moved = send, seen.moved + int(send.sum() - send[ranks.rank])
+        seen.moved += int(send.sum() - send[ranks.rank])
         seen.sparse = _sparse(ranks, send, receive, plan.exchange)
         arrived = np.empty(int(receive.sum()), items.dtype)
         move = ranks.sparse if seen.sparse else ranks.alltoallv

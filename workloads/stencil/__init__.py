@@ -1,5 +1,1 @@
-"""Halo exchange with six neighbours, latency by network level, and local copies, as in DASH.
-
-``nidmap bench stencil`` measures all three; `workloads.stencil.blocks.Blocks`
-is the distributed array whose regions are copied.
-"""
+"""Halo exchange with six neighbours, as in DASH."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from placement.commands import run
 from placement.dumps.assemble import assemble
 from placement.dumps.check import check, check_sources
-from placement.dumps.contradictions import contradictions
+from placement.dumps.tables import contradictions
 from placement.errors import ParseError
 from placement.load import load_machine, open_sources
 from placement.readers import read_text

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import NidmapError, ParseError, UsageError
-from placement.hardware.hwloc import parse_hwloc
-from placement.hardware.lookup import hardware_of
+from placement.hardware.hwloc import hardware_of, parse_hwloc
 from placement.views.summary import summarise
 from tests.hwloc_xml import device, node_xml
 

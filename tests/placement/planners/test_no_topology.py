@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.planners.no_topology import draw_nodes
+from placement.planners.plain import draw_nodes
 from placement.request import Request
 from placement.specs import parse_spec
 

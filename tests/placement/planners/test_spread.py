@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.planners.spread import spread
+from placement.planners.plain import spread
 from placement.request import Request
 from placement.specs import parse_spec
 

@@ -12,8 +12,7 @@ from placement.errors import PlanError, UsageError
 from placement.load import load_machine
 from placement.plan import plan
 from placement.planners import PREDICTING, fitting
-from placement.scheduler.baseline import baseline_of
-from placement.scheduler.constraints import best_exclusion
+from placement.scheduler.baseline import baseline_of, best_exclusion
 from placement.scheduler.kinds import ANY, alike, kinds_of, offered
 from placement.specs import parse_spec
 

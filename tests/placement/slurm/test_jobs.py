@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.accounting.reading import _queued_job, jobs_in
 from placement.errors import LaunchError, NidmapError
 from placement.records import JobRecord
-from placement.slurm.jobs import _job, jobs_in, running_jobs
+from placement.slurm.jobs import running_jobs
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -76,14 +77,14 @@ NEW = {  # the shape of Slurm 23.11 and later
     ],
 )
 def test_both_shapes_of_json(row, expected):
-    found = _job(row)
+    found = _queued_job(row)
     assert (None if found is None else found.id) == expected
 
 
 @pytest.mark.parametrize("row", [{**NEW, "nodes": "n[1-"}, {**NEW, "job_id": "x"}])
 def test_rows_that_are_none(row):
     with pytest.raises(LaunchError):
-        _job(row)
+        _queued_job(row)
 
 
 def test_json_that_is_none_falls_back(fake):
@@ -119,7 +120,7 @@ VALUES = st.recursive(
 def test_any_row_is_a_job_none_or_an_error(changes):
     row = json.loads(json.dumps({**NEW, **changes}))
     try:
-        found = _job(row)
+        found = _queued_job(row)
     except NidmapError as error:
         assert str(error).isprintable()  # noqa: PT017  # the other way is an answer too
     else:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from placement.hardware.model import Core, NodeHardware
+from placement.hardware import Core, NodeHardware
 from rankmap.binding import bind
 from rankmap.binding.arrange import arrange_inside, best_seats, seating_cost
 from rankmap.orders import find
@@ -58,7 +58,7 @@ def test_seats_are_the_best_of_all_for_few_ranks_and_no_exchange_betters_them(pr
 
 def measured_cost(order, pattern):
     """Return the sum over the edges inside nodes of weight times seconds a GB, edge by edge."""
-    from rankmap.binding.places import costs_between, places_on
+    from rankmap.binding.arrange import costs_between, places_on
 
     local = order.slot_of_rank - order.first_slot[order.node_of_rank]
     total = 0.0

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from placement.hardware.lookup import hardware_of
-from placement.hardware.model import Core, Device, NodeHardware
-from rankmap.binding.places import costs_between, costs_to_nics, places_on
+from placement.hardware import Core, Device, NodeHardware
+from placement.hardware.hwloc import hardware_of
+from rankmap.binding.arrange import costs_between, costs_to_nics, places_on
 
 
 def of_site(name):

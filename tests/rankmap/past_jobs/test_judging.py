@@ -14,7 +14,7 @@ from rankmap.past_jobs import judging
 from rankmap.past_jobs.applications import Application
 from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
 from rankmap.past_jobs.quick_cost import QuickCost, Span
-from rankmap.past_jobs.summary import Summary
+from rankmap.past_jobs.report import Summary
 from rankmap.predict import Job, Predictor
 
 SPECS = (

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from placement.options import with_figures
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains, time_range
+from rankmap.predict.recorded_run import beside_communication
 from rankmap.recording import RecordedPhase, Recording
 from rankmap.recording.file import save_recording
 from tests.rankmap.helpers import time_of
@@ -187,29 +189,33 @@ IN_A_ROW, IN_TWO_ROWS = np.arange(16), np.array([0, 4, 2, 6, 1, 5, 3, *range(7, 
 
 
 @pytest.mark.parametrize(
-    ("about", "least"),
+    ("about", "here"),
     [
-        ({}, 0.0),  # an older recording does not say where
-        ({"hosts": ("nid00000.cluster", "nid00015")}, 0.5),
-        ({"hosts": ("nid00000", "laptop")}, 0.0),
-        ({"hosts": ("nid00000",), "machine": "torus:4x4,bw=1,injection=inf,latency=0"}, 0.5),
-        ({"hosts": ("nid00000",), "machine": "torus:8x8,bw=1"}, 0.0),
+        ({}, False),  # an older recording does not say where
+        ({"hosts": ("nid00000.cluster", "nid00015")}, True),
+        ({"hosts": ("nid00000", "laptop")}, False),
+        ({"hosts": ("nid00000",), "machine": "torus:4x4,bw=1,injection=inf,latency=0"}, True),
+        ({"hosts": ("nid00000",), "machine": "torus:8x8,bw=1"}, False),
     ],
 )
 @pytest.mark.parametrize("slowed", [1.0, 1000.0])
-def test_the_gain_of_a_recording_is_that_of_the_run(tmp_path, about, least, slowed):
+def test_the_gain_of_a_recording_is_that_of_the_run(tmp_path, about, here, slowed):
     machine = with_figures(nidmap.load_machine(GRID), slowed=slowed)
+    about = {**about, "exchange_s": 0.2 * slowed, "work_s": 0.05 * slowed}
     asked = Predictor(machine, Job(recorded(tmp_path, 0.3 * slowed, **about), 1))
     base, plan = (asked.place(np.arange(16), order) for order in (IN_A_ROW, IN_TWO_ROWS))
     base_s, plan_s = asked.time(base), asked.time(plan)
     assert (base_s, plan_s) == pytest.approx((0.08, 0.04))
-    rest = 0.3 - base_s
+    gain = lambda of: of(0.08) / of(0.04)  # noqa: E731
+    rest = math.sqrt(0.15**2 - 0.08**2)  # in MPI for 0.15 s
+    likely = lambda sent_s: 0.05 + math.hypot(sent_s, rest if here else 0)  # noqa: E731
+    more = lambda sent_s: 0.05 + math.hypot(sent_s, 2 * rest)  # noqa: E731
+    less = lambda sent_s: 0.05 + 0.15 - 1.25 * 0.08 + 1.25 * sent_s if here else sent_s  # noqa: E731
     found = Gains(asked, base).of(plan)
-    assert found.likely == pytest.approx((base_s + rest) / (plan_s + rest))
+    assert found.likely == pytest.approx(gain(likely))
     ends = {one.name: (one.low, one.high) for one in found.unknowns}["rest"]
-    of = lambda rest: (base_s + rest) / (plan_s + rest)  # noqa: E731
-    assert ends == pytest.approx((of(2 * rest), of(least * rest)))
-    assert found.communicates == pytest.approx(base_s / 0.3)
+    assert ends == pytest.approx((gain(more), gain(less)))
+    assert found.communicates == pytest.approx(0.08 / 0.2)
 
 
 def test_work_may_hide_behind_a_run_that_only_communicates(tmp_path):
@@ -217,7 +223,23 @@ def test_work_may_hide_behind_a_run_that_only_communicates(tmp_path):
     base, plan = (asked.place(np.arange(16), order) for order in (IN_A_ROW, IN_TWO_ROWS))
     found = Gains(asked, base).of(plan)
     assert (found.likely, found.high, found.communicates) == pytest.approx((2, 2, 1))
-    assert found.low == pytest.approx((0.08 + 0.02) / (0.04 + 0.02))
+    assert found.low == pytest.approx(math.hypot(0.08, 0.02) / math.hypot(0.04, 0.02))
+
+
+@given(st.floats(0.01, 9.0), st.floats(0.0, 1.0), st.floats(0.01, 9.0))
+def test_a_recorded_run_takes_what_was_recorded(took_s, share, sent_s):
+    work_s = share * took_s
+    recording = Recording(2, 1.0, (), exchange_s=took_s, work_s=work_s)
+    asked = Predictor(nidmap.load_machine(GRID), Job("ring", 1, 1.0))
+    found = beside_communication(asked, recording, sent_s)
+    assert 0 <= found.work <= work_s + 1e-9
+    if math.hypot(work_s, sent_s) <= took_s:
+        assert found.with_messages(sent_s) == pytest.approx(took_s)
+        least = found.least(sent_s)
+        assert least.rest == 0
+        assert sent_s <= least.with_messages(sent_s) <= took_s * (1 + 1e-9)
+    else:  # predicted for more than it can have been
+        assert found == pytest.approx((0.0, work_s), abs=1e-9)
 
 
 def test_a_range_of_times_contains_the_likely_one():

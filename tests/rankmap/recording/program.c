@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static unsigned state;
 static unsigned draw(unsigned below)
@@ -138,6 +139,22 @@ static void persistent(int rank, int size)
     MPI_Request_free(&r[1]);
 }
 
+static void sleep_ms(long ms)
+{
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+    while (nanosleep(&left, &left)) {}
+}
+
+/* Start up, work between messages, for longer the higher the rank, and put away. */
+static void work(int rank)
+{
+    sleep_ms(200);
+    MPI_Barrier(MPI_COMM_WORLD);
+    sleep_ms(100 * (1 + rank));
+    MPI_Barrier(MPI_COMM_WORLD);
+    sleep_ms(200);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size;
@@ -149,6 +166,8 @@ int main(int argc, char **argv)
         random_messages(rank, size, 20, (unsigned)atoi(argv[2]), !strcmp(what, "together"));
     if (!strcmp(what, "halo") || !strcmp(what, "staged"))
         halo(!strcmp(what, "staged"));
+    if (!strcmp(what, "work"))
+        work(rank);
     if (!strcmp(what, "sweep"))
         sweep(rank, size);
     if (!strcmp(what, "collectives"))

@@ -118,6 +118,14 @@ def test_a_halo_is_a_stencil_staged_or_not(once, tmp_path):
     assert "are a 5-point stencil 3x2, staged by direction" in shown["staged"].stdout
 
 
+def test_work_is_told_from_waiting_and_from_what_comes_before_and_after(built, tmp_path):
+    code, _, talk, path = recorded(built, tmp_path, 3, "work")
+    assert code == 0, talk
+    recording = load_recording(path)
+    assert 0.3 <= recording.work_s <= recording.exchange_s  # rank 2; rank 0 waits for 0.2 s
+    assert recording.exchange_s <= recording.seconds - 0.4
+
+
 def test_a_sweep_is_no_halo(once, tmp_path):
     code, _, talk, path = recorded(once, tmp_path, 6, "sweep")
     assert code == 0, talk

@@ -11,12 +11,12 @@ from placement.network import Demand, loads
 from placement.traffic import Traffic
 from workloads.calibrate.choice import (
     MARGIN,
+    candidates,
     choose_sets,
     margins,
     merged_class,
     without_stated_routing,
 )
-from workloads.calibrate.flows import candidates
 
 SPECS = (
     "minicray:dragonfly",

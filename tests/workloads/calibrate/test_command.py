@@ -14,7 +14,7 @@ from placement.network.model import injection_bandwidth
 from rankmap.predict.constants import constants
 from tests.workloads.calibrate.test_result import measured
 from tests.workloads.conftest import started
-from workloads.calibrate.flows import pairs_by_level, seats_of
+from workloads.calibrate.choice import pairs_by_level, seats_of
 from workloads.calibrate.words import document, overlay_text, table_text
 
 MACHINE = "dragonfly:groups=2,chassis=1,blades=2,nodes=2,injection=10"

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from workloads.isx import kernels, trial
-from workloads.isx.problem import model_traffic, problem
-from workloads.isx.trial import order
+from workloads.isx.trial import model_traffic, order, problem
 
 
 @given(st.integers(1, 40), st.integers(0, 10_000))

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
-from workloads.sort.check import checksum, faults, in_order
-from workloads.sort.data import item_type
+from workloads.sort.data import checksum, faults, in_order, item_type
 from workloads.sort.partition import EXCHANGES, FINALS, Seen, SortPlan, keys_of, sort_items
-from workloads.sort.trial import count_messages, expect_messages
 
 
 @st.composite
@@ -121,31 +119,3 @@ def test_the_checksum_changes_with_any_byte_and_not_with_the_order(raw, at, byte
     other = items.copy()
     other[at % len(items), at % 11] = byte
     assert (checksum(items) == checksum(other)).all() == (items == other).all()
-
-
-def test_the_load_analysis_agrees_with_an_experiment():
-    rng = np.random.default_rng(1)
-    size, each = 40, 2000
-    sent = np.stack([rng.multinomial(each, [1 / size] * size) for _ in range(size)])
-    seen = simulate(size, lambda ranks: count_messages(ranks, sent[ranks.rank]))[0]
-    said = expect_messages(size * each, size)
-    assert seen.mean == said.mean == 50
-    assert seen.deviation == pytest.approx(sent.std())
-    assert seen.deviation == pytest.approx(said.deviation, rel=0.06)
-    assert seen.largest == sent.max() == pytest.approx(said.largest, rel=0.1)
-    assert seen.ranks_imbalance == pytest.approx(sent.sum(0).max() / each - 1)
-
-
-def test_the_share_of_empty_messages_is_counted():
-    rng = np.random.default_rng(2)
-    size, each = 30, 18
-    sent = np.stack([rng.multinomial(each, [1 / size] * size) for _ in range(size)])
-    seen = simulate(size, lambda ranks: count_messages(ranks, sent[ranks.rank]))[0]
-    assert (
-        seen.empty == (sent == 0).mean() == pytest.approx(expect_messages(540, 30).empty, abs=0.04)
-    )
-
-
-def test_nothing_to_sort_has_no_load():
-    assert expect_messages(0, 4).imbalance == 0
-    assert simulate(2, lambda r: count_messages(r, np.zeros(2, np.int64)))[0].largest == 0

@@ -1,9 +1,7 @@
-"""A rank's program: halos, messages and copies on real ranks, against what they must bring."""
+"""A rank's program: halos on real ranks, against what they must bring."""
 
 import itertools
 import random
-
-import numpy as np
 
 
 def parts(world, sizes, run):
@@ -50,32 +48,9 @@ def exchanges(comm):
         made.close()
 
 
-def copies(comm):
-    """Copy the beginnings of all units' blocks in both ways; compare with what stands there."""
-    from workloads.stencil.blocks import Blocks
-
-    count = 1003
-    blocks = Blocks(comm, count)
-    blocks.local[...] = np.arange(count) + comm.rank * count
-    blocks.sync()
-    blocks.chunk = 104
-    for unit, items in itertools.product(range(comm.size), (1, 500, count)):
-        expected = np.arange(items) + unit * count
-        for copy in (blocks.get, blocks.load):
-            out = np.zeros(items)
-            copy(unit, out)
-            assert np.array_equal(out, expected)
-    assert sorted([comm.rank, *blocks.node]) == list(range(comm.size))  # one node
-    blocks.tune((comm.rank + 1) % comm.size)
-    assert blocks.chunk in [1 << power for power in range(14, 25, 2)]
-    blocks.sync()
-    blocks.close()
-
-
 def refusals(comm):
     """Return the errors of what is refused, once all ranks agree on each."""
     from placement.errors import NidmapError
-    from workloads.stencil.blocks import Blocks
     from workloads.stencil.trial import trial
 
     rank = comm.rank
@@ -90,7 +65,6 @@ def refusals(comm):
         "unequal bytes": lambda: trial(comm, bytes=8 + rank),
         "unequal ways": lambda: trial(comm, method=["put", "neighbor"][rank % 2]),
         "one rank wrong": lambda: trial(comm, bytes=-1 if rank == 1 else 8),
-        "too large": lambda: Blocks(comm, 1 << 45),
     }
     said = []
     for name, run in cases.items():

@@ -1,4 +1,4 @@
-"""The grid of units, its neighbours, and who is how far."""
+"""The grid of units, its neighbours, and how often they exchange."""
 
 import math
 
@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import nidmap
-from placement.errors import NidmapError, UsageError
-from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
-from workloads.stencil.kinds import meeting_levels, partners, per_repetition
+from placement.errors import UsageError
+from workloads.stencil.command import per_repetition
+from workloads.stencil.trial import NONE, OPPOSITE, grid_of, neighbours
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 
@@ -47,34 +46,6 @@ def test_auto_is_a_grid_of_all_ranks(ranks):
 def test_grids_that_are_none(dims):
     with pytest.raises(UsageError):
         grid_of(dims, 4)
-
-
-def test_levels_of_a_dragonfly_and_hops_of_a_torus():
-    machine = nidmap.load_machine("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
-    hosts = [f"nid{k:05d}" for k in (0, 0, 1, 2, 4, 8)]
-    found = meeting_levels(hosts, [0, 0, 0, 0, 0, 0], machine)
-    assert found == ["self", "socket", "blade", "chassis", "group", "system"]
-    torus = nidmap.load_machine("torus:4x4x4,nodes=2")
-    assert meeting_levels(["nid00000", "nid00001", "nid00002", "nid00004"], [0] * 4, torus)[1:] == [
-        "0 hops",
-        "1 hop",
-        "2 hops",
-    ]
-
-
-def test_an_unknown_host_is_an_error_with_a_hint():
-    with pytest.raises(NidmapError, match="login1"):
-        meeting_levels(["login1", "nid00000"], [0, 0], nidmap.load_machine("tree:2x2"))
-
-
-@given(st.lists(st.sampled_from(["socket", "node", "blade", "group"])), st.integers(1, 5))
-def test_every_level_has_its_partners(found, most):
-    chosen = partners(["self", *found], most)
-    for level in set(found):
-        ranks = [rank for name, rank in chosen if name == level]
-        assert 1 <= len(ranks) <= most
-        assert all(found[rank - 1] == level for rank in ranks)
-    assert len({rank for _, rank in chosen}) == len(chosen)
 
 
 @given(st.integers(1, 10**7), st.integers(1, 50))
