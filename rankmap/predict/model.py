@@ -45,7 +45,7 @@ from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 
-__all__ = ["Model", "StepLoads"]
+__all__ = ["Guess", "Model", "StepLoads"]
 
 #: Loads of channels that are kept.
 KEPT = 32_000_000
@@ -75,6 +75,21 @@ class StepLoads(NamedTuple):
     times: float
     message: float
     loads: Loads
+
+
+class Guess(NamedTuple):
+    """About what a placement takes.
+
+    Attributes
+    ----------
+    seconds : float
+    links_s : float
+        Of the busiest links alone: what is waited for in steps that nobody has looked at, where
+        nodes' own links take as long on other placements too.
+    """
+
+    seconds: float
+    links_s: float
 
 
 class Model:
@@ -203,12 +218,11 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, placement: Placement, rough: bool = False) -> float:
-        """Return how long a placement takes beside others where routers adapt, about.
+    def guess(self, placement: Placement, rough: bool = False) -> Guess:
+        """Return how long a placement takes where routers adapt, about.
 
-        A few steps, their bytes hardly divided. Links and nodes' own links add up: steps that are
-        not looked at may wait for either. Good enough to say what is worth judging first, and for
-        nothing else.
+        A few steps, their bytes hardly divided: good enough to say what is worth judging first, and
+        for nothing else.
 
         Parameters
         ----------
@@ -225,19 +239,24 @@ class Model:
             for number, phase in enumerate(phases)
             for demand, times in phase.demands()
         ]
-        seconds, own_s = np.zeros(len(phases)), np.zeros(len(phases))
+        seconds, own_s, links_s = np.zeros((3, len(phases)))
         busiest = guess_each(
             self.machine, [demand for _, demand, _ in sent], usual_bias(self.machine)
         )
-        for (number, demand, times), links in zip(sent, busiest, strict=True):
-            own_link_s = self.own_s(demand.out, demand.into)
-            seconds[number] += times * (links / self.constants.payload + own_link_s)
+        for (number, demand, times), link_s in zip(sent, busiest, strict=True):
+            own_link_s, link_s = (
+                self.own_s(demand.out, demand.into),
+                link_s / self.constants.payload,
+            )
+            seconds[number] += times * max(link_s, own_link_s)
             own_s[number] += times * own_link_s
+            links_s[number] += times * link_s
         # Of what nodes send in all, a few steps may be more or less than their share.
         every_s = np.array([self.own_s(phase.total.out, phase.total.into) for phase in phases])
         seconds *= np.divide(every_s, own_s, out=np.ones_like(own_s), where=own_s > 0)
         floors = [self._floor(phase) for phase in phases]
-        return self.histogram(placement) + float(np.maximum(floors, seconds).sum())
+        about_s = self.histogram(placement) + float(np.maximum(floors, seconds).sum())
+        return Guess(about_s, float(links_s.sum()))
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""

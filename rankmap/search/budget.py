@@ -35,11 +35,11 @@ class Limits:
         ranks are followed.
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
-    guessed_pilots : int
-        The same, of all choices, where orders are guessed.
     guessed : int
-        Pairs of a node choice and an order, those that promise most, that are guessed by
-        themselves, and once more.
+        Pairs of a node choice and an order that are guessed by themselves, and once more: so many
+        that promise most, and so many with the least busy links of those that promise as much.
+    links : float
+        How much the seconds of the busiest links count for these.
     searched : int
         Node choices, the best ones, on which orders are made that are searched for.
     kept : int
@@ -75,8 +75,8 @@ class Limits:
     divided: int = 12
     followed: int = 2
     pilots: int = 3
-    guessed_pilots: int = 8
-    guessed: int = 20
+    guessed: int = 12
+    links: float = 0.1
     searched: int = 4
     kept: int = 6
     counts: int = 10

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from heapq import nsmallest
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from placement.request import Request
 from placement.support.array_types import Ints
 from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement
+from rankmap.predict.model import Guess
 from rankmap.search.budget import LIMITS, Budget
 from rankmap.search.cost import Cost, TimeCost, divides_steps, pattern_on
 from rankmap.search.exact_steps import ExactSteps
@@ -101,6 +101,51 @@ class _NodeChoice:
         return min(self.costs.values(), default=np.inf)
 
 
+#: A node choice and the name of an order.
+_Pair = tuple[_NodeChoice, str]
+
+
+@dataclass(slots=True)
+class _Promises:
+    """What pairs of a node choice and an order are expected to cost.
+
+    Attributes
+    ----------
+    cost : dict of _Pair to float
+        Of those that were judged or guessed.
+    links_s : dict of _Pair to float
+        Seconds of the busiest links of those that were guessed.
+    gains : dict of str to float
+        What an order makes of a choice's cost with rank r on slot r, at best.
+    """
+
+    cost: dict[_Pair, float] = field(default_factory=dict)
+    links_s: dict[_Pair, float] = field(default_factory=dict)
+    gains: dict[str, float] = field(default_factory=dict)
+
+    def of(self, pair: _Pair) -> float:
+        """Return what a pair costs; before that is known, what its order makes of its choice."""
+        choice, order = pair
+        return self.cost.get(pair, self.cost[choice, ROW_MAJOR] * self.gains.get(order, 1.0))
+
+    def with_links(self, pair: _Pair) -> float:
+        """Return the same with what links take that may have to be waited for as well."""
+        seconds = self.of(pair)
+        return seconds + LIMITS.links * self.links_s.get(pair, seconds)
+
+    def learn_gains(self, pilots: list[_NodeChoice], names: list[str], complete: bool) -> None:
+        """Learn from some choices what each order makes of them.
+
+        Where all of them were looked at, an order without a cost fits none.
+        """
+        for name in names:
+            known = [pilot for pilot in pilots if self.cost[pilot, name] < np.inf]
+            shares = (
+                self.cost[pilot, name] / (self.cost[pilot, ROW_MAJOR] or 1) for pilot in known
+            )
+            self.gains[name] = min(shares, default=np.inf if complete else 1.0)
+
+
 class Enumeration:
     """Judges candidates, each placement once, and keeps what they cost.
 
@@ -129,7 +174,9 @@ class Enumeration:
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
         self._floors: dict[bytes, float] = {}
-        self._guesses: dict[tuple[bytes, bool], float] = {}
+        self._guesses: dict[tuple[bytes, bool], Guess] = {}
+        self._guessed_as: dict[_Pair, bytes] = {}
+        self.promises = _Promises()
         self._plain: Candidate | None = None
         stepwise = divides_steps(cost.model, self.placement)
         self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
@@ -158,56 +205,72 @@ class Enumeration:
     def _judge_orders(self) -> None:
         """Judge pairs of a node choice and an order, those first that promise most.
 
-        A pair promises what its choice costs with rank r on slot r, times what its order makes of
-        that on some choices, the pilots. Where routers adapt in steps a judgement takes so long
-        that these costs are guessed, roughly, and then those of the pairs that promise most, until
-        those that do are all guessed; these once more, before one is judged.
+        Where routers adapt in steps a judgement takes so long that costs are guessed before one
+        is judged.
         """
         names = list(self.orders or (ROW_MAJOR,))
         all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
         self.pruned = all_fit or self.guess is not None
-        look = self._judge_order if self.guess is None else self._guessed
-        costs = {(choice, ROW_MAJOR): look(choice, ROW_MAJOR) for choice in self.choices}
-        ranked = sorted(self.choices, key=lambda choice: costs[choice, ROW_MAJOR])
+        promises = self.promises
+        look = self._judge_order if self.guess is None else self._guess_roughly
+        for choice in self.choices:
+            promises.cost[choice, ROW_MAJOR] = look(choice, ROW_MAJOR)
+        ranked = sorted(self.choices, key=lambda choice: promises.with_links((choice, ROW_MAJOR)))
         pilots = [] if all_fit else self._pilots(ranked)
         for pair in itertools.product(pilots, names):
-            if pair not in costs:
-                costs[pair] = look(*pair)
+            if pair not in promises.cost:
+                promises.cost[pair] = look(*pair)
         self.pruned = True
-        all_seen = bool(pilots and self.budget.left) and not self.budget.hurried
-        gains = {}
-        for name in names:
-            known = [pilot for pilot in pilots if costs[pilot, name] < np.inf]
-            shares = (costs[pilot, name] / (costs[pilot, ROW_MAJOR] or 1.0) for pilot in known)
-            gains[name] = min(shares, default=np.inf if all_seen else 1.0)  # inf: it fits none
-
-        def promise(pair: tuple[_NodeChoice, str]) -> float:
-            return costs.get(pair, costs[pair[0], ROW_MAJOR] * gains[pair[1]])
-
+        complete = bool(pilots and self.budget.left) and not self.budget.hurried
+        promises.learn_gains(pilots, names, complete)
         pairs = list(itertools.product(ranked, names))
-        while self.guess is not None and not self.budget.hurried:
-            best = nsmallest(LIMITS.guessed, pairs, key=promise)
-            unknown = [pair for pair in best if pair not in costs]
-            if not unknown:
-                break
-            costs.update({pair: self._guessed(*pair) for pair in unknown})
-        pairs.sort(key=promise)
-        best = pairs[: LIMITS.guessed]
-        if self.guess is not None:
-            guesses = {pair: self._guessed(*pair, rough=False) for pair in best}
-            best.sort(key=guesses.__getitem__)
+        first = [] if self.guess is None else self._guess_best(pairs)
         rows_major = itertools.product(ranked, [ROW_MAJOR])  # compare shows each
         spare = 0 if all_fit else self.budget.left // 2  # steps want judgements too
-        for pair in dict.fromkeys([*best, *rows_major, *pairs]):
+        for pair in dict.fromkeys([*first, *rows_major, *sorted(pairs, key=promises.of)]):
             if self.budget.left > spare:
                 self._judge_order(*pair)
 
+    def _guess_best(self, pairs: list[_Pair]) -> list[_Pair]:
+        """Return the pairs that are worth a judgement, as far as can be guessed, the best first.
+
+        What promises most is guessed until nothing unguessed promises more; what is best then is
+        guessed once more, by more steps. Where nodes' own links take all the time guesses are
+        alike, so those with the least busy links are looked at in turn with those that take least.
+        """
+        promises = self.promises
+        while True:
+            best = dict.fromkeys([*self._distinct_pairs(pairs, promises.of),
+                                  *self._distinct_pairs(pairs, promises.with_links)])  # fmt: skip
+            unknown = [pair for pair in best if pair not in promises.cost]
+            if not unknown or self.budget.hurried:
+                break
+            promises.cost.update({pair: self._guess_roughly(*pair) for pair in unknown})
+        for pair in best:
+            if self.budget.may_guess(rough=False):
+                promises.cost[pair] = self._guess(*pair, rough=False)
+        turns = zip(*(sorted(best, key=by) for by in (promises.of, promises.with_links)),
+                    strict=True)  # fmt: skip
+        return list(dict.fromkeys(itertools.chain.from_iterable(turns)))
+
     def _pilots(self, ranked: list[_NodeChoice]) -> list[_NodeChoice]:
-        """Return the choices on which all orders are looked at: the best, and some of all."""
-        count = LIMITS.pilots if self.guess is None else LIMITS.guessed_pilots
-        spread = np.linspace(0, len(ranked) - 1, count).astype(int)
-        places = {*range(min(LIMITS.pilots, len(ranked))), *spread.tolist()}
+        """Return the choices on which all orders are looked at: the best, judged ones of all too.
+
+        What is guessed on choices that are far from the best says little of those near it.
+        """
+        places = set(range(min(LIMITS.pilots, len(ranked))))
+        if self.guess is None:
+            places |= set(np.linspace(0, len(ranked) - 1, LIMITS.pilots).astype(int).tolist())
         return [ranked[place] for place in sorted(places)]
+
+    def _distinct_pairs(self, pairs: list[_Pair], by: Callable[[_Pair], float]) -> list[_Pair]:
+        """Return the pairs with the least of a figure, of those that place ranks alike one."""
+        distinct: dict[bytes | _Pair, _Pair] = {}
+        for pair in sorted(pairs, key=by):
+            distinct.setdefault(self._guessed_as.get(pair, pair), pair)
+            if len(distinct) == LIMITS.guessed:
+                break
+        return list(distinct.values())
 
     def _key(self, rows: Ints) -> bytes:
         """Return what tells a choice of nodes from others."""
@@ -292,10 +355,13 @@ class Enumeration:
             self._judge(choice, "as the grid lies", slots)
             self.choices.append(choice)
 
-    def _guessed(self, choice: _NodeChoice, order: str, rough: bool = True) -> float:
-        """Return about what an order on a choice costs; inf where it does not fit, or too late."""
-        if self.guess is None or not self.budget.may_guess(rough):
-            return np.inf
+    def _guess_roughly(self, choice: _NodeChoice, order: str) -> float:
+        """Return about what an order on a choice costs; inf where it is too late."""
+        return self._guess(choice, order, rough=True) if self.budget.may_guess(True) else np.inf
+
+    def _guess(self, choice: _NodeChoice, order: str, rough: bool) -> float:
+        """Return about what an order on a choice costs; inf where it does not fit."""
+        assert self.guess is not None
         try:
             make = self.orders.get(order)
             slots = None if make is None else make(self.cost.model.place(choice.rows))
@@ -305,7 +371,9 @@ class Enumeration:
         key = placement.key, rough
         if key not in self._guesses:
             self._guesses[key] = self.guess(placement, rough)
-        return self._guesses[key]
+        self._guessed_as[choice, order] = placement.key
+        seconds, self.promises.links_s[choice, order] = self._guesses[key]
+        return seconds
 
     def _placed(self, choice: _NodeChoice, slots: Ints | None) -> Placement:
         return Placement.on_rows(self.cost.model.machine, choice.rows, self.placement.counts, slots)

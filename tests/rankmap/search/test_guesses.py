@@ -43,34 +43,37 @@ def enumeration_of(spec, exchange):
 
 
 @pytest.mark.parametrize(("spec", "exchange"), [*zip(DRAGONFLIES, EXCHANGES, strict=True)])
-def test_the_best_is_among_the_first_that_guesses_name(spec, exchange):
+def test_about_the_best_is_among_the_first_that_guesses_name(spec, exchange):
     enumeration = enumeration_of(spec, exchange)
     guesses = {}
 
     def guess(placement, rough):
-        seconds = enumeration.cost.model.guess(placement, rough)
+        found = enumeration.cost.model.guess(placement, rough)
         if not rough:
-            guesses[placement.key] = seconds, placement
-        return seconds
+            guesses[placement.key] = found, placement
+        return found
 
     enumeration.guess = guess
     enumeration.judge_all()
     time = enumeration.cost.model.time
-    first = sorted(guesses.values(), key=lambda known: known[0])[:10]
-    least = min(time(placement) for _, placement in first)
+    by_time = sorted(guesses.values(), key=lambda known: known[0].seconds)[:5]
+    by_links = sorted(
+        guesses.values(), key=lambda known: known[0].seconds + LIMITS.links * known[0].links_s
+    )[:5]
+    least = min(time(placement) for _, placement in (*by_time, *by_links))
     every = min(candidate.cost for candidate in enumeration.candidates)
-    assert least <= every * 1.03
+    assert least <= every * 1.1
 
 
 def test_pairs_are_judged_by_what_is_guessed_of_them_and_not_by_what_an_order_did_elsewhere():
     enumeration = enumeration_of(DRAGONFLIES[0], EXCHANGES[1])
-    rough, guesses, judged = {}, {}, []
+    rough, better, judged = {}, {}, []
     guess, cost_of = enumeration.guess, enumeration._cost_of
 
     def noted_guess(placement, is_rough):
-        seconds = guess(placement, is_rough)
-        (rough if is_rough else guesses)[placement.key] = seconds
-        return seconds
+        found = guess(placement, is_rough)
+        (rough if is_rough else better)[placement.key] = found
+        return found
 
     def noted_cost(placement, below=np.inf):
         judged.append(placement.key)
@@ -78,8 +81,12 @@ def test_pairs_are_judged_by_what_is_guessed_of_them_and_not_by_what_an_order_di
 
     enumeration.guess, enumeration._cost_of = noted_guess, noted_cost
     enumeration.judge_all()
-    least = sorted(rough.values())[len(guesses) - 1]
-    assert all(rough[key] <= least for key in guesses)  # none by promise alone
-    first = judged[:10]
-    assert [guesses[key] for key in first] == sorted(guesses[key] for key in first)
-    assert guesses[first[0]] == min(guesses.values())
+    assert better.keys() <= rough.keys()  # none by what its order did elsewhere alone
+    figures = [lambda known: known.seconds, lambda known: known.seconds + 0.1 * known.links_s]
+    for figure in figures:
+        ranked = sorted(rough, key=lambda key: figure(rough[key]))
+        assert set(ranked[: LIMITS.guessed]) <= better.keys()
+    first = list(dict.fromkeys(judged))[:4]
+    best = [min(map(figure, better.values())) for figure in figures]
+    assert figures[0](better[first[0]]) == best[0]
+    assert best[1] in [figures[1](better[key]) for key in first[:2]]
