@@ -17,7 +17,6 @@ import numpy as np
 from placement.network import Loads
 from placement.support.array_types import Floats, Ints
 from placement.support.quantities import GB
-from rankmap.pattern.graph import ORDERED, Graph
 from rankmap.pattern.structured import Stencil
 from rankmap.placement import Placement
 from rankmap.predict.background import shared_channels
@@ -26,16 +25,11 @@ from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.recorded_run import NOTHING, RunSeconds
 
-__all__ = ["FOLLOWED", "MOST_EAGER", "PlacementTimes", "Values"]
+__all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
 
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
-
-#: The same of ranks that are followed in the order that was recorded of them, of the time that they
-#: take, at most: assumed, as far as most programs were off (docs/minicray.md). They cannot post all
-#: at once.
-FOLLOWED = 0.15
 
 #: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
 #: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
@@ -131,8 +125,6 @@ class PlacementTimes:
         Whether the pattern could be sent direction by direction, which nothing says.
     stepwise : bool
         Whether anything is sent in steps that no barrier parts.
-    ordered : bool
-        Whether what ranks did was recorded in its order.
     eager : bool
         Whether ranks that are followed have messages that may be sent eagerly.
     """
@@ -155,7 +147,6 @@ class PlacementTimes:
         self.eager = any(
             phase.course is not None and phase.course.smallest <= MOST_EAGER for phase in phases
         )
-        self.ordered = isinstance(self.pattern, Graph) and ORDERED in self.pattern.known
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
@@ -249,10 +240,7 @@ class PlacementTimes:
         if phase.dependent:
             return max(steps, least)
         won = AHEAD * max(0.0, steps - together_s)
-        lost = max(won, *step_s)
-        if self.ordered and phase.course is not None:
-            won, lost = min(won, FOLLOWED * steps), min(lost, FOLLOWED * steps)
-        return max(steps - overlap * (won if overlap > 0 else lost), least)
+        return max(steps - overlap * (won if overlap > 0 else max(won, *step_s)), least)
 
     def _followed(self, course: Course, values: Values, wire: Floats) -> float:
         """Return the seconds that ranks take through a phase, followed message by message."""

@@ -8,8 +8,6 @@ import pytest
 import nidmap
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import time_range
-from rankmap.predict.placement_times import FOLLOWED
 from rankmap.predict.recorded import messages_of, stretches, waves_of
 from rankmap.recording import EVENTS, RecordedOrder, RecordedPhase, Recording
 from rankmap.recording.file import load_recording, save_recording
@@ -140,20 +138,3 @@ def test_the_order_is_kept_with_the_recording(tmp_path, recording):
     kept = load_recording(str(path)).order
     for name in ("events", "numbers", "start"):
         assert np.array_equal(getattr(kept, name), getattr(recording.order, name))
-
-
-def test_ranks_that_are_followed_in_their_order_cannot_send_all_at_once(tmp_path):
-    """A message goes round six ranks five times: nothing can go beside anything else."""
-    turns, size = 5, 50_000
-    before, after = ([(r + shift) % 6 for r in range(6)] for shift in (-1, 1))
-    hear = [[(RECEIVE, rank), (LAST, 1)] for rank in before]
-    say = [[(SEND, rank, size), (LAST, 1)] for rank in after]
-    ranks = [(say[0] + hear[0]) * turns, *((hear[r] + say[r]) * turns for r in range(1, 6))]
-    path = str(tmp_path / "chain.npz")
-    save_recording(recorded(*ranks, sent=[(r, after[r], turns * size) for r in range(6)]), path)
-    machine = nidmap.load_machine("minicray:torus,routing=single")
-    asked = Predictor(machine, Job(f"measured:{path}", 1))
-    found = time_range(asked, asked.place(np.arange(6)))
-    (unsure,) = [one for one in found.unknowns if one.name == "overlap"]
-    ends = np.array([unsure.low, unsure.high]) / found.likely
-    assert ends == pytest.approx([1 - FOLLOWED, 1 + FOLLOWED])
