@@ -14,9 +14,9 @@ none where it is not.
 A leaf is a switch with hosts on it, or with no cable but to the spines of one
 pod; a switch's level counts from the leaves. Where every cable goes from one
 level to the next it is a fat tree, whose switches of level k and below fall
-into parts (pods) that are coordinates. Where not, groups are looked for
-(`placement.geometry.cabled`); where there are none it is a graph of
-switches, and only the switch of a node counts.
+into parts (pods) that are coordinates. Where not, the groups of a DragonFly+ or a
+dragonfly are looked for; where there are none it is a graph of switches, and only
+the switch of a node counts.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def locate_xc(
     parts: NDArray[np.int32],
     xc: Xc,
     dumps: Sequence[Dump],
-    given: Topology | None,
+    stated: Topology | None,
     places: NDArray[np.int32] | None = None,
 ) -> Geometry:
     """Return where the nodes of an XC sit.
@@ -173,7 +173,7 @@ def locate_xc(
         The machine's numbering.
     dumps : sequence of Dump
         Their link lists are the machine's links.
-    given : Topology or None
+    stated : Topology or None
         What a site states.
     places : int32 (m, 4) or None
         Where that site has nodes.
@@ -186,7 +186,7 @@ def locate_xc(
     """
     coords = xc.coords(parts)
     _refuse_other_coords(table, coords)
-    topology, notes = _xc_shape(coords, xc.positions, given)
+    topology, notes = _xc_shape(coords, xc.positions, stated)
     network = attach_aries(topology, coords, [d for d in dumps if d.fabric == "aries"], places)
     return replace(network, nid=xc.nid(parts), notes=() if network.links else notes)
 
@@ -271,7 +271,7 @@ def locate_xe(
     parts: NDArray[np.int32],
     rule: GeminiNumbering | None,
     dumps: Sequence[Dump],
-    given: Topology | None,
+    stated: Topology | None,
 ) -> Geometry:
     """Return where the nodes of an XE or XK sit.
 
@@ -284,7 +284,7 @@ def locate_xe(
         The numbering that fits; None where coordinates alone tell.
     dumps : sequence of Dump
         Their link lists are the machine's links.
-    given : Topology or None
+    stated : Topology or None
         What a site states.
 
     Raises
@@ -296,7 +296,7 @@ def locate_xe(
     coords, ruled = _coords(table, parts, rule)
     lists = [d for d in dumps if d.links is not None and d.fabric == "gemini"]
     reach = [listed.router_lists(lists)[1].max(axis=0)] if lists else []
-    topology = _xe_shape(np.vstack([coords, *reach]), rule if ruled else None, given)
+    topology = _xe_shape(np.vstack([coords, *reach]), rule if ruled else None, stated)
     _refuse_outside(table, coords, topology)
     coords = np.column_stack([coords, parts[:, 4] % 2]).astype(np.int32)
     network = attach_geminis(table, topology, coords, lists)

@@ -181,7 +181,7 @@ class Exclusion:
     words: str = ""
 
 
-def looks_at_switches(machine: Machine, own: Baseline, live: bool) -> bool:
+def looks_at_switches(machine: Machine, baseline: Baseline, live: bool) -> bool:
     """Return whether ``--switches`` means anything to a machine's Slurm.
 
     Only topology/tree counts leaf switches, and not with ``TopologyParam=Dragonfly``, where a
@@ -190,13 +190,13 @@ def looks_at_switches(machine: Machine, own: Baseline, live: bool) -> bool:
     Parameters
     ----------
     machine : Machine
-    own : Baseline
+    baseline : Baseline
         The scheduler's own choice.
     live : bool
         Whether the live Slurm said which that is; else a machine without a topology.conf
         may run any plugin.
     """
-    return own.strategy == "slurm-tree" or not (live or machine.switches is not None)
+    return baseline.strategy == "slurm-tree" or not (live or machine.switches is not None)
 
 
 def has_blocks(machine: Machine, request: Request) -> bool:
@@ -241,26 +241,26 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
     return ""
 
 
-def led_to(machine: Machine, plan: Plan, own: Baseline, inside: Mask) -> Ints | None:
+def led_to(machine: Machine, plan: Plan, baseline: Baseline, inside: Mask) -> Ints | None:
     """Return what the scheduler chooses by itself inside a part; None where the job would wait.
 
     Parameters
     ----------
     machine : Machine
     plan : Plan
-    own : Baseline
+    baseline : Baseline
         The scheduler's own choice.
     inside : bool (n,)
     """
     request = plan.request
     free = (request.free if request.idle is None else request.idle) & inside
     try:
-        return scheduler_choice(machine, replace(request, free=free, idle=None, baseline=own))
+        return scheduler_choice(machine, replace(request, free=free, idle=None, baseline=baseline))
     except PlanError:
         return None
 
 
-def best_exclusion(machine: Machine, plan: Plan, own: Baseline) -> Exclusion:
+def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusion:
     """Return the part of the machine to keep to, so that Slurm's choice there pays.
 
     The outermost units that the plan uses, or, where Slurm's choice in these wins nothing and
@@ -270,15 +270,15 @@ def best_exclusion(machine: Machine, plan: Plan, own: Baseline) -> Exclusion:
     ----------
     machine : Machine
     plan : Plan
-    own : Baseline
+    baseline : Baseline
         The scheduler's own choice.
     """
-    free_choice = led_to(machine, plan, own, machine.compute)
+    free_choice = led_to(machine, plan, baseline, machine.compute)
     exclusions: list[Exclusion] = []
     same = alike(machine, plan.rows)
     for unit, part in _parts(machine, plan.rows):
         inside = unit & same
-        rows = led_to(machine, plan, own, inside)
+        rows = led_to(machine, plan, baseline, inside)
         pays, words = False, ""
         if rows is not None and plan.judged is not None:
             pays, words = plan.judged(rows)

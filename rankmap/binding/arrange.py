@@ -334,7 +334,7 @@ def seating_cost(
     outside : float64 (k,)
         Weight between each rank and those on other nodes.
     between, to_nic : float64 (k, k), (k,)
-        See `rankmap.binding.arrange`.
+        See `costs_between` and `costs_to_nics`.
     """
     pairs = float((inside * between[np.ix_(seats, seats)]).sum()) / 2
     return pairs + float(outside @ to_nic[seats])

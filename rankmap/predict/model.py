@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from heapq import nlargest
@@ -243,11 +243,9 @@ class Model:
         busiest = guess_each(
             self.machine, [demand for _, demand, _ in sent], usual_bias(self.machine)
         )
-        for (number, demand, times), link_s in zip(sent, busiest, strict=True):
-            own_link_s, link_s = (
-                self.own_s(demand.out, demand.into),
-                link_s / self.constants.payload,
-            )
+        for (number, demand, times), wire_s in zip(sent, busiest, strict=True):
+            link_s = wire_s / self.constants.payload
+            own_link_s = self.own_s(demand.out, demand.into)
             seconds[number] += times * max(link_s, own_link_s)
             own_s[number] += times * own_link_s
             links_s[number] += times * link_s
@@ -489,11 +487,12 @@ class Model:
         """
         assert phase.steps is not None
         seconds: list[float] = []
+        batches: Iterable[list[tuple[Traffic, float]]]
         batches = _batches(phase.steps(), self.routing, self.machine, left is None)
         own_s: list[float] = []  # of what is still to come, the next last
         if self.routing == "adaptive" and below < math.inf:
-            batches = iter(known := list(batches))
-            own_s = [self._own_links_s(phase, batch) for batch in reversed(known)]
+            batches = list(batches)
+            own_s = [self._own_links_s(phase, batch) for batch in reversed(batches)]
         for batch in batches:
             if math.fsum(seconds + own_s) >= below:
                 return math.inf

@@ -4,7 +4,7 @@ From its first message to its last a rank is in MPI or works outside. Work comes
 communication. Time in MPI beyond the predicted communication has other causes: processors that
 handle messages, ranks that come late. These pass in part while links carry, so that both together
 take more than the longer of them and less than their sum. The root of the sum of their squares
-lies between, whatever their sizes, and needs no figure that somebody would have to fit.
+lies between, whatever their sizes. Only a little more than predicted is the prediction's own error.
 """
 
 from __future__ import annotations

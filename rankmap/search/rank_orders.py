@@ -81,6 +81,20 @@ def _may_map(seconds: float) -> bool:
     return seconds >= COMPILING or kernels_compiled()
 
 
+def _seconds_to_map(seconds: Callable[[], float], least: float = 0.0) -> float:
+    """Return the seconds that are left to map a graph.
+
+    Raises
+    ------
+    NidmapError
+        Where they are fewer than `least`, or kernels would have to be compiled first.
+    """
+    left = seconds()
+    if left < least or not _may_map(left):
+        raise NidmapError("no time is left for a graph")
+    return left
+
+
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
     """Return whether every rank sends to every other at once, so that none is told from another.
 
@@ -196,9 +210,7 @@ def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:
     from rankmap.orders.graph import map_graph
 
     def make(placement: Placement) -> Ints:
-        left = seconds()
-        if left < LEAST_EFFORT * seconds_for(placement.ranks) or not _may_map(left):
-            raise NidmapError("no time is left for a graph")
+        left = _seconds_to_map(seconds, LEAST_EFFORT * seconds_for(placement.ranks))
         node = map_graph(graph, placement, job_distance(placement), seconds=left)
         return np.asarray(placement.with_ranks_on(node).slot_of_rank)
 
@@ -241,10 +253,8 @@ def node_by_node(
         return None
 
     def make(placement: Placement) -> Ints:
-        ones, left = np.ones(nodes, dtype=np.int64), seconds()
-        if not _may_map(left):
-            raise NidmapError("no time is left for a graph")
-        place = map_ranks(graph, ones, job_distance(placement), seconds=left)
+        ones = np.ones(nodes, dtype=np.int64)
+        place = map_ranks(graph, ones, job_distance(placement), seconds=_seconds_to_map(seconds))
         return np.asarray(place[grouped.node_of_rank] * ppn + grouped.slot_of_rank % ppn)
 
     return make

@@ -394,7 +394,7 @@ class MeasurePlan:
         Ranks of each node.
     chosen : Chosen
     pairs : dict of str to list of (int, int)
-        Nodes by level, as `workloads.calibrate.choice.pairs_by_level` returns them.
+        Nodes by level, as `pairs_by_level` returns them.
     node_set : int
         The set of flows in which what ranks send is compared by their number.
     """

@@ -269,7 +269,7 @@ class Contention:
     n, m : int
         Vectors over all processes, numbers in each (the ints do not need m).
     kind : str
-        One of `workloads.contention.trial.KINDS`.
+        One of `KINDS`.
     buffers : Buffers or None
         None: arrays of its own.
     seed : int

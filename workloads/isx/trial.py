@@ -207,7 +207,7 @@ class Isx:
     ----------
     comm : mpi4py.MPI.Intracomm
     mode, keys, dtype
-        See `workloads.isx.trial.problem`.
+        See `problem`.
     exchange : str
         One of `SCHEMES`.
     seed : int
