@@ -50,8 +50,8 @@ __all__ = ["Guess", "Model", "StepLoads"]
 #: Loads of channels that are kept.
 KEPT = 32_000_000
 
-#: Steps of an exchange that are looked at for a rough guess, and for a better one.
-ROUGH, GUESSED = 2, 4
+#: Steps of an exchange whose links are looked at for a guess.
+GUESSED = 2
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 4
@@ -224,21 +224,15 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, placement: Placement, rough: bool = False) -> Guess:
+    def guess(self, placement: Placement) -> Guess:
         """Return how long a placement takes where routers adapt, about.
 
-        A few steps, their bytes hardly divided: good enough to say what is worth judging first, and
-        for nothing else.
-
-        Parameters
-        ----------
-        placement : Placement
-        rough : bool
-            Whether half as many steps will do.
+        What nodes, ranks, memory and latency need is all there; what is waited for links beyond
+        that is taken from a few steps, their bytes hardly divided. Good enough to say what is worth
+        judging first, and for nothing else.
         """
-        steps = ROUGH if rough else GUESSED
         short = copy(self)
-        short.steps = min(steps, self.steps or steps)
+        short.steps = min(GUESSED, self.steps or GUESSED)
         sampled = [
             (number, flows, times)
             for number, phase in enumerate(short.phases(placement))
