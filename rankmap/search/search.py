@@ -353,7 +353,7 @@ class Enumeration:
             self.choices.append(choice)
 
     def _guess(self, choice: _NodeChoice, order: str) -> float:
-        """Return about what an order on a choice costs; inf where it fits not, or too late."""
+        """Return about what an order on a choice costs; inf where that cannot be said."""
         assert self.guess is not None
         if not self.budget.may_guess():
             return np.inf
