@@ -165,6 +165,23 @@ class Traffic:
         apart = self.source != self.target
         return self if apart.all() else replace(self.some(apart), all_to_alls=self.all_to_alls)
 
+    def sent_and_received(self, ends: int) -> tuple[Floats, Floats]:
+        """Return the bytes that each end sends to others and receives, float64 (ends,) each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> flows = Traffic.of(np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0)
+        >>> [amounts.tolist() for amounts in flows.sent_and_received(3)]
+        [[20.0, 0.0, 0.0], [0.0, 10.0, 10.0]]
+        """
+        away = self.away()
+        sent, received = (summed(end, away.bytes, ends) for end in (away.source, away.target))
+        if len(self.all_to_alls):
+            both = self.all_to_alls.sent(ends)
+            sent, received = sent + both, received + both
+        return sent, received
+
     def inside(self, ends: int) -> Floats:
         """Return the bytes that each end, or the ranks there, send to itself, float64 (ends,)."""
         stays = self.source == self.target

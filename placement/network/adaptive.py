@@ -318,10 +318,13 @@ def divide_each(
                 yield Division(load, share if every_byte else 1.0)
 
 
-def guess_each(machine: Machine, demands: Sequence[Demand], bias: float) -> Iterator[float]:
-    """Yield about the seconds of the busiest link of each demand, divided by one shift of bytes.
+def guess_each(
+    machine: Machine, demands: Sequence[Demand], bias: float
+) -> Iterator[tuple[float, float]]:
+    """Yield about the seconds of the busiest link of each demand, and what all links carry.
 
-    Good enough to say which are worth a division. A few third groups have the bytes of all.
+    Divided by one shift of bytes: good enough to say which are worth a division. A few third
+    groups have the bytes of all. What links carry is bytes times links on their way.
 
     Examples
     --------
@@ -330,13 +333,15 @@ def guess_each(machine: Machine, demands: Sequence[Demand], bias: float) -> Iter
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
     >>> d = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 3e9))
-    >>> [round(seconds, 1) for seconds in guess_each(m, [d], 1.0)]
-    [1.1]
+    >>> [(round(seconds, 1), round(carried / 1e9, 1)) for seconds, carried in guess_each(m, [d], 1)]
+    [(1.1, 5.2)]
     """
     for batch in _batches(machine, demands):
         minimal = batch.minimal(bias, 1)
-        tables = batch.touched.sought.load(minimal, batch.total.minus(minimal))
-        yield from tables.times(batch.touched.second).largest().tolist()
+        sought = batch.touched.sought
+        tables = sought.load(minimal, batch.total.minus(minimal))
+        seconds = tables.times(batch.touched.second).largest()
+        yield from zip(seconds.tolist(), sought.carried(tables).tolist(), strict=True)
 
 
 def _batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Batch]:

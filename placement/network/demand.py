@@ -109,10 +109,7 @@ class Demand:
         """
         traffic, nodes = traffic.away(), len(machine)
         ends = traffic.source, traffic.target
-        out, into = (summed(end, traffic.bytes, nodes) for end in ends)
-        if len(traffic.all_to_alls):
-            both = traffic.all_to_alls.sent(nodes)
-            out, into = out + both, into + both
+        out, into = traffic.sent_and_received(nodes)
         _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
         parts = _ends(machine, *ends) if len(traffic) else []
         listed = [(s, t, traffic.bytes[kept] * share) for s, t, kept, share in parts]

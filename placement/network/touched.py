@@ -493,6 +493,14 @@ class TouchedGroups:
         pairs = np.ix_(units, self.members)
         return ChannelTables(inside, between[pairs], between.T[pairs])
 
+    def carried(self, tables: ChannelTables) -> Floats:
+        """Return the bytes on all channels together, float64 (…): links of touched groups once."""
+        channels = np.ones(len(self.groups.channels))
+        inside = (tables.inside * self.groups.table(channels)[self.members]).sum(axis=(-3, -2, -1))
+        back = tables.back[..., len(self.third_share) :]
+        carried: Floats = inside + tables.out.sum(axis=(-2, -1)) + back.sum(axis=(-2, -1))
+        return carried
+
     def channel_loads(self, tables: ChannelTables) -> Floats:
         """Return the bytes on every channel, float64 (c,)."""
         groups, units = self.groups, self.routers.units

@@ -50,8 +50,8 @@ __all__ = ["Guess", "Model", "StepLoads"]
 #: Loads of channels that are kept.
 KEPT = 32_000_000
 
-#: Steps of an exchange that are looked at for a rough guess, and for a better one.
-ROUGH, GUESSED = 2, 4
+#: Steps of an exchange whose links are looked at for a guess.
+GUESSED = 2
 
 #: Steps of an exchange whose bytes are divided, or whose messages are followed, together.
 DIVIDED = 4
@@ -158,6 +158,7 @@ class Model:
         self._all: SharedLoads | None = None
         self._crowd = Other(np.zeros(0, dtype=np.int64))
         self._known: dict[tuple[str, tuple[int, ...], float | None], list[Loads]] = {}
+        self._ends: dict[bytes, list[float]] = {}
         self._most_kept = KEPT // max(1, len(self.channels))
 
     def place(self, rows: Ints, order: Ints | None = None) -> Placement:
@@ -196,10 +197,15 @@ class Model:
 
     def _floor(self, phase: Phase) -> float:
         """Return seconds that a phase takes by any routing: own links, ranks and latency."""
-        least, posted = self.node_limits(phase)
+        bandwidth = self._bandwidth_floor(phase)
+        return bandwidth + sum(self.beyond(phase, {}, bandwidth))
+
+    def _bandwidth_floor(self, phase: Phase) -> float:
+        """Return seconds that nodes, ranks and, where routers adapt, cuts of the network need."""
+        least, _ = self.node_limits(phase)
         if self.routing == "adaptive":  # no routing is faster, and this costs next to nothing
             least = max(least, bound_demand(self.machine, phase.total).seconds)
-        return least + posted + latency_s(phase, {}, self.constants)
+        return least
 
     def node_limits(self, phase: Phase) -> tuple[float, float]:
         """Return what nodes and ranks need for a phase on any network, and what comes on top.
@@ -218,43 +224,57 @@ class Model:
         inside = phase.inside / (memory * GB) if memory else 0.0
         return max(sent, inside), messages_s(phase, self.constants, self.nics)
 
-    def guess(self, placement: Placement, rough: bool = False) -> Guess:
+    def guess(self, placement: Placement) -> Guess:
         """Return how long a placement takes where routers adapt, about.
 
-        A few steps, their bytes hardly divided: good enough to say what is worth judging first, and
-        for nothing else.
-
-        Parameters
-        ----------
-        placement : Placement
-        rough : bool
-            Whether half as many steps will do.
+        What nodes, ranks, memory and latency need is all there; what is waited for links beyond
+        that is taken from a few steps, their bytes hardly divided. Good enough to say what is worth
+        judging first, and for nothing else.
         """
-        steps = ROUGH if rough else GUESSED
         short = copy(self)
-        short.steps = min(steps, self.steps or steps)
-        phases = list(short.phases(placement))
-        sent = [
-            (number, demand, times)
-            for number, phase in enumerate(phases)
-            for demand, times in phase.demands()
+        short.steps = min(GUESSED, self.steps or GUESSED)
+        sampled = [
+            (number, flows, times)
+            for number, phase in enumerate(short.phases(placement))
+            for flows, times in phase.exchanges()
         ]
-        seconds, own_s, links_s = np.zeros((3, len(phases)))
-        busiest = guess_each(
-            self.machine, [demand for _, demand, _ in sent], usual_bias(self.machine)
-        )
-        for (number, demand, times), wire_s in zip(sent, busiest, strict=True):
+        demands = [placement.demand(flows) for _, flows, _ in sampled]
+        carried = guess_each(self.machine, demands, usual_bias(self.machine))
+        phases, ends_s = list(self.phases(placement)), self._ends_of_steps_s(placement)
+        links_s, waited_s, passed, sent = np.zeros((4, len(phases)))
+        for (number, flows, times), demand, links in zip(sampled, demands, carried, strict=True):
+            wire_s, passing = links
             link_s = wire_s / self.constants.payload
-            own_link_s = self.own_s(demand.out, demand.into)
-            seconds[number] += times * max(link_s, own_link_s)
-            own_s[number] += times * own_link_s
             links_s[number] += times * link_s
-        # Of what nodes send in all, a few steps may be more or less than their share.
-        every_s = np.array([self.own_s(phase.total.out, phase.total.into) for phase in phases])
-        seconds *= np.divide(every_s, own_s, out=np.ones_like(own_s), where=own_s > 0)
-        floors = [self._floor(phase) for phase in phases]
-        about_s = self.histogram(placement) + float(np.maximum(floors, seconds).sum())
+            waited_s[number] += times * max(0.0, link_s - self._ends_s(phases[number], flows))
+            passed[number] += times * passing
+            sent[number] += times * demand.total
+        hops = passed / np.where(sent > 0, sent, 1.0)
+        about_s = self.histogram(placement)
+        for phase, end_s, link_s, hop in zip(phases, ends_s, waited_s, hops, strict=True):
+            bandwidth = max(self._bandwidth_floor(phase), end_s + float(link_s))
+            about_s += bandwidth + sum(self.beyond(phase, {"": float(hop)}, bandwidth))
         return Guess(about_s, float(links_s.sum()))
+
+    def _ends_of_steps_s(self, placement: Placement) -> list[float]:
+        """Return `_ends_s` of all steps of each phase together; alike on nodes with like links."""
+        order = b"" if placement.order is None else placement.order.tobytes()
+        key = order + b"|" + self.injection[placement.rows].tobytes()
+        if key not in self._ends:
+            self._ends[key] = [
+                math.fsum(times * self._ends_s(phase, flows) for flows, times in phase.exchanges())
+                for phase in self.phases(placement)
+            ]
+        return self._ends[key]
+
+    def _ends_s(self, phase: Phase, flows: Traffic) -> float:
+        """Return the seconds of what is sent at once on nodes' own links, and of one rank."""
+        if phase.steps is None:
+            return max(self.own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
+        ends = flows.sent_and_received(len(phase.placement.rows))
+        injection = self.injection[phase.placement.rows] * GB
+        own_s = float((np.maximum(*ends) / injection).max(initial=0.0))
+        return max(own_s, self.process_s(phase.message(flows)))
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""
@@ -410,13 +430,23 @@ class Model:
             Seconds beyond which nobody asks how long it takes: some that are no less are returned.
         """
         bandwidth = max(self.limits(phase, loads, left, below).values())
-        return (bandwidth, *self.beyond(phase, loads, bandwidth))
+        hops = hops_by_class(loads, phase.total.total)
+        return (bandwidth, *self.beyond(phase, hops, bandwidth))
 
-    def beyond(self, phase: Phase, loads: Loads, bandwidth: float) -> tuple[float, float, float]:
-        """Return seconds beyond `bandwidth`: of memory, of latency and of posting messages."""
+    def beyond(
+        self, phase: Phase, hops: dict[str, float], bandwidth: float
+    ) -> tuple[float, float, float]:
+        """Return seconds beyond `bandwidth`: of memory, of latency and of posting messages.
+
+        Parameters
+        ----------
+        phase : Phase
+        hops : dict of str to float
+            Links of each class that a byte passes, as `hops_by_class` returns them.
+        bandwidth : float
+        """
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
-        hops = hops_by_class(loads, phase.total.total)
         return (
             max(0.0, inside - bandwidth),
             latency_s(phase, hops, self.constants),
@@ -489,25 +519,23 @@ class Model:
         seconds: list[float] = []
         batches: Iterable[list[tuple[Traffic, float]]]
         batches = _batches(phase.steps(), self.routing, self.machine, left is None)
-        own_s: list[float] = []  # of what is still to come, the next last
+        least_s: list[float] = []  # of what is still to come, the next last
         if self.routing == "adaptive" and below < math.inf:
             batches = list(batches)
-            own_s = [self._own_links_s(phase, batch) for batch in reversed(batches)]
+            least_s = [
+                math.fsum(times * self._ends_s(phase, flows) for flows, times in batch)
+                for batch in reversed(batches)
+            ]
         for batch in batches:
-            if math.fsum(seconds + own_s) >= below:
+            if math.fsum(seconds + least_s) >= below:
                 return math.inf
-            del own_s[-1:]
+            del least_s[-1:]
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 links_s = np.array([*map(self._longest, self._batch_loads(phase, batch, left))])
             for (flows, times), link_s in zip(batch, links_s.tolist(), strict=True):
                 seconds.append(times * max(self.process_s(phase.message(flows)), link_s))
         return math.fsum(seconds)
-
-    def _own_links_s(self, phase: Phase, batch: list[tuple[Traffic, float]]) -> float:
-        """Return the seconds of the busiest node's own link in each of some steps, together."""
-        demands = ((phase.placement.demand(flows), times) for flows, times in batch)
-        return math.fsum(times * self.own_s(sent.out, sent.into) for sent, times in demands)
 
     def longest_steps(self, phase: Phase, left: Channels | None, most: int) -> Iterator[StepLoads]:
         """Yield the steps that links take longest for, at most so many, where that costs little.

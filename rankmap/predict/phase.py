@@ -175,13 +175,9 @@ class Phase:
         self.a_node = float(self.traffic.leaving(nodes).max(initial=0.0))
         self.inside = float(self.traffic.inside(nodes).max(initial=0.0))
 
-    def demands(self) -> Iterator[tuple[Demand, float]]:
-        """Yield what is asked of the network at the same time, and how many steps it stands for."""
-        if self.steps is None:
-            yield self.total, 1.0
-            return
-        for flows, times in self.steps():
-            yield self.placement.demand(flows), times
+    def exchanges(self) -> Iterator[tuple[Traffic, float]]:
+        """Yield what is sent at the same time, and how many steps it stands for."""
+        return iter([(self.traffic, 1.0)]) if self.steps is None else self.steps()
 
     def message(self, step: Traffic) -> float:
         """Return the bytes of one message of a step, in which every rank sends one, all alike."""

@@ -24,6 +24,7 @@ from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.model import Model, StepLoads
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.recorded_run import NOTHING, RunSeconds
+from rankmap.predict.terms import hops_by_class
 
 __all__ = ["MOST_EAGER", "PlacementTimes", "Values"]
 
@@ -175,7 +176,7 @@ class PlacementTimes:
 
     def _phase(self, model: Model, phase: Phase, bias: float | None) -> _PhaseTimes:
         loads = model.loads(phase.total, self.least_channels, bias)
-        _, *fixed = model.beyond(phase, loads, math.inf)
+        _, *fixed = model.beyond(phase, hops_by_class(loads, phase.total.total), math.inf)
         steps = [] if phase.steps is None else self._steps(model, phase, bias)
         return _PhaseTimes(
             self._sent(loads, 1.0, phase.sent),

@@ -66,7 +66,8 @@ def _time_phase(model: Model, phase: Phase, loads: Loads, left: Channels | None)
     """Return a phase with its seconds, and what they are spent on."""
     limits = model.limits(phase, loads, left)
     bandwidth = max(limits.values())
-    memory, latency, messages = model.beyond(phase, loads, bandwidth)
+    hops = hops_by_class(loads, phase.total.total)
+    memory, latency, messages = model.beyond(phase, hops, bandwidth)
     longest = (name for name, s in limits.items() if s >= bandwidth * (1 - ROUNDING))
     bound, why = limit(phase, bandwidth)
     return PhaseTime(
@@ -79,7 +80,7 @@ def _time_phase(model: Model, phase: Phase, loads: Loads, left: Channels | None)
         messages_s=messages,
         bound_s=bound,
         bound_why=why,
-        hops=hops_by_class(loads, phase.total.total),
+        hops=hops,
         in_turn=phase.in_turn,
         sent=phase.sent,
         transfer="memory" if memory else next(longest, "link"),  # no number is none of them

@@ -36,8 +36,8 @@ class Limits:
     pilots : int
         Node choices on which all quick orders are judged first, where not all pairs can be.
     guessed : int
-        Pairs of a node choice and an order that are guessed by themselves, and once more: so many
-        that promise most, and so many with the least busy links of those that promise as much.
+        Pairs of a node choice and an order that are guessed by themselves: so many that promise
+        most, and so many with the least busy links of those that promise as much.
     links : float
         How much the seconds of the busiest links count for these.
     searched : int
@@ -116,6 +116,7 @@ class Limits:
             self.judgements_of(nodes, effort),
             usual if deadline is None else deadline,
             watch,
+            SAID_OF_STEPS if effort >= self.divided else SAID,
         )
 
     def judgements_of(self, nodes: int, effort: int = 1) -> int:
@@ -137,15 +138,16 @@ LIMITS = Limits()
 #: up to `LARGE` nodes, and of larger ones.
 DEADLINE, LARGE, DEADLINE_OF_LARGE = 9.0, 1024, 20.0
 
-#: What is said of the answer takes as long as so many judgements, about; of the seconds at most
+#: What is said of the answer takes some seconds and as long as so many judgements, about, of
+#: exchanges divided in steps fewer, since ranges look at some of these; of the seconds at most
 #: this part is kept for it.
-SAID, MOST_SAID = 12, 0.5
+SAID_S, SAID, SAID_OF_STEPS, MOST_SAID = 0.2, 12, 9, 0.5
 
 #: The part of the seconds that are left which the search for one order may take.
 SEARCHED = 0.85
 
-#: The part of all seconds after which no rough guess is made any more, and no other one.
-ROUGH, GUESSED = 0.2, 0.3
+#: The part of all seconds after which no guess is made any more.
+GUESSED = 0.25
 
 
 class Moment(NamedTuple):
@@ -181,6 +183,8 @@ class Budget:
     watch : callable or None
         Is told each `Moment`; where it returns True the search ends, and the
         best so far is its answer.
+    said : int
+        Judgements that take as long as what is said of the answer.
 
     Attributes
     ----------
@@ -203,12 +207,13 @@ class Budget:
         judgements: int,
         deadline: float = DEADLINE,
         watch: Callable[[Moment], bool | None] | None = None,
+        said: int = SAID,
     ) -> None:
-        self.judgements, self.watch = judgements, watch
+        self.judgements, self.watch, self._said = judgements, watch, said
         self.deadline = deadline
         began = time.thread_time()
         self.end = self._last = began + deadline
-        self._last_rough, self._last_guess = (began + part * deadline for part in (ROUGH, GUESSED))
+        self._last_guess = began + GUESSED * deadline
         self._lengths: list[float] = []
         self.judged, self.share = 0, 0.0
         self.late = self.stopped = self.hurried = False
@@ -238,7 +243,7 @@ class Budget:
     def note_length(self, seconds: float) -> None:
         """Remember how long a judgement took that was made to its end.
 
-        What is said of the answer takes `SAID` times as long as such judgements in the mean. The
+        What is said of the answer takes `said` times as long as such judgements in the mean. The
         first one is left out, since it makes what all others use.
 
         Examples
@@ -251,18 +256,17 @@ class Budget:
         """
         self._lengths.append(seconds)
         usual = sum(self._lengths[1:]) / max(1, len(self._lengths) - 1)
-        self.end = self._last - min(SAID * usual, MOST_SAID * self.deadline)
+        self.end = self._last - min(SAID_S + self._said * usual, MOST_SAID * self.deadline)
 
     @property
     def past(self) -> bool:
         """Whether the deadline has passed."""
         return time.thread_time() > self.end
 
-    def may_guess(self, rough: bool) -> bool:
-        """Return whether there is time for a guess, a rough one or another."""
-        late = time.thread_time() > (self._last_rough if rough else self._last_guess)
-        self.hurried = self.hurried or late
-        return not late
+    def may_guess(self) -> bool:
+        """Return whether there is time for a guess."""
+        self.hurried = self.hurried or time.thread_time() > self._last_guess
+        return not self.hurried
 
     @property
     def ended(self) -> bool:

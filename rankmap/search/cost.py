@@ -22,7 +22,6 @@ from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 from rankmap.predict import Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from rankmap.predict.model import Guess
 from rankmap.predict.phase import Phase
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
@@ -169,10 +168,6 @@ class TimeCost:
         """Return seconds that its order of the ranks takes on any nodes."""
         phases = self.model.phases(placement)
         return math.fsum(sum(self.model.node_limits(phase)) for phase in phases)
-
-    def guess(self, placement: Placement, rough: bool) -> Guess:
-        """Return about the seconds, to say what is worth judging first."""
-        return self.model.guess(placement, rough)
 
     def orders(
         self, pattern: Pattern, placement: Placement, seconds: Callable[[], float]

@@ -174,12 +174,12 @@ class Enumeration:
         self.candidates: list[Candidate] = []
         self._stepped: list[Candidate] = []
         self._floors: dict[bytes, float] = {}
-        self._guesses: dict[tuple[bytes, bool], Guess] = {}
+        self._guesses: dict[bytes, Guess] = {}
         self._guessed_as: dict[_Pair, bytes] = {}
         self.promises = _Promises()
         self._plain: Candidate | None = None
         stepwise = divides_steps(cost.model, self.placement)
-        self.guess = cost.guess if isinstance(cost, TimeCost) and stepwise else None
+        self.guess = cost.model.guess if isinstance(cost, TimeCost) and stepwise else None
         self.best: Candidate | None = None
         self.default: Candidate | None = None
         self.pruned = True
@@ -212,7 +212,7 @@ class Enumeration:
         all_fit = self.guess is None and len(names) * len(self.choices) <= self.budget.left
         self.pruned = all_fit or self.guess is not None
         promises = self.promises
-        look = self._judge_order if self.guess is None else self._guess_roughly
+        look = self._judge_order if self.guess is None else self._guess
         for choice in self.choices:
             promises.cost[choice, ROW_MAJOR] = look(choice, ROW_MAJOR)
         ranked = sorted(self.choices, key=lambda choice: promises.with_links((choice, ROW_MAJOR)))
@@ -234,9 +234,9 @@ class Enumeration:
     def _guess_best(self, pairs: list[_Pair]) -> list[_Pair]:
         """Return the pairs that are worth a judgement, as far as can be guessed, the best first.
 
-        What promises most is guessed until nothing unguessed promises more; what is best then is
-        guessed once more, by more steps. Where nodes' own links take all the time guesses are
-        alike, so those with the least busy links are looked at in turn with those that take least.
+        What promises most is guessed until nothing unguessed promises more. A few steps say little
+        of the links in the others, so those with the least busy links are looked at in turn with
+        those that take least.
         """
         promises = self.promises
         while True:
@@ -245,10 +245,7 @@ class Enumeration:
             unknown = [pair for pair in best if pair not in promises.cost]
             if not unknown or self.budget.hurried:
                 break
-            promises.cost.update({pair: self._guess_roughly(*pair) for pair in unknown})
-        for pair in best:
-            if self.budget.may_guess(rough=False):
-                promises.cost[pair] = self._guess(*pair, rough=False)
+            promises.cost.update({pair: self._guess(*pair) for pair in unknown})
         turns = zip(*(sorted(best, key=by) for by in (promises.of, promises.with_links)),
                     strict=True)  # fmt: skip
         return list(dict.fromkeys(itertools.chain.from_iterable(turns)))
@@ -355,23 +352,20 @@ class Enumeration:
             self._judge(choice, "as the grid lies", slots)
             self.choices.append(choice)
 
-    def _guess_roughly(self, choice: _NodeChoice, order: str) -> float:
-        """Return about what an order on a choice costs; inf where it is too late."""
-        return self._guess(choice, order, rough=True) if self.budget.may_guess(True) else np.inf
-
-    def _guess(self, choice: _NodeChoice, order: str, rough: bool) -> float:
-        """Return about what an order on a choice costs; inf where it does not fit."""
+    def _guess(self, choice: _NodeChoice, order: str) -> float:
+        """Return about what an order on a choice costs; inf where that cannot be said."""
         assert self.guess is not None
+        if not self.budget.may_guess():
+            return np.inf
         try:
             make = self.orders.get(order)
             slots = None if make is None else make(self.cost.model.place(choice.rows))
         except NidmapError:
             return np.inf
         placement = self._placed(choice, slots).canonical()
-        key = placement.key, rough
+        self._guessed_as[choice, order] = key = placement.key
         if key not in self._guesses:
-            self._guesses[key] = self.guess(placement, rough)
-        self._guessed_as[choice, order] = placement.key
+            self._guesses[key] = self.guess(placement)
         seconds, self.promises.links_s[choice, order] = self._guesses[key]
         return seconds
 
