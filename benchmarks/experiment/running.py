@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.experiment.counted import CountedLinks, expected_bytes, total_demand
 from placement.options import with_figures
 from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from workloads.minicray.against import CountedLinks, expected_bytes, factor, total_demand
+from workloads.minicray.net import factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

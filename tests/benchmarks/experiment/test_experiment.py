@@ -9,6 +9,7 @@ import pytest
 import nidmap
 from benchmarks.experiment.cases import CASES
 from benchmarks.experiment.command import _measure_cases, experiment
+from benchmarks.experiment.counted import wire_loads
 from benchmarks.experiment.paired import arguments, maker, message_of, pattern_of
 from benchmarks.experiment.plots import PLOTS, draw
 from benchmarks.experiment.running import arms_for, block_times
@@ -18,7 +19,7 @@ from placement.options import with_figures
 from placement.plan import plan
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from workloads.minicray.against import factor, wire_loads
+from workloads.minicray.net import factor
 from workloads.results import csv_text
 
 
