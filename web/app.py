@@ -26,6 +26,7 @@ from web.export import export, file_name
 from web.nodes import describe_nodes, emit_nodes, resolve
 from web.page import shell
 from web.requests import Path, document
+from web.slowdowns import metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -41,6 +42,7 @@ PATIENCE = 20.0
 _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
+_OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 #: What nginx must be told of an answer that comes bit by bit.
 _AT_ONCE = {"X-Accel-Buffering": "no"}
@@ -169,6 +171,12 @@ async def _slowdowns(service: Service, _: None) -> bytes:
     return await service.slowdowns()
 
 
+async def _metrics(service: Service, _: None) -> quart.Response:
+    judged = msgspec.json.decode(await service.slowdowns())
+    text = metrics(service.machine, service.live.snapshot, judged["jobs"])
+    return quart.Response(text, content_type=_OPENMETRICS)
+
+
 # --- what is calculated ---------------------------------------------------------------
 
 
@@ -222,6 +230,7 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
 _BESIDE = (
     Path("GET", "/", _page, None, "The page."),
     Path("GET", "/openapi.json", _openapi, None, "The API for programs."),
+    Path("GET", "/metrics", _metrics, None, "Figures of the jobs and the free nodes."),
 )
 
 #: The API as it is described; what has no answer here lies ready (`Service.document`).

@@ -6,14 +6,16 @@ word keeps its place, and every bad word is named where it stands.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placement.accounting.reading import jobs_in
 from placement.commands.nodes import nodes_document
 from placement.emit import Emission, HeaderJob, emit
-from placement.errors import ParseError, UsageError, printable
+from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
 from placement.topologies import router_names
@@ -44,8 +46,10 @@ _WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
 
 _DIRECTIVE = re.compile(r"^\s*#\s?SBATCH\b.*$", re.MULTILINE)
 _NODELIST = re.compile(r"(?:^|\s)(?:-w[ =]?|--nodelist[ =])([^\s'\"]+|'[^']*'|\"[^\"]*\")")
+_VNODE = re.compile(r"\(([A-Za-z][\w.-]*)((?::[\w.]+=[\w.]+)*)\)\+?")
+_QUOTED_LIST = re.compile(r"(\s*)[\[(](\s*['\"].*['\"]\s*(?:,\s*)?)[\])](\s*)", re.DOTALL)
 
-#: What programs write around names: quotes of shells and of CSV, semicolons.
+#: What programs write around names: quotes of shells and of JSON, semicolons.
 _MARKS = str.maketrans({'"': " ", "'": " ", "`": " ", ";": ","})
 
 #: Words that may name several nodes: ranges, indices, places.
@@ -60,7 +64,8 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     machine : Machine
     text : str
         Anything that `placement.nodelist.NodeList.parse` reads; also with what
-        stands around a list in a batch script, or in quotes.
+        stands around a list in a batch script, in quotes, in JSON, in PBS's
+        vnodes, and what ``squeue --json`` prints.
 
     Returns
     -------
@@ -89,18 +94,30 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
 def _unwrap_words(text: str) -> Iterator[str]:
     """Yield a text without what may stand around its names, each of the same length.
 
+    The last one is not text of the same length: the nodes of all jobs in what
+    ``squeue --json`` printed.
+
     Examples
     --------
     >>> [other.split() for other in _unwrap_words("#SBATCH -N 2 -w nid[00001-00002]")]
     [['nid[00001-00002]']]
-    >>> [other.split() for other in _unwrap_words('"n1";"n2"')]
+    >>> [other.split() for other in _unwrap_words('["n1", "n2"]')]
     [['n1', ',', 'n2']]
+    >>> [other.split() for other in _unwrap_words("(n1:ncpus=4)+(n2:ncpus=4)")]
+    [['n1', 'n2']]
     >>> list(_unwrap_words("n1,n2"))
     []
+    >>> job = '{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}'
+    >>> list(_unwrap_words(f'{{"jobs": [{job}]}}'))[-1]
+    'n[1-2]'
     """
-    for bare in (_DIRECTIVE.sub(_blank_directive, text), text.translate(_MARKS)):
+    for bare in (_DIRECTIVE.sub(_blank_directive, text), _VNODE.sub(_blank_vnode, text),
+                 _blank_quotes(text)):  # fmt: skip
         if bare != text:
             yield bare
+    if text.lstrip().startswith("{"):
+        with contextlib.suppress(NidmapError):
+            yield ",".join(job.nodes.fold() for job in jobs_in(text) or ())
 
 
 def _blank_directive(match: re.Match[str]) -> str:
@@ -109,7 +126,18 @@ def _blank_directive(match: re.Match[str]) -> str:
     kept = [" "] * len(line)
     for listed in _NODELIST.finditer(line):
         kept[listed.start(1) : listed.end(1)] = listed.group(1)
-    return "".join(kept).translate(_MARKS)
+    return _blank_quotes("".join(kept))
+
+
+def _blank_vnode(match: re.Match[str]) -> str:
+    """Keep the name in ``(nid00136:ncpus=64)+``."""
+    return f" {match.group(1)}".ljust(len(match.group()))
+
+
+def _blank_quotes(text: str) -> str:
+    """Blank quotes, and the brackets of a list of quoted words."""
+    listed = _QUOTED_LIST.fullmatch(text)
+    return (" ".join(listed.groups()) if listed else text).translate(_MARKS)
 
 
 def _read(machine: Machine, text: str) -> dict[str, Any]:

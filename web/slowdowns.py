@@ -1,4 +1,4 @@
-"""How well the running jobs sit, for the page's table.
+"""How well the running jobs sit, and how broken up the free nodes are: for a table and for metrics.
 
 A job is held to the best placement of as many nodes among those free now and its own, by the
 function that ``nidmap jobs`` judges past jobs with (`rankmap.past_jobs.judging`).
@@ -19,11 +19,12 @@ from web.workers import report
 
 if TYPE_CHECKING:
     from placement.machine import Machine
+    from placement.support.array_types import Mask
     from rankmap.past_jobs.judging import Verdict
     from web.snapshot import Snapshot
 
 
-__all__ = ["slowdowns"]
+__all__ = ["metrics", "slowdowns"]
 
 
 def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
@@ -67,3 +68,73 @@ def _figures(verdict: Verdict | None) -> dict[str, Any]:
         "touches": verdict.touches, "spread": verdict.spread, "best": verdict.best,
         "slowdown": likely, "slowdown_low": low, "slowdown_high": high,
     }  # fmt: skip
+
+
+def _free_by_unit(machine: Machine, free: Mask) -> tuple[str, list[str], list[int], float]:
+    """Return the outermost level, its units, their free nodes and how broken up these are.
+
+    0: as many of the free nodes are in one unit as fit there; 1: each is far from all others.
+    """
+    level, unit = machine.topology.levels[0], machine.coords[:, 0]
+    units, at = np.unique(unit, return_inverse=True)
+    counts = np.bincount(at[free], minlength=len(units))
+    size = int(np.bincount(at[machine.compute], minlength=len(units)).max(initial=1))
+    most = min(int(counts.sum()), size)
+    fragmentation = round(1 - int(counts.max(initial=0)) / most, 4) if most else 0.0
+    return level, [str(u) for u in units.tolist()], counts.tolist(), fragmentation
+
+
+def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
+    r"""Write the free nodes now, and what `slowdowns` found of the jobs, as OpenMetrics text.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from web.snapshot import of_dump
+    >>> torus = parse_spec("torus:2x2")
+    >>> job = {"id": '7"', "count": 8, "touches": {"group": 2, "blade": 2}, "spread": 0.5,
+    ...        "slowdown": 1.2}
+    >>> for line in metrics(torus, of_dump(torus), [job]).splitlines():
+    ...     if line[0] != "#":
+    ...         print(line)
+    nidmap_free_nodes{level="x",unit="0"} 2
+    nidmap_free_nodes{level="x",unit="1"} 2
+    nidmap_free_fragmentation_ratio 0.0
+    nidmap_job_nodes{job="7\""} 8
+    nidmap_job_spread_ratio{job="7\""} 0.5
+    nidmap_job_slowdown_ratio{job="7\""} 1.2
+    nidmap_job_touches{job="7\"",level="group"} 2
+    nidmap_job_touches{job="7\"",level="blade"} 2
+    nidmap_states_stale 0
+    """
+    level, units, counts, fragmentation = _free_by_unit(machine, now.free(machine))
+    nodes = zip(units, counts, strict=True)
+    touches = [(job["id"], *touch) for job in jobs for touch in job["touches"].items()]
+    lines = [
+        *_family("free_nodes", "Free nodes of each outermost unit of the network.",
+                 (({"level": level, "unit": unit}, count) for unit, count in nodes)),
+        *_family("free_fragmentation_ratio", "0: free nodes stand together; 1: far apart.",
+                 [({}, fragmentation)]),
+        *_family("job_nodes", "Nodes of a job.", (({"job": j["id"]}, j["count"]) for j in jobs)),
+        *_family("job_spread_ratio", "Pairs of a job's nodes in different outermost units.",
+                 (({"job": j["id"]}, j["spread"]) for j in jobs)),
+        *_family("job_slowdown_ratio", "Communication against the best placement's.",
+                 (({"job": j["id"]}, j["slowdown"]) for j in jobs)),
+        *_family("job_touches", "Units of each level of the network that a job touches.",
+                 (({"job": job, "level": level}, number) for job, level, number in touches)),
+        *_family("states_stale", "1: the source of the states does not answer.",
+                 [({}, int(now.stale))]),
+        *_family("states_timestamp_seconds", "When the states were taken.", [({}, now.taken)]),
+    ]  # fmt: skip
+    return "\n".join([*lines, "# EOF", ""])
+
+
+def _family(name: str, text: str, samples: Any) -> list[str]:
+    """Write one family of gauges; a value that is not known has no line."""
+    lines = [f"# TYPE nidmap_{name} gauge", f"# HELP nidmap_{name} {text}"]
+    plain = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
+    for labels, value in samples:
+        inner = ",".join(f'{label}="{of.translate(plain)}"' for label, of in labels.items())
+        if value is not None:
+            lines.append(f"nidmap_{name}{inner and f'{{{inner}}}'} {value}")
+    return lines

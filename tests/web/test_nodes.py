@@ -1,5 +1,6 @@
 """Pasted text: what is known is found, what is not is named where it stands."""
 
+import json
 import random
 
 import numpy as np
@@ -57,8 +58,14 @@ WRAPPED = {
     "a batch script": "#!/bin/sh\n#SBATCH -N 3\n#SBATCH -w nid[00004-00006]\n",
     "our own line": "#SBATCH -N 3 --nodelist=nid[00004-00006]",
     "quoted": "#SBATCH --nodelist='nid[00004-00006]'",
+    "JSON": '["nid00004", "nid00005", "nid00006"]',
+    "Python": "['nid00004', 'nid00005', 'nid00006']",
     "CSV": '"nid00004","nid00005","nid00006"',
     "semicolons": "nid00004;nid00005;nid00006",
+    "vnodes": "(nid00004:ncpus=64)+(nid00005:ncpus=64:mpiprocs=4)+(nid00006:ncpus=1)",
+    "squeue --json": json.dumps(
+        {"jobs": [{"job_id": 9, "job_state": "RUNNING", "nodes": "nid[00004-00006]"}]}
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""How well jobs sit: the ranking."""
+"""How well jobs sit: the ranking, and the same as metrics."""
 
 import json
 
@@ -54,3 +54,18 @@ def test_the_page_says_what_the_command_says(torn, tmp_path):
         assert [job[key] for key in ("touches", "spread", "best")] == [
             shown[key] for key in ("touches", "spread", "best")
         ]
+
+
+def test_metrics_are_open_metrics(torn):
+    reply = torn.ask("/metrics")
+    assert reply.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    lines = reply.body.decode().splitlines()
+    assert lines[-1] == "# EOF"
+    values = dict(line.rsplit(" ", 1) for line in lines if line[0] != "#")
+    free = [int(v) for k, v in values.items() if k.startswith("nidmap_free_nodes")]
+    assert sum(free) == torn.ask("/api/v1/state").json["free"] == 128 - 18
+    assert values['nidmap_job_touches{job="2",level="group"}'] == "4"
+    assert 0 <= float(values["nidmap_free_fragmentation_ratio"]) <= 1
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    assert all(name.split("{")[0] in families for name in values)
