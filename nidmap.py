@@ -102,7 +102,6 @@ _NODES = {"sort": ("rankmap.commands.sort:sort", "Sort nodes by their switches."
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "job": "rankmap.predict.job:Job",
-    "predict --against": "workloads.minicray.against",
     "ranks followed": "workloads.minicray.following:course",
     "job here": "rankmap.launch.allocation:job_here",
     "names of launcher": "rankmap.launch:names",

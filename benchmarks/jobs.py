@@ -13,7 +13,7 @@ import math
 import resource
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -22,14 +22,21 @@ from benchmarks.timing import calibration
 from placement.accounting.reading import read_jobs
 from placement.accounting.seats import Seats, free_at_starts, seat_jobs
 from placement.lookup import nodes_of
+from placement.plan import plan
 from placement.records import JobRecord
-from rankmap.past_jobs.judging import Judge, Verdict, judge_jobs, search_best
+from placement.scheduler.kinds import ANY
+from rankmap.past_jobs.applications import application_of
+from rankmap.past_jobs.judging import Judge, Verdict, judge_jobs
+from rankmap.past_jobs.quick_cost import Span
+from rankmap.predict import Job, Predictor
+from rankmap.predict.gain import Gains
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Ints, Mask
+    from rankmap.placement import Placement
 
 NAMES = ("lammps", "vasp", "gromacs", "wrf", "python", "cp2k")
 
@@ -114,7 +121,7 @@ def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: in
     pairs = []
     for job, free in free_at_starts(seats, machine.compute, list(picked)):
         found = search_best(judge, seats, picked[job], free)
-        pairs.append((picked[job].slowdown, found.slowdown))
+        pairs.append((picked[job].slowdown, found))
         ends = (" ".join(f"{x:.2f}" for x in span) for span in pairs[-1])
         print(f"  {picked[job].nodes:4} nodes: quick, full: {'   '.join(ends)}")
     both = np.array(pairs)
@@ -125,6 +132,26 @@ def _compare(machine: Machine, seats: Seats, verdicts: list[Verdict], sample: in
         f"rms {math.exp(math.sqrt((error**2).mean())):.2f} x; full inside quick's range: "
         f"{inside.mean():.0%}"
     )
+
+
+def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Span:
+    """Return the slowdown of a job by a full search of the best placement, and by the predictor."""
+    rows = seats.of(verdict.job)
+    application = application_of(seats.jobs[verdict.job], judge.applications)
+    usable = judge.usable(rows, free)
+    spanned: list[Span] = []
+    for pattern in verdict.patterns:
+        job = Job(pattern, application.ppn, application.bytes)
+        model = Predictor(judge.machine, job)
+        chosen = plan(
+            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
+        )
+        order = cast("Placement", chosen.order)  # a search always answers with one
+        gain = Gains(model, model.place(rows)).of(order)
+        likely = max(1.0, gain.likely)
+        spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))
+    likely = math.exp(sum(math.log(s.likely) for s in spanned) / len(spanned))
+    return Span(min(s.low for s in spanned), likely, max(s.high for s in spanned))
 
 
 if __name__ == "__main__":

@@ -35,9 +35,9 @@ from placement.options import with_figures
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
 from workloads.minicray import client
-from workloads.minicray.against import factor
 from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.launch import launch_command, launch_environment
+from workloads.minicray.net import factor
 
 #: Another planner beside auto, which fits the kind of network.
 OTHER = {"dragonfly": "spread", "torus": "hilbert", "fattree": "level-spread"}

@@ -2,24 +2,24 @@
 
 They are written as CSV, the header as JSON in a comment on the first line. ``.svg`` and
 ``.png`` are a picture of the samples, which then stand beside it as CSV. While a
-program runs, each finished sample goes into ``FILE.part``, as a line of JSON behind
-one with the header, so that a kill or a time limit of the batch system loses none of them.
+program runs, the file is written anew every few seconds, so that a kill by the batch system
+loses no more than these.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from placement.commands.common import write_output
-from placement.errors import OutputError, ParseError, UsageError, printable
+from placement.errors import ParseError, UsageError, printable
 from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ def _seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[floa
 SCHEMA = "nidmap.samples/1"
 
 _PICTURES = (".svg", ".png")
+
+#: Seconds between two writings of a file while its samples still come.
+EVERY = 10.0
 _MARK = f"# {SCHEMA} "
 
 
@@ -178,11 +181,9 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     ('sort', [0.25])
     """
     kept = list(rows)
-    stem, dot, form = path.rpartition(".")
-    drawn = f"{dot}{form}" in _PICTURES
-    text = f"{_MARK}{_line({'schema': SCHEMA, **header})}{csv_text(kept)}"
-    write_output(text, f"{stem}.csv" if drawn else path)
-    if drawn:
+    _write_csv(path, header, kept)
+    if path.endswith(_PICTURES):
+        form = path.rpartition(".")[2]
         write_output(draw_samples(header, kept, form), path)
 
 
@@ -202,11 +203,15 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-def _line(entry: Mapping[str, Any]) -> str:
+def _write_csv(path: str, header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write samples as CSV: beside a picture, where the file is one."""
+
     def plain(value: Any) -> Any:
         return value.tolist() if hasattr(value, "tolist") else str(value)
 
-    return json.dumps(entry, default=plain, separators=(",", ":")) + "\n"
+    name = f"{path.rpartition('.')[0]}.csv" if path.endswith(_PICTURES) else path
+    line = json.dumps({"schema": SCHEMA, **header}, default=plain, separators=(",", ":"))
+    write_output(f"{_MARK}{line}\n{csv_text(rows)}", name)
 
 
 def read_run(path: str, source: str = "") -> Run:
@@ -216,7 +221,7 @@ def read_run(path: str, source: str = "") -> Run:
 
 
 def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Read samples that `save` or a `Journal` wrote.
+    """Read samples that `save` wrote.
 
     A last line that a kill cut off is left out.
 
@@ -237,51 +242,28 @@ def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
             text = stream.read()
     except OSError as error:
         raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None
-    if text.startswith(_MARK):
-        return _from_csv(text, path)
-    if text.startswith("{") and "\n" in text:
-        return _from_lines(text, path)
-    raise ParseError(path, 1, "no samples of nidmap bench", "its -o option writes them")
-
-
-def _object(text: str, path: str, line: int, schema: bool = False) -> dict[str, Any]:
-    """Return an object in JSON: a sample, or with `schema` a header."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise ParseError(path, line, f"not a {'header' if schema else 'sample'} in JSON")
-    if schema and found.get("schema") != SCHEMA:
-        raise ParseError(path, line, f"the header's schema is not {SCHEMA}")
-    return found
-
-
-def _from_csv(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    if not text.startswith(_MARK):
+        raise ParseError(path, 1, "no samples of nidmap bench", "its -o option writes them")
     first, _, rest = text.partition("\n")
-    header = _object(first.removeprefix(_MARK), path, 1, schema=True)
+    try:
+        header = json.loads(first.removeprefix(_MARK))
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+        raise ParseError(path, 1, f"its header is none of schema {SCHEMA}")
     try:
         return header, pd.read_csv(io.StringIO(rest)) if rest.strip() else pd.DataFrame()
     except (ValueError, pd.errors.ParserError) as error:
         raise ParseError(path, 2, printable(str(error), 120)) from None
 
 
-def _from_lines(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
-    lines = text.split("\n")[:-1]  # what follows the last newline is nothing, or cut off
-    header = _object(lines[0], path, 1, schema=True)
-    rows = [_object(line, path, number) for number, line in enumerate(lines[1:], 2)]
-    for row in rows:
-        header.update(row if "schema" in row else {})  # what became known on the way
-    return header, pd.DataFrame([row for row in rows if "schema" not in row])
-
-
 class Journal:
-    """Finished samples, on disk as soon as they are there; kept by one rank.
+    """Finished samples, on disk soon after they are there; kept by one rank.
 
     Parameters
     ----------
     path : str or None
-        The file that the samples will be in at the end; None for none.
+        The file that the samples are in; None for none.
     header : mapping
         See `save`.
 
@@ -293,60 +275,39 @@ class Journal:
     Raises
     ------
     OutputError
-        Where the file beside it cannot be made.
+        Where the file cannot be written.
     """
 
     def __init__(self, path: str | None, header: Mapping[str, Any]) -> None:
         self.path = path
         self.header = dict(header)
         self.rows: list[dict[str, Any]] = []
-        self._part = "" if path in (None, "-") else f"{path}.part"
-        self._stream: io.TextIOWrapper | None = None
-        if self._part:
-            with self._writing():
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(self._part)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-                self._stream = open(os.open(self._part, flags, 0o666), "w", encoding="utf-8")  # noqa: SIM115  # closed by close
-            self._put({"schema": SCHEMA, **self.header, "ended": "running"})
+        self._keep()
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OutputError(f"cannot write {self._part}: {error.strerror or error}") from None
-
-    def _put(self, entry: Mapping[str, Any]) -> None:
-        if self._stream is not None:
-            with self._writing():
-                self._stream.write(_line(entry))
-                self._stream.flush()
+    def _keep(self) -> None:
+        """Write what there is, as CSV: a picture of it is made at the end."""
+        self._kept = time.monotonic()
+        path = self.path
+        if path and (os.path.isfile(path) or not os.path.exists(path)) and path != "-":
+            _write_csv(path, {**self.header, "ended": "running"}, self.rows)
 
     def describe(self, more: Mapping[str, Any]) -> None:
         """Add to the header."""
         self.header.update(more)
-        self._put({"schema": SCHEMA, **more})
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
         """Keep finished samples."""
-        for row in rows:
-            self.rows.append(row)
-            self._put(row)
+        self.rows.extend(rows)
+        if time.monotonic() - self._kept > EVERY:
+            self._keep()
 
     def close(self, ended: str = "complete") -> None:
-        """Write the file itself, and take away the one beside it.
+        """Write the file as it stays.
 
         Parameters
         ----------
         ended : str
             ``complete``, or what kept it from being so; in the header.
         """
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
         if self.path is not None:
             save(self.path, {**self.header, "ended": ended}, self.rows)
-        if self._part:
-            with contextlib.suppress(OSError):
-                os.unlink(self._part)

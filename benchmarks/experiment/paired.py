@@ -86,7 +86,6 @@ def measure(
             "workload_options": options,
             "machine": job["machine"],
             "launch": uuid.uuid4().hex[:12],
-            "visits": 2,
             "blocks": job["blocks"],
             "arms": [arm.document() for arm in arms],
             "rule": f"dropped as warm-up: the first block, and the first {common.warmup} "

@@ -9,19 +9,21 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean, median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.experiment.counted import CountedLinks, expected_bytes, total_demand
 from placement.options import with_figures
 from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from workloads.minicray.against import CountedLinks, expected_bytes, factor, total_demand
+from workloads.minicray.net import factor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["Arm", "arms_for", "measure_case"]
+__all__ = ["VISITS", "Arm", "arms_for", "block_times", "measure_case"]
 
 #: How MPICH is told to post all messages of an all-to-all at once, which is what is predicted.
 _AT_ONCE = {
@@ -40,6 +42,9 @@ _AT_ONCE = {
     "MPIR_CVAR_ALLTOALL_THROTTLE": "1024",
 }
 
+
+#: How often each arm is visited in a block: there and back.
+VISITS = 2
 
 #: What is known of a ratio.
 _RATIO = ("ratio", "low", "high")
@@ -177,7 +182,6 @@ def measure_case(
                 "name": arm.name,
                 "order": "given",
                 "members": arm.members(used, case.ppn),
-                "control": arm.control,
             }
             for arm in arms
         ],
@@ -224,18 +228,20 @@ def _figures(
     from workloads.results import read_run
 
     run = read_run(f"{stem}.csv")
-    found = analyse(run.header, _of_phase(run.rows, case.phase))
-    by_phase: dict[str, dict[str, Any]] = {"communication": {}, "total": {}}
-    for entry in found["comparisons"]:
-        by_phase[entry["phase"]][entry["arm"]] = entry
-    times = {t["arm"]: t["median"] for t in found["arms"] if t["phase"] == "communication"}
+    found, whole = (
+        analyse(run.header, block_times(run.rows, phase)) for phase in (case.phase, "total")
+    )
+    times = {entry["arm"]: entry["median"] for entry in found["arms"]}
+    ratios, whole_ratios = (
+        {entry["arm"]: entry for entry in one["comparisons"]} for one in (found, whole)
+    )
     counts = json.loads(Path(f"{stem}.links.json").read_text())
     base = predictor.time(predictor.place(arms[0].rows, arms[0].slots))
     itself = dict.fromkeys(_RATIO, 1.0)
     rows = []
     for arm in arms:
         time_s = predictor.time(predictor.place(arm.rows, arm.slots))
-        ratio = by_phase["communication"].get(arm.name, {**itself, "shown": False})
+        ratio = ratios.get(arm.name, {**itself, "shown": False})
         rows.append({
             "arm": arm.name,
             "control": arm.control,
@@ -244,18 +250,32 @@ def _figures(
             "measured_s": times[arm.name],
             "predicted": base / time_s,
             **{key: ratio[key] for key in (*_RATIO, "shown")},
-            "whole_run": by_phase["total"].get(arm.name, itself)["ratio"],
+            "whole_run": whole_ratios.get(arm.name, itself)["ratio"],
             **_links(predictor, arm, cluster, counts[arm.name]),
         })  # fmt: skip
     return rows
 
 
-def _of_phase(rows: list[dict[str, Any]], phase: str) -> list[dict[str, Any]]:
-    """Return samples in which one phase stands for all communication."""
-    if phase == "communication":
-        return rows
-    kept = [row for row in rows if row["phase"] != "communication"]
-    return [{**r, "phase": "communication"} if r["phase"] == phase else r for r in kept]
+def block_times(rows: Sequence[Mapping[str, Any]], phase: str) -> list[dict[str, Any]]:
+    """Return one sample for each arm of a block whose visits are both there.
+
+    It is the geometric mean over the two visits of the median over a visit's repetitions: a
+    linear drift cancels, and one slow repetition does not count.
+    """
+    visits: dict[tuple[str, int, str], dict[int, list[float]]] = {}
+    for row in rows:
+        if row["phase"] == phase and not row["warmup"]:
+            place = str(row["launch"]), int(row["block"]), str(row["arm"])
+            seconds = visits.setdefault(place, {}).setdefault(int(row["visit"]), [])
+            seconds.append(float(row["max"]))
+    return [
+        {
+            "launch": launch, "block": block, "arm": arm, "warmup": 0,
+            "max": geometric_mean(map(median, of_visit.values())),
+        }
+        for (launch, block, arm), of_visit in visits.items()
+        if len(of_visit) == VISITS
+    ]  # fmt: skip
 
 
 def _links(

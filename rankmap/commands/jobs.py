@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from placement.accounting.reading import read_jobs
-from placement.accounting.seats import free_at_starts, seat_jobs
+from placement.accounting.seats import seat_jobs
 from placement.commands.common import (
     machine_from,
     machine_option,
@@ -25,7 +25,7 @@ from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
 from rankmap.past_jobs import report
 from rankmap.past_jobs.applications import ASSUMED_SHARE, read_applications
-from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
+from rankmap.past_jobs.judging import judge_jobs
 from rankmap.past_jobs.report import Summary
 from rankmap.place_ranks import place_ranks
 from rankmap.search.cost import without_time
@@ -64,10 +64,6 @@ _SUFFIXES = {".json": "json", ".csv": "csv", ".png": "png", ".svg": "svg"}
 @click.option(
     "--state", metavar="FILE", help="A dump of node states: down nodes were not available."
 )
-@click.option(
-    "--search", type=click.IntRange(0, 100), default=0, show_default=True,
-    help="Search fully for so many jobs, those that lost most.",
-)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-o", "--output", metavar="FILE", help="As text, .json, .csv, .png or .svg.")
 def jobs(
@@ -78,7 +74,6 @@ def jobs(
     last: int,
     since: str,
     state: str | None,
-    search: int,
     as_json: bool,
     output: str | None,
 ) -> None:
@@ -106,7 +101,8 @@ def jobs(
     usable, notes = _usable(machine, state)
     if seats.strangers:
         notes.append(f"not in the machine: {counted(seats.strangers, 'node')} of the jobs")
-    verdicts = _judge(machine, seats, wanted, known, usable, search)
+    with bar() as show:
+        verdicts = judge_jobs(machine, seats, wanted, known, usable, show)
     whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
     if source is None and user == getpass.getuser():
         whose = "your last"
@@ -156,29 +152,6 @@ def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
     return usable, [f"{counted(out, 'node')} left out, which are down"] if out else []
 
 
-def _judge(
-    machine: Machine,
-    seats: Seats,
-    wanted: list[int],
-    known: tuple[Application, ...],
-    usable: Mask,
-    search: int,
-) -> list[Verdict]:
-    """Judge jobs with a progress bar, those that lost most by a full search."""
-    with bar() as show:
-        verdicts = judge_jobs(machine, seats, wanted, known, usable, show)
-        hours = seats.node_hours
-        lost = {verdict.job: hours[verdict.job] * verdict.saved.likely for verdict in verdicts}
-        first = sorted(lost, key=lambda job: -lost[job])[:search]
-        place = {verdict.job: k for k, verdict in enumerate(verdicts)}
-        judge = Judge(machine, known)
-        for k, (job, free) in enumerate(free_at_starts(seats, usable, first)):
-            if show is not None:
-                show(k / len(first), f"full search for {k + 1} of {len(first)} jobs")
-            verdicts[place[job]] = search_best(judge, seats, verdicts[place[job]], free)
-    return verdicts
-
-
 def _summary(
     machine: Machine,
     seats: Seats,
@@ -198,7 +171,7 @@ def _summary(
         notes.append(f"{likely} % of a job's time ({low} to {high}) is communication: assumed")
     notes.append("each job alone on the network, rank r in slot r; other jobs' bytes are not known")
     what = "bytes times distance" if timeless else "predicted time"
-    notes.append(f"slowdowns are ratios of {what}; * by a full search")
+    notes.append(f"slowdowns are ratios of {what}")
     return Summary(
         machine.name, seats, tuple(verdicts), known, whose, timeless, (*machine.notes, *notes)
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from placement.commands.common import AdvancedCommand, advanced, json_option, to_json, write_output
+from placement.commands.common import AdvancedCommand, json_option, to_json, write_output
 from placement.errors import UsageError
-from placement.hooks import SERVICES, load
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
 from rankmap.binding import copies_inside
@@ -34,20 +32,10 @@ __all__ = ["predict"]
 @click.command(cls=AdvancedCommand)
 @job_options
 @order_options
-@advanced("--against", metavar="MINICRAY", help="Compare with what this mini-Cray's links carried.")
-@advanced(
-    "--times",
-    type=click.FloatRange(0, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="With --against: runs of the program since `minicray links --zero`.",
-)
 @json_option
 def predict(
     job: JobArguments,
     order: OrderArguments,
-    against: str | None,
-    times: float,
     as_json: bool,
 ) -> None:
     """Predict the time of a pattern on a job's nodes, and name the bottleneck.
@@ -61,9 +49,6 @@ def predict(
     nidmap predict -m shaheen2,routing=minimal --nodes 12-43 --ppn 32 --pattern fft:32x32
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --pattern stencil:4x4x4
     """
-    beside = load(SERVICES["predict --against"]) if against is not None else None
-    if beside is not None:
-        job = replace(job, specs=beside.defaults(against, job.specs))
     if order.path is not None and order.strategy is not None:
         raise UsageError("give either --order or --strategy")
     machine = job.machine()
@@ -75,13 +60,11 @@ def predict(
     fitted = fit_pattern(predictor.pattern, placement)
     copies = copies_inside(laid or find("row-major")(fitted, placement), fitted, predictor.size)
     if as_json:
-        more = {"against": beside.document(prediction, against, times)} if beside else {}
-        more |= {"inside": copies._asdict()} if copies else {}
+        more = {"inside": copies._asdict()} if copies else {}
         write_output(to_json({**prediction.document(), **more}))
     else:
         inside = f"note: {copies.sentence()}\n" if copies else ""
-        more_words = "\n" + beside.words(prediction, against, times) if beside else ""
-        write_output(_words(prediction) + inside + more_words)
+        write_output(_words(prediction) + inside)
 
 
 def _order_of(

@@ -2,8 +2,7 @@
 
 The best is the best of what a few planners choose that take a millisecond (`PLANNERS`), by
 `rankmap.past_jobs.quick_cost`; a job that sits as well as any of them would on an empty
-machine is held against nothing else. `search_best` has a full search, and the predictor, for
-one job.
+machine is held against nothing else.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from typing import cast
 
 import msgspec
 import numpy as np
@@ -26,18 +24,16 @@ from placement.accounting.seats import Seats, free_at_starts
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.plan import plan, spans
+from placement.plan import spans
 from placement.planners import find
 from placement.request import Request
-from placement.scheduler.kinds import ANY, kinds_of, offered
+from placement.scheduler.kinds import kinds_of, offered
 from placement.support.array_types import Ints, Mask
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.quick_cost import QuickCost, Span
-from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
-from rankmap.predict.gain import Gains
 
-__all__ = ["Judge", "Verdict", "judge_jobs", "search_best"]
+__all__ = ["Judge", "Verdict", "judge_jobs"]
 
 #: Planners of which the best one counts.
 PLANNERS = ("level-spread", "spread", "compact")
@@ -72,8 +68,6 @@ class Verdict:
         The strategy that chose the best nodes; '' where its own are.
     share : Span
         Share of its time that it communicates.
-    searched : bool
-        Whether a full search and the predictor say so.
     """
 
     job: int
@@ -85,7 +79,6 @@ class Verdict:
     patterns: tuple[str, ...]
     best: str
     share: Span
-    searched: bool = False
 
     @property
     def saved(self) -> Span:
@@ -309,39 +302,3 @@ def _judge_chunk(chunk: list[tuple[int, bytes]]) -> list[Verdict]:
 
 
 # --- one of them, with all that there is ----------------------------------------------
-
-
-def search_best(judge: Judge, seats: Seats, verdict: Verdict, free: Mask) -> Verdict:
-    """Return a verdict by a full search of the best placement, and by the predictor.
-
-    Parameters
-    ----------
-    judge : Judge
-    seats : Seats
-    verdict : Verdict
-        What the quick planners say.
-    free : bool (n,)
-        Nodes that were free at its start.
-
-    Returns
-    -------
-    Verdict
-        Its range is that of `rankmap.predict.gain.Gains`: over what is not known of the machine.
-    """
-    rows = seats.of(verdict.job)
-    application = application_of(seats.jobs[verdict.job], judge.applications)
-    usable = judge.usable(rows, free)
-    spanned: list[Span] = []
-    for pattern in verdict.patterns:
-        job = Job(pattern, application.ppn, application.bytes)
-        model = Predictor(judge.machine, job)
-        chosen = plan(
-            judge.machine, len(rows), strategy="auto", candidates=usable, kind=ANY, job=job
-        )
-        order = cast("Placement", chosen.order)  # a search always answers with one
-        gain = Gains(model, model.place(rows)).of(order)
-        likely = max(1.0, gain.likely)
-        spanned.append(Span(min(likely, max(1.0, gain.low)), likely, max(likely, gain.high)))
-    likely = math.exp(sum(math.log(s.likely) for s in spanned) / len(spanned))
-    slowdown = Span(min(s.low for s in spanned), likely, max(s.high for s in spanned))
-    return replace(verdict, slowdown=slowdown, best="auto", searched=True)

@@ -198,7 +198,6 @@ class Summary:
             "nodes": verdict.nodes, "touches": verdict.touches, "spread": verdict.spread,
             "free": verdict.free, "patterns": list(verdict.patterns),
             "slowdown": _rounded(verdict.slowdown), "best": verdict.best,
-            "searched": verdict.searched,
             "node_hours": round(self.hours_of(verdict), 3),
             "saved_node_hours": None if self.timeless else _rounded(self.saved_by(verdict)),
         }  # fmt: skip
@@ -316,10 +315,9 @@ def _cells(summary: Summary, verdict: Verdict) -> list[object]:
     job, levels = summary.record(verdict), list(verdict.touches)
     touched = [verdict.touches[k] for k in dict.fromkeys([*levels[:1], *levels[-1:]])]
     hours = "-" if summary.timeless else hours_text(summary.saved_by(verdict).likely)
-    mark = "*" if verdict.searched else ""
     return [
         job.id, job.name[:24], job.user[:16], verdict.nodes, *touched, f"{verdict.spread:.2f}",
-        verdict.free, ratio_text(verdict.slowdown) + mark, hours,
+        verdict.free, ratio_text(verdict.slowdown), hours,
     ]  # fmt: skip
 
 

@@ -62,7 +62,7 @@ ELSEWHERE = re.compile(
     r"|^jobs( -m lumi)?( --(since|user|last) \S+)*( -o week.csv)?$"
     r"|^(record show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
-    r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
+    r"|--from idle|--check|--job|measured:|matrix:prof"
 )
 
 

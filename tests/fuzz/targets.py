@@ -233,7 +233,7 @@ def requests():
         "nodes?nodes=12-15", "hops?from=nid00004&routing=minimal", "layout?view=usual", "state",
         "jobs", "machine", "status", "slowdowns", "recorded?at=0")]  # fmt: skip
     posts += [f"POST /api/v1/order\n{json.dumps(slots)}"]
-    return [text.encode() for text in (*posts, *gets, "GET /metrics", "GET /?token=a")]
+    return [text.encode() for text in (*posts, *gets, "GET /?token=a")]
 
 
 # --- files that the page reads --------------------------------------------------------

@@ -307,7 +307,7 @@ def test_killed_ranks_leave_no_shared_memory_behind(place, tmp_path):
     subprocess.run(
         command, env=variables(place), capture_output=True, timeout=600, check=False, text=True
     )
-    header, frame = load(f"{out}.part")
+    header, frame = load(str(out))
     assert (header["ranks"], len(frame) > 0) == (2, True)
     left = {n for n in set(os.listdir("/dev/shm")) - before if n.startswith("mpich_shm_")}
     assert not {name for name in left if not _mapped(name)}
@@ -317,9 +317,11 @@ def test_killed_ranks_leave_no_shared_memory_behind(place, tmp_path):
 KILLED = """
 import os, signal, sys, threading, time
 import nidmap
+from workloads import results
+results.EVERY = 0.1
 def kill():
-    part = sys.argv[-1] + ".part"
-    while not os.path.exists(part) or os.path.getsize(part) < 5000:
+    out = sys.argv[-1]
+    while not os.path.exists(out) or os.path.getsize(out) < 5000:
         time.sleep(0.01)
     os.kill(os.getpid(), signal.SIGKILL)
 if os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")) == "1":
@@ -409,7 +411,8 @@ def test_a_small_run_loads_no_compiler_and_starts_no_threads(place):
 def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
     out = tmp_path / "samples.csv"
     words = ["bench", "alltoall", "--bytes", "1kB", "--repeat", "100000000", "-o", str(out)]
-    command = [*mpiexec(place), "-n", "2", f"{place}/bin/python", "-m", "nidmap", *words]
+    often = "import nidmap; from workloads import results; results.EVERY = 0.1; nidmap.main()"
+    command = [*mpiexec(place), "-n", "2", f"{place}/bin/python", "-c", often, *words]
     process = subprocess.Popen(
         command,
         env=variables(place),
@@ -418,8 +421,7 @@ def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    part = tmp_path / "samples.csv.part"
-    wait_until(lambda: part.exists() and part.stat().st_size > 20_000)
+    wait_until(lambda: out.exists() and out.stat().st_size > 20_000)
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.communicate(timeout=600)
@@ -427,8 +429,7 @@ def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    kept = out if out.exists() else part  # a launcher may kill before a rank can say goodbye
-    header, frame = load(str(kept))
+    header, frame = load(str(out))  # a launcher may kill before a rank can say goodbye
     assert header["ended"] in ("interrupted", "running")
     assert len(frame) > 50
     assert set(frame["phase"]) == {"total", "communication"}

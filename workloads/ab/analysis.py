@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,19 +16,13 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats
     from workloads.results import Run
 
-    #: By (launch, block, arm): the seconds of the repetitions of each visit that count.
-    Table = dict[tuple[str, int, str], list[list[float]]]
-
-__all__ = ["LEVEL", "analyse", "comparison_key", "credited_phase", "paired_ratios", "pool_runs"]
+__all__ = ["LEVEL", "analyse", "comparison_key", "paired_ratios", "pool_runs"]
 
 #: How often the intervals hold the truth, over all looks together.
 LEVEL = 0.95
 
-#: Phases that are compared, the one that an order can be credited with first.
-_PHASES = ("communication", "total")
-
 #: What headers must agree in, besides the arms, for samples to be pooled.
-_ALIKE = ("workload", "workload_options", "ranks", "pattern", "machine", "visits", "timer")
+_ALIKE = ("workload", "ranks", "pattern", "machine", "timer")
 
 
 def comparison_key(run: Run) -> list[Any]:
@@ -71,85 +64,60 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
     Parameters
     ----------
     header : mapping
-        Of which ``arms`` counts, and where they are given ``visits`` (of an
-        arm in a block) and ``looks`` (after how many blocks the measurement
-        might have stopped: `workloads.ab.statistics`).
+        Of which ``arms`` counts, and where it is given ``looks`` (after how many blocks the
+        measurement might have stopped: `workloads.ab.statistics`).
     rows : iterable of mapping
-        Samples: launch, block, visit, arm, repetition, warmup, phase, max.
+        Samples, one for each arm of a block: launch, block, arm, warmup, max.
 
     Returns
     -------
     dict
         ``arms`` (best, median, middle half, spread = half of that; seconds),
         ``comparisons`` (ratio above 1: faster than the first arm), and
-        ``trusted``, false where the same order twice (the A/A control)
-        shows a difference.
+        ``trusted``, false where the same order twice shows a difference.
     """
-    kept = list(rows)
+    kept = [row for row in rows if not row["warmup"]]
     first, *others = header["arms"]
-    visits = int(header.get("visits") or 1)
     nominal = nominal_level(tuple(header.get("looks") or ()), LEVEL)
-    comparisons, times = [], []
-    for phase in [name for name in _PHASES if any(r["phase"] == name for r in kept)] or _PHASES:
-        table = _visits(kept, phase)
-        times += [_arm_times(table, arm["name"], phase) for arm in header["arms"]]
-        for arm in others:
-            logs = paired_ratios(table, first["name"], arm["name"], visits)
-            # Launches that ended early are one value each, and nobody looks before the last.
-            ratio = interval(logs, level=nominal if len(logs) < 2 else LEVEL)
-            comparisons.append(_compare(ratio, arm, first, phase))
-    unsound = {c["phase"] for c in comparisons if c["same"] and c["shown"]}
+    comparisons = []
+    for arm in others:
+        logs = paired_ratios(kept, first["name"], arm["name"])
+        # Launches that ended early are one value each, and nobody looks before the last.
+        ratio = interval(logs, level=nominal if len(logs) < 2 else LEVEL)
+        comparisons.append(_compare(ratio, arm, first))
+    trusted = not any(entry["same"] and entry["shown"] for entry in comparisons)
     for entry in comparisons:
-        entry["verdict"] = _verdict(entry, entry["phase"] in unsound)
+        entry["verdict"] = _verdict(entry, trusted)
+    times = [_arm_times(kept, arm["name"]) for arm in header["arms"]]
     return {
         "level": LEVEL,
         "launches": len({row["launch"] for row in kept}),
-        "trusted": not unsound,
+        "trusted": trusted,
         "arms": [entry for entry in times if entry["samples"]],
         "comparisons": comparisons,
     }
 
 
-def _visits(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
-    """Return the slowest rank's seconds of the repetitions that count."""
-    visits: dict[tuple[str, int, str], dict[int, list[float]]] = {}
-    for row in rows:
-        if row["phase"] == phase and not row["warmup"]:
-            key = str(row["launch"]), int(row["block"]), str(row["arm"])
-            mine = visits.setdefault(key, {}).setdefault(int(row["visit"]), [])
-            mine.append(float(row["max"]))
-    return {key: list(of_arm.values()) for key, of_arm in visits.items()}
-
-
-def paired_ratios(table: Table, first: str, second: str, visits: int = 1) -> list[Floats]:
+def paired_ratios(rows: Iterable[Mapping[str, Any]], first: str, second: str) -> list[Floats]:
     """Return log(time of first / time of second) of each whole block, by launch.
 
-    A block's time of an arm is the geometric mean over its visits of the
-    median over a visit's repetitions: a linear drift cancels, and one slow
-    repetition does not count. Blocks that were cut short are left out.
+    Blocks that were cut short are left out.
     """
+    seconds = {
+        (str(row["launch"]), int(row["block"]), str(row["arm"])): float(row["max"]) for row in rows
+    }
     ratios: dict[str, list[float]] = {}
-    for launch, block, arm in table:
-        if arm == first:
-            base, with_arm = (
-                _log(table.get((launch, block, name), []), visits) for name in (first, second)
-            )
-            if math.isfinite(base - with_arm):
-                ratios.setdefault(launch, []).append(base - with_arm)
+    for (launch, block, arm), base in seconds.items():
+        with_arm = seconds.get((launch, block, second), 0.0)
+        if arm == first and min(base, with_arm) > 0:
+            ratios.setdefault(launch, []).append(math.log(base / with_arm))
     return [np.array(values) for values in ratios.values()]
 
 
-def _log(visits: list[list[float]], count: int) -> float:
-    """Return the mean over visits of the log of the median; nan for what is not whole."""
-    medians = [median(seconds) for seconds in visits]
-    whole = len(visits) == count and min(medians) > 0
-    return float(np.log(medians).mean()) if whole else math.nan
-
-
-def _arm_times(table: Table, name: str, phase: str) -> dict[str, Any]:
+def _arm_times(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
     """Return an arm's own times over all launches."""
-    mine = [s for (_, _, arm), v in table.items() if arm == name for r in v for s in r]
-    entry = {"arm": name, "phase": phase, "samples": len(mine)}
+    mine = [float(row["max"]) for row in rows if row["arm"] == name]
+    entry = {"arm": name, "samples": len(mine)}
     if not mine:
         return entry
     low, middle, high = np.quantile(mine, [0.25, 0.5, 0.75]).tolist()
@@ -158,15 +126,13 @@ def _arm_times(table: Table, name: str, phase: str) -> dict[str, Any]:
 
 
 def _compare(
-    ratio: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any], phase: str
+    ratio: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a comparison as JSON has it; what no interval bounds is None."""
     values = {name: getattr(ratio, name, None) for name in ("ratio", "low", "high", "smallest")}
     return {
         "arm": arm["name"],
         "against": first["name"],
-        "control": arm["control"],
-        "phase": phase,
         "same": arm["members"] == first["members"],
         **{k: v if v is not None and math.isfinite(v) else None for k, v in values.items()},
         **{name: getattr(ratio, name, 0) for name in ("blocks", "launches", "missing")},
@@ -174,18 +140,12 @@ def _compare(
     }
 
 
-def credited_phase(analysis: Mapping[str, Any]) -> str:
-    """Return the phase that an order is credited with: communication where that was measured."""
-    measured = {c["phase"] for c in analysis["comparisons"] if not c["control"] and c["ratio"]}
-    return next((phase for phase in _PHASES if phase in measured), _PHASES[-1])
-
-
 def _more(entry: Mapping[str, Any]) -> str:
     """Return what an interval that says nothing needs more of."""
     return "launches" if entry["launches"] > 1 else "blocks"
 
 
-def _verdict(entry: Mapping[str, Any], unsound: bool) -> str:
+def _verdict(entry: Mapping[str, Any], trusted: bool) -> str:
     """Return the comparison in words that claim no more than was measured."""
     if entry["ratio"] is None:
         return f"not enough: at least {FEWEST} whole blocks with a time above 0 are needed"
@@ -197,6 +157,6 @@ def _verdict(entry: Mapping[str, Any], unsound: bool) -> str:
         return f"not enough {_more(entry)}: about {entry['missing']} more"
     if not entry["shown"]:
         return "no difference shown"
-    if unsound:
+    if not trusted:
         return "a difference, but the same order twice shows one as well: not to be trusted"
     return "faster" if entry["ratio"] > 1 else "slower"

@@ -53,8 +53,6 @@ class Arm:
         ``default``, a strategy's name or a file.
     members : list of int
         Of each rank of the arm, the rank of the default launch that sits there.
-    control : str
-        ``A/A`` for the default once more, else ''.
     notes : list of str
         What a user should know of it.
     """
@@ -62,7 +60,6 @@ class Arm:
     name: str
     order: str
     members: list[int]
-    control: str = ""
     notes: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:

@@ -350,8 +350,8 @@ class Measurement:
             return False
         cost = seconds if figure is None else self.timer.cost(figure)
         self.journal.add([{
-            "launch": self.journal.header["launch"], "block": turn.block, "visit": 0,
-            "arm": self.arms[turn.arm].arm.name, "repetition": 0, "warmup": int(turn.warmup),
+            "launch": self.journal.header["launch"], "block": turn.block,
+            "arm": self.arms[turn.arm].arm.name, "warmup": int(turn.warmup),
             "phase": "total", "min": cost, "mean": cost, "max": cost,
             "figure": seconds if figure is None else figure, "wall": seconds,
         }])  # fmt: skip
@@ -374,5 +374,4 @@ class Measurement:
         if turn.warmup or counted not in header["looks"][:-1]:
             return False
         found: dict[str, Any] = analyse(header, self.journal.rows)
-        own = [entry for entry in found["comparisons"] if not entry["control"]]
-        return bool(found["trusted"]) and all(entry["shown"] for entry in own)
+        return bool(found["trusted"]) and all(entry["shown"] for entry in found["comparisons"])

@@ -10,12 +10,12 @@ from placement.commands.common import to_json, write_output
 from placement.errors import printable
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
-from workloads.ab.analysis import analyse, credited_phase
+from workloads.ab.analysis import analyse
 
 #: A predicted range ends where its third digit does: so much beyond it is still inside.
 _SAME = 0.005
 
-__all__ = ["foretold", "foretold_sentence", "options_text", "sentence", "show_result", "text"]
+__all__ = ["foretold", "foretold_sentence", "sentence", "show_result", "text"]
 
 
 def show_result(
@@ -59,46 +59,36 @@ def text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     analysis : mapping
         What `workloads.ab.analysis.analyse` returns.
     """
-    what = f"{header['workload']} {options_text(header)}".strip()
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
-    head = f"{what} on {where}, {_launches(header, analysis)}"
-    phase = credited_phase(analysis)
-    credited = [c for c in analysis["comparisons"] if not c["control"] and c["phase"] == phase]
+    head = f"{header['workload']} on {where}, {_launches(header, analysis)}"
     lines = [printable(head, 200), _times(header, analysis), _comparisons(analysis)]
-    lines += [sentence(entry, analysis["level"]) for entry in credited]
+    lines += [sentence(entry, analysis["level"]) for entry in analysis["comparisons"]]
     lines += [foretold_sentence(promise) for promise in foretold(header, analysis)]
     lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
     return "\n".join(line.rstrip("\n") for line in lines) + "\n"
 
 
-def options_text(header: Mapping[str, Any]) -> str:
-    """Return the workload's options as ``name=value``."""
-    return " ".join(f"{k}={v}" for k, v in (header.get("workload_options") or {}).items())
-
-
 def _launches(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
-    """Return how many launches there were; of a program that is launched anew for each sample."""
-    count, timer = analysis["launches"], header.get("timer")
-    if timer is None:
-        return f"{count} launch{'es' * (count != 1)}"
+    """Return how many launches there were: a program is launched anew for each sample."""
+    count = analysis["launches"]
     launches = sum(entry["samples"] for entry in analysis["arms"])
     sessions = f" in {count} sessions" if count > 1 else ""
-    return f"{launches} launches that count{sessions}, by {timer['words']}"
+    return f"{launches} launches that count{sessions}, by {header['timer']['words']}"
 
 
 def _times(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     rows = []
     for entry in analysis["arms"]:
         best, middle, spread = _figures(header, entry)
-        rows.append([entry["arm"], entry["phase"], best, middle, f"± {spread}", entry["samples"]])
-    return align_columns([["arm", "phase", "best", "median", "spread", "samples"], *rows])
+        rows.append([entry["arm"], best, middle, f"± {spread}", entry["samples"]])
+    return align_columns([["arm", "best", "median", "spread", "samples"], *rows])
 
 
 def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
     """Return best, median and spread: times, or rates where the program states those."""
-    timer = header.get("timer") or {}
-    if not timer.get("higher_is_better"):
+    timer = header["timer"]
+    if not timer["higher_is_better"]:
         return [time_text(entry[name]) for name in ("best", "median", "spread")]
     low, high = entry["middle"]
     rates = (1 / entry["best"], 1 / entry["median"], (1 / low - 1 / high) / 2)
@@ -106,22 +96,14 @@ def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
 
 
 def _comparisons(analysis: Mapping[str, Any]) -> str:
-    head = [
-        "compared",
-        "phase",
-        "ratio",
-        f"{analysis['level']:.0%}",
-        "visible",
-        "blocks",
-        "verdict",
-    ]
+    head = ["compared", "ratio", f"{analysis['level']:.0%}", "visible", "blocks", "verdict"]
     rows = []
     for entry in analysis["comparisons"]:
         span = f"{_ratio(entry['low'], '0')} … {_ratio(entry['high'], 'inf')}"
         span = "-" if entry["ratio"] is None or entry["missing"] else span
         rows.append([
-            f"{entry['arm']} : {entry['against']}", entry["phase"], _ratio(entry["ratio"], "-"),
-            span, _ratio(entry["smallest"], "-"), entry["blocks"], entry["verdict"],
+            f"{entry['arm']} : {entry['against']}", _ratio(entry["ratio"], "-"), span,
+            _ratio(entry["smallest"], "-"), entry["blocks"], entry["verdict"],
         ])  # fmt: skip
     return align_columns([head, *rows])
 
@@ -135,15 +117,15 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
 
     Examples
     --------
-    >>> entry = {"arm": "auto", "against": "default", "phase": "communication", "ratio": 1.08,
+    >>> entry = {"arm": "auto", "against": "default", "ratio": 1.08,
     ...          "low": 1.05, "high": 1.11, "smallest": 1.03, "verdict": "faster", "shown": True,
     ...          "missing": 0}
     >>> sentence(entry, 0.95)
-    'auto against default, communication: 1.080 times faster (95 %: 1.050 to 1.110)'
+    'auto against default: 1.080 times faster (95 %: 1.050 to 1.110)'
     >>> sentence({**entry, "low": 0.99, "shown": False, "verdict": "no difference shown"}, 0.95)
-    'auto against default, communication: no difference shown (95 %: 0.990 to 1.110); differences below 3.0 % cannot be seen in this noise'
+    'auto against default: no difference shown (95 %: 0.990 to 1.110); differences below 3.0 % cannot be seen in this noise'
     """  # noqa: E501  # the sentence as it is
-    head = f"{entry['arm']} against {entry['against']}, {entry['phase']}:"
+    head = f"{entry['arm']} against {entry['against']}:"
     verdict, ratio, low, high = (entry[name] for name in ("verdict", "ratio", "low", "high"))
     if ratio is None or entry["missing"]:
         return f"{head} {verdict}"
@@ -177,8 +159,7 @@ def foretold(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> list[dic
         the predicted range holds the measured ratio, None where one of them
         is not known; ``overlaps``: whether it meets the measured interval.
     """
-    phase, rows = credited_phase(analysis), []
-    measured = {c["arm"]: c for c in analysis["comparisons"] if c["phase"] == phase}
+    measured, rows = {c["arm"]: c for c in analysis["comparisons"]}, []
     for arm, expected in (header.get("expected") or {}).items():
         entry, gain = measured.get(arm, {}), expected["gain"]
         row = {"arm": arm, **expected, "measured": entry.get("ratio")}

@@ -11,12 +11,10 @@ from typing import Any
 import click
 
 from placement.commands.common import machine_option, named_specs, say
-from placement.errors import UsageError
 from workloads.minicray import client
 from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.client import Standing
 from workloads.minicray.launch import launch_command, launch_environment, node_count
-from workloads.minicray.noise import between, make_noise, net_of, over_links, utilisation
 from workloads.options import setting
 
 __all__ = ["minicray"]
@@ -178,42 +176,3 @@ def down(name: str) -> None:
     """
     client.down(name)
     say(f"mini-Cray {name} is down")
-
-
-@minicray.command()
-@name_option
-@click.option("--links", "chosen", multiple=True, metavar="LINK",
-              help="Fill this link; may repeat.")  # fmt: skip
-@click.option(
-    "--between", "pairs", multiple=True, metavar="A,B", help="Fill the way between two nodes."
-)
-@setting("--for seconds", click.FloatRange(0.1, 86400), 10.0, "Seconds.")
-@json_option
-def noise(
-    name: str, chosen: tuple[str, ...], pairs: tuple[str, ...], seconds: float, as_json: bool
-) -> None:
-    """Fill links with the traffic of another job, to see how plans take it.
-
-    Under Slurm it is a job called noise that holds its nodes.
-
-    \b
-    nidmap minicray noise --links 'g0c0b0->g1c0b0 blue' --for 60
-    nidmap minicray noise --between nid00000,nid00008 --for 30 --json
-    nidmap minicray noise --between nid00000,nid00008 --between nid00001,nid00009
-    """
-    if bool(chosen) == bool(pairs):
-        raise UsageError("either --links or --between says what is to be filled")
-    net = net_of(client.ask(name, {"do": "status"}))
-    wanted = over_links(net, chosen) if chosen else between(net, pairs)
-    for note in wanted.notes:
-        say(f"note: {note}")
-    noise = make_noise(name, wanted, seconds)
-    used = utilisation(net, noise)
-    if as_json:
-        click.echo(json.dumps({"schema": "nidmap.minicray.noise/1", **noise, "used": used}))
-        return
-    shown = {
-        link: x for link, x in used.items() if link in wanted.links or (not chosen and x > 0.05)
-    }
-    for link, share in sorted(shown.items(), key=lambda item: -item[1]):
-        click.echo(f"{share:6.1%} {link}")

@@ -17,7 +17,7 @@ on when the link has served n - 1. Acknowledgements have no bytes, but wait thei
 packets comes first is chance where ranks are about equally far, so that ranks begin a little
 apart, at random within the time of a burst; the median of several runs counts. Each segment of
 TCP carries a header, and another one comes back: of a full one that is the factor by which all
-times grow (`workloads.minicray.against`), a segment that is not full costs as much. A recording is
+times grow (`workloads.minicray.net`), a segment that is not full costs as much. A recording is
 followed through all of its passes, or as many as there is time for: then the later half counts, as
 links that were idle let a packet pass at once and the first passes find them so. Nothing is fitted.
 """
@@ -36,8 +36,7 @@ from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
 from rankmap.refine.cache import numba_installed
 from rankmap.refine.jit import inlined, kernel
-from workloads.minicray.against import HEADER, segment
-from workloads.minicray.net import MTU
+from workloads.minicray.net import HEADER, MTU, segment
 
 T = TypeVar("T", bound=tuple[Any, ...])
 

@@ -7,6 +7,13 @@ that a kernel counter is a channel's load under its own name. All nodes also
 have ``mgmt0`` on a bridge without limits: Slurm and launchers talk there, and
 the fabric carries the ranks' messages alone, as on a real machine. Refused is
 what is too large for this computer, or has names that are not host names.
+
+From a message's bytes to what a kernel's counter shows: the headers of TCP's segments
+(`segment`, `factor`). A full segment carries the link's MTU less 52 bytes (20 of IPv4, 20 of
+TCP, 12 of its time stamps) and is a frame of 14 bytes more. Each is answered by an
+acknowledgement of 66 bytes that goes back by its own route: one for each segment, as links are
+so slow that a rank has read one before the next arrives, and not one for every other (RFC 1122,
+4.2.3.2). What MPI adds to a message is left out.
 """
 
 from __future__ import annotations
@@ -30,7 +37,17 @@ from placement.support.array_types import Floats, Ints
 from workloads.memory import available
 
 __all__ = [
-    "BUDGET", "LOGIN", "MANAGEMENT", "MTU", "ROUTING", "Net", "design", "host_names",
+    "BUDGET",
+    "HEADER",
+    "LOGIN",
+    "MANAGEMENT",
+    "MTU",
+    "ROUTING",
+    "Net",
+    "design",
+    "factor",
+    "host_names",
+    "segment",
     "stated",
 ]  # fmt: skip
 
@@ -39,6 +56,10 @@ BUDGET = 0.06
 
 #: Bytes of a packet on the fabric's links: large, so that few are to be forwarded.
 MTU = 9000
+
+#: Bytes of Ethernet's, IPv4's and TCP's header with time stamps.
+ETHERNET, INTERNET, TRANSPORT = 14, 20, 20 + 12
+HEADER = ETHERNET + INTERNET + TRANSPORT
 
 #: How the predictor calls what the routers do: one way to each node.
 ROUTING = "single"
@@ -67,6 +88,28 @@ _SLOWEST, _FASTEST = 1e3, 1e10
 _SMALLER = "name a smaller machine, such as minicray:dragonfly"
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
+
+
+def segment(mtu: int) -> int:
+    """Return the bytes of a message that a full segment carries.
+
+    Examples
+    --------
+    >>> segment(9000), segment(1500)
+    (8948, 1448)
+    """
+    return mtu - INTERNET - TRANSPORT
+
+
+def factor(mtu: int) -> float:
+    """Return bytes on the wire over bytes of messages, both directions alike.
+
+    Examples
+    --------
+    >>> round(factor(9000), 4), round(factor(1500), 4)
+    (1.0148, 1.0912)
+    """
+    return 1 + 2 * HEADER / segment(mtu)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

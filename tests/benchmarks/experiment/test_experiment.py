@@ -9,16 +9,17 @@ import pytest
 import nidmap
 from benchmarks.experiment.cases import CASES
 from benchmarks.experiment.command import _measure_cases, experiment
+from benchmarks.experiment.counted import wire_loads
 from benchmarks.experiment.paired import arguments, maker, message_of, pattern_of
 from benchmarks.experiment.plots import PLOTS, draw
-from benchmarks.experiment.running import _of_phase, arms_for
+from benchmarks.experiment.running import arms_for, block_times
 from benchmarks.experiment.summary import arms_table, rank_correlation, summary, text
 from placement.errors import UsageError
 from placement.options import with_figures
 from placement.plan import plan
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from workloads.minicray.against import factor, wire_loads
+from workloads.minicray.net import factor
 from workloads.results import csv_text
 
 
@@ -82,11 +83,15 @@ def test_what_is_predicted_is_what_the_programs_send(case):
         assert options["items"] * item_type(options["payload"]).itemsize == case.size
 
 
-def test_one_phase_can_stand_for_the_communication():
-    rows = [{"phase": p, "max": k} for k, p in enumerate(("total", "communication", "Exchange"))]
-    kept = _of_phase(rows, "Exchange")
-    assert [(r["phase"], r["max"]) for r in kept] == [("total", 0), ("communication", 2)]
-    assert _of_phase(rows, "communication") == rows
+def test_a_block_has_a_time_where_both_visits_are_there():
+    def row(block, visit, seconds, phase="Exchange", warmup=0):
+        return {"launch": "l", "block": block, "visit": visit, "arm": "slurm", "phase": phase,
+                "warmup": warmup, "max": seconds}  # fmt: skip
+
+    rows = [row(1, 0, 1.0), row(1, 0, 9.0), row(1, 0, 2.0), row(1, 3, 8.0), row(2, 0, 1.0),
+            row(1, 3, 5.0, "total"), row(0, 0, 1.0, warmup=1)]  # fmt: skip
+    (kept,) = block_times(rows, "Exchange")
+    assert (kept["block"], kept["arm"], kept["max"]) == (1, "slurm", pytest.approx(4.0))
 
 
 def made_up(ratios, predicted):

@@ -112,12 +112,6 @@ def test_pictures(tool, tmp_path):
     assert (tmp_path / "out.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_full_search_for_those_that_lost_most(tool):
-    _, out, _ = tool("jobs.txt", "-m", MACHINE, "--search", "1", "--json")
-    searched = [job for job in json.loads(out)["jobs"] if job["searched"]]
-    assert [(job["id"], job["best"]) for job in searched] == [("1", "auto")]
-
-
 def test_without_bandwidths_no_node_hours_are_told(tool):
     machine = "tree:4x6,dist=1:2"
     _, out, _ = tool("jobs.txt", "-m", machine)

@@ -12,7 +12,7 @@ from placement.records import JobRecord
 from placement.specs import parse_spec
 from rankmap.past_jobs import judging
 from rankmap.past_jobs.applications import Application
-from rankmap.past_jobs.judging import Judge, judge_jobs, search_best
+from rankmap.past_jobs.judging import judge_jobs
 from rankmap.past_jobs.quick_cost import QuickCost, Span
 from rankmap.past_jobs.report import Summary
 from rankmap.predict import Job, Predictor
@@ -73,25 +73,6 @@ def test_slowdowns_against_every_placement(spec):
         assert found.slowdown.likely <= real[1] * (1 + 1e-9)  # no better than the best of all
         reached.append(found.slowdown.likely >= real[1] / (1 + judging.ALIKE) - 1e-9)
     assert np.mean(reached) >= 0.9
-
-
-@pytest.mark.parametrize("spec", SPECS[:2])
-def test_a_full_search_says_what_it_found(spec):
-    machine = parse_spec(spec)
-    seats = seat_jobs(machine, drawn_jobs(machine, 12, seed=2))
-    judge = Judge(machine, (Application(pattern="alltoall"),))
-    job, free = max(
-        free_at_starts(seats, machine.compute, range(len(seats))), key=lambda x: x[1].sum()
-    )
-    quick = judge.verdict(seats, job, free)
-    found = search_best(judge, seats, quick, free)
-    assert (quick.searched, found.searched) == (False, True)
-    rows = seats.of(job).astype(np.int64)
-    model = Predictor(machine, Job("alltoall"))
-    usable = np.flatnonzero(judge.usable(rows, free)).tolist()
-    best = min(model.time(model.place(np.array(some))) for some in combinations(usable, len(rows)))
-    assert found.slowdown.likely <= model.time(model.place(rows)) / best * (1 + 1e-9)
-    assert found.slowdown.low <= found.slowdown.likely <= found.slowdown.high
 
 
 def test_workers_say_the_same(monkeypatch):

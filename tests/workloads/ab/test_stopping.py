@@ -60,32 +60,21 @@ def test_looks_are_few_and_end_with_the_last_block(blocks):
     assert 0.95 <= nominal_level(at, 0.95) < 0.998
 
 
-def rows_of(visits, blocks, gain, seed=0):
+def rows_of(blocks, gain, seed=0):
     """Return the samples of launches: the second arm is `gain` times as fast."""
     rng = np.random.default_rng(seed)
-    rows = []
-    for block, turn in enumerate(schedule(2, blocks, seed)):
-        for place, arm in enumerate([*turn, *reversed(turn)][: 2 * visits]):
-            seconds = math.exp(0.02 * rng.normal()) / gain**arm
-            rows.append({
-                "launch": "l", "block": block, "visit": place, "arm": ARMS[arm]["name"],
-                "repetition": 0, "warmup": 0, "phase": "total", "max": seconds,
-            })  # fmt: skip
-    return rows
-
-
-@pytest.mark.parametrize("visits", [1, 2])
-def test_a_block_has_as_many_visits_as_the_header_says(visits):
-    header = {"arms": ARMS[:2], "visits": visits}
-    (found,) = analyse(header, rows_of(visits, 10, 1.2))["comparisons"]
-    assert (found["phase"], found["blocks"], found["verdict"]) == ("total", 10, "faster")
-    assert found["low"] < 1.2 < found["high"]
+    return [
+        {"launch": "l", "block": block, "arm": ARMS[arm]["name"], "warmup": 0,
+         "max": math.exp(0.02 * rng.normal()) / gain**arm}
+        for block, turn in enumerate(schedule(2, blocks, seed))
+        for arm in turn
+    ]  # fmt: skip
 
 
 def test_readers_take_the_level_that_looking_early_needs():
-    rows = rows_of(1, 10, 1.2)
+    rows = rows_of(10, 1.2)
     plain, looked = (
-        analyse({"arms": ARMS[:2], "visits": 1, **more}, rows)["comparisons"][0]
+        analyse({"arms": ARMS[:2], **more}, rows)["comparisons"][0]
         for more in ({}, {"looks": [8, 9, 10, 11, 12]})
     )
     assert looked["low"] < plain["low"] < plain["high"] < looked["high"]

@@ -18,9 +18,8 @@ from rankmap.predict.gain import Gains
 from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.placement_times import MOST_EAGER
 from workloads.minicray import following
-from workloads.minicray.against import HEADER, segment
 from workloads.minicray.following import MOST_PACKETS, Course, Stretch, Ways, course
-from workloads.minicray.net import MTU
+from workloads.minicray.net import HEADER, MTU, segment
 
 TORUS = nidmap.load_machine("minicray:torus")
 PACKET = 1.0

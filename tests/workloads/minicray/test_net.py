@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
+from placement.specs import MINICRAY_BURST
 from placement.traffic import Traffic
 from workloads.minicray.blueprint import blueprint
 from workloads.minicray.net import (
+    MTU,
     creation,
     design,
     host_names,
     hosts,
     namespaces,
     pairs,
+    segment,
 )
-from workloads.minicray.noise import between, over_links
 
 SPECS = [
     "minicray:dragonfly",
@@ -162,31 +164,6 @@ def test_several_nics_become_one_and_every_node_is_reached():
         walk(net, a, b)
 
 
-def test_noise_over_a_link_uses_routes_over_it_and_no_node_twice():
-    net = design(nidmap.load_machine("minicray:dragonfly"))
-    for name, c in zip(net.channels.names().tolist(), range(len(net.channels)), strict=True):
-        found = over_links(net, [name])
-        assert all(c in walk(net, a, b) for a, b in found.flows)
-        assert (
-            len({a for a, _ in found.flows}) == len({b for _, b in found.flows}) == len(found.flows)
-        )
-        enough = len(found.flows) * net.node_rate >= net.rates[c] - 1
-        assert enough or found.notes
-
-
-def test_noise_that_cannot_be_is_refused():
-    net = design(nidmap.load_machine("minicray:torus"))
-    with pytest.raises(UsageError, match="no link 'x9'"):
-        over_links(net, ["x9"])
-    alone = design(nidmap.load_machine("fattree:leaf=1,leaves=2,spines=2,bw=1,injection=1"))
-    with pytest.raises(UsageError, match="no route"):  # two nodes send over one spine of two
-        over_links(alone, alone.channels.names().tolist())
-    with pytest.raises(UsageError, match="no node nid9"):
-        between(net, ["nid00000,nid9"])
-    with pytest.raises(UsageError, match=r"two (different )?nodes"):
-        between(net, ["nid00000,nid00000"])
-
-
 def test_minicray_specs_are_small_machines_of_their_kind():
     torus = nidmap.load_machine("minicray:torus")
     assert (torus.name, torus.topology.kind, len(torus)) == ("minicray:torus", "torus", 18)
@@ -198,3 +175,7 @@ def test_minicray_specs_are_small_machines_of_their_kind():
 def test_minicray_specs_that_are_none(spec):
     with pytest.raises(UsageError, match=r"mini-Cray|no option"):
         nidmap.load_machine(spec)
+
+
+def test_a_burst_is_two_segments():
+    assert 2 * segment(MTU) == MINICRAY_BURST

@@ -10,16 +10,22 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from benchmarks.experiment.cases import Case
 from benchmarks.experiment.cluster import Cluster
+from benchmarks.experiment.counted import expected_bytes
 from benchmarks.experiment.running import measure_case
 from nidmap import load_machine
+from placement.lookup import find_rows
+from placement.network import Demand
+from placement.traffic import Traffic
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import HANGS, wait_until
 from tests.workloads.minicray.conftest import DRAGONFLY, host, leftovers, new_name, nidmap
 from workloads.minicray.daemon import HOME
+from workloads.minicray.net import MTU
 from workloads.minicray.slurm import find_slurm
 
 pytestmark = pytest.mark.minicray
@@ -113,18 +119,17 @@ def test_links_carry_what_is_predicted_headers_accounted_for(bare):
         assert there.stdout.readline() == b"ready\n"
         words = [bare, [on, a, sys.executable, "-c", SEND, "from", to, str(count)]]
         subprocess.run([sys.executable, "-c", helper, repr(words)], check=True)
-    words = ["--nodes", f"{a},{b}", "--pattern", "ring", "--bytes", str(count)]
-    found = json.loads(nidmap("predict", *words, "--against", bare, "--json").stdout)["against"]
-    # A ring of two sends both ways: what is counted here is the way from a to b alone.
-    there = {row["link"]: row for row in found["links"]}
-    ways = [link for link, row in there.items() if row["counted"] > count / 2]
+    counted = {link: row["bytes"] for link, row in ask(bare, "links")["links"].items()}
+    machine = load_machine(*about["machine"])
+    sent = Traffic.of(*(find_rows(machine.names, np.array([name])) for name in (a, b)), count)
+    names, payload, _ = expected_bytes(machine, Demand.of(machine, sent), "single", MTU)
+    ways = [link for link, some in zip(names.tolist(), payload.tolist(), strict=True) if some]
     assert f"{a} injection" in ways
     assert f"{b} ejection" in ways
     assert len(ways) >= 3
     for link in ways:
-        assert there[link]["payload"] == count
-        assert 1.007 < there[link]["counted"] / count < 1.015  # 66 bytes of each 9014 are headers
-    acknowledged = sum(row["counted"] for link, row in there.items() if link not in ways)
+        assert 1.007 < counted[link] / count < 1.015  # 66 bytes of each 9014 are headers
+    acknowledged = sum(some for link, some in counted.items() if link not in ways)
     assert acknowledged < 0.05 * count * len(ways)
 
 
@@ -196,16 +201,6 @@ def test_a_program_is_launched_in_both_orders(whole, tmp_path):
     assert found["hosts"] == ["nid00004", "nid00005", "nid00006"]
     assert [entry["samples"] for entry in found["times"]] == [1, 1]
     assert os.listdir(tmp_path / found["folder"]).count("samples.csv") == 1
-
-
-@needs_slurm
-@pytest.mark.slurm
-def test_noise_is_a_job_that_fills_a_link(whole):
-    link = "g0c0b0->g1c0b0 blue"
-    words = ["minicray", "noise", "--name", whole, "--links", link, "--for", "2", "--json"]
-    found = json.loads(nidmap(*words).stdout)
-    assert found["used"][link] > 0.8
-    assert found["nodes"]
 
 
 @needs_slurm

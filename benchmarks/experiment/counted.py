@@ -1,0 +1,98 @@
+"""Predicted beside counted: what the links of a mini-Cray should carry, headers and all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from placement.machine import Machine
+from placement.network import Demand, Loads, loads
+from placement.support.array_types import Floats, Mask, Strs
+from rankmap.predict import Prediction
+from workloads.minicray.net import HEADER, segment
+
+__all__ = ["CountedLinks", "expected_bytes", "total_demand", "wire_loads"]
+
+#: Links with less of the busiest one's bytes are shown, not judged: barriers are as much.
+_LEAST = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CountedLinks:
+    """Links with what was predicted and counted.
+
+    Attributes
+    ----------
+    names : str (m,)
+        Channels, then each node's injection and ejection.
+    payload, wire, counted : float64 (m,)
+        Bytes: of messages, with headers and acknowledgements, by the kernel.
+    """
+
+    names: Strs
+    payload: Floats
+    wire: Floats
+    counted: Floats
+
+    @property
+    def judged(self) -> Mask:
+        """The links that carry enough to be judged."""
+        return np.asarray(self.wire >= _LEAST * self.wire.max(initial=1.0))
+
+    @property
+    def error(self) -> Floats:
+        """How far the counts of these are off, as a part of what was predicted."""
+        some = self.judged
+        return np.asarray(self.counted[some] / self.wire[some] - 1)
+
+
+def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Loads:
+    """Return the bytes on every channel when messages and acknowledgements travel.
+
+    Parameters
+    ----------
+    machine : Machine
+    demand : Demand
+        Bytes of messages.
+    routing : str
+    mtu : int
+        Of the links.
+
+    Examples
+    --------
+    >>> import nidmap, numpy as np
+    >>> from placement.network import Demand
+    >>> from placement.traffic import Traffic
+    >>> m = nidmap.load_machine("torus:3")
+    >>> demand = Demand.of(m, Traffic.of(np.array([0]), np.array([1]), 8948.0))
+    >>> there_and_back = wire_loads(m, demand, "single", 9000)
+    >>> dict(zip(there_and_back.channels.names().tolist()[:4], there_and_back.load.tolist()))
+    {'x0->x1 x': 9014.0, 'x1->x2 x': 0.0, 'x2->x0 x': 0.0, 'x0->x2 x': 0.0}
+    >>> float(there_and_back.load.sum())
+    9080.0
+    """
+    share = HEADER / segment(mtu)
+    there = loads(machine, demand * (1 + share), routing)
+    back = loads(machine, demand.reversed() * share, routing)
+    return there + back
+
+
+def expected_bytes(
+    machine: Machine, demand: Demand, routing: str, mtu: int
+) -> tuple[Strs, Floats, Floats]:
+    """Return link names, bytes of messages, and bytes with headers and acknowledgements."""
+    plain, wire = loads(machine, demand, routing), wire_loads(machine, demand, routing, mtu)
+    names = machine.names.tolist()
+    own = [f"{name} {kind}" for kind in ("injection", "ejection") for name in names]
+    every = np.array([*plain.channels.names().tolist(), *own], dtype=np.str_)
+    both = [np.concatenate([x.load, x.injection, x.ejection]) for x in (plain, wire)]
+    return every, both[0], both[1]
+
+
+def total_demand(prediction: Prediction) -> Demand:
+    """Return what all phases of a prediction send together."""
+    first, *others = (phase.demand for phase in prediction.phases)
+    return reduce(add, others, first)
