@@ -225,9 +225,10 @@ class Enumeration:
         promises.learn_gains(pilots, names, complete)
         pairs = list(itertools.product(ranked, names))
         first = [] if self.guess is None else self._guess_best(pairs)
-        rows_major = itertools.product(ranked, [ROW_MAJOR])  # compare shows each
+        if not self.budget.hurried:  # what was not guessed promises no more, and compare shows each
+            first += itertools.product(ranked, [ROW_MAJOR])
         spare = 0 if all_fit else self.budget.left // 2  # steps want judgements too
-        for pair in dict.fromkeys([*first, *rows_major, *sorted(pairs, key=promises.of)]):
+        for pair in dict.fromkeys([*first, *sorted(pairs, key=promises.of)]):
             if self.budget.left > spare:
                 self._judge_order(*pair)
 

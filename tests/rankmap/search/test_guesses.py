@@ -106,3 +106,25 @@ def test_pairs_are_judged_by_what_is_guessed_of_them_and_not_by_what_an_order_di
     assert figures[0](guesses[first[0]]) == best[0]
     assert best[1] in [figures[1](guesses[key]) for key in first[:2]]
     assert all(key in guesses for key in first)
+
+
+def test_where_there_is_no_time_to_guess_all_what_its_order_promises_comes_before_plain_choices():
+    enumeration = enumeration_of(DRAGONFLIES[0], EXCHANGES[1])
+    budget, judge = enumeration.budget, enumeration._judge_order
+    asked, promised = [], []
+
+    def may_guess():
+        asked.append(True)
+        budget.hurried = len(asked) > len(enumeration.choices) + 20
+        return not budget.hurried
+
+    def noted_judge(choice, order, make=None):
+        if make is None:
+            promised.append((choice.name, order, enumeration.promises.of((choice, order))))
+        return judge(choice, order, make)
+
+    budget.may_guess, enumeration._judge_order = may_guess, noted_judge
+    enumeration.judge_all()
+    seconds = [promise for *_, promise in promised]
+    guessed_first = 2 * LIMITS.guessed
+    assert seconds[guessed_first:] == sorted(seconds[guessed_first:])
