@@ -19,6 +19,7 @@ import numpy as np
 
 from rankmap.refine.exchanges import cost_of_nodes
 from rankmap.refine.jit import Ints, Longs, State, Table, draw, kernel, long, tick
+from rankmap.refine.subgraph import ranks_by_node
 
 __all__ = ["anneal"]
 
@@ -44,8 +45,9 @@ def shift(ptr: Ints, adj: Ints, w: Table, u: int, p: int, q: int, far: Table, co
 def fill_table(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> Table:
     """Return what each rank would cost on each node, float32 (ranks, nodes)."""
     costs = np.zeros((len(node), len(far)), dtype=np.float32)
-    if len(outer) > 0:
-        costs[:] = outer
+    for u in range(len(outer)):  # a slice that is assigned takes seconds to compile
+        for k in range(len(far)):
+            costs[u, k] = outer[u, k]
     for u in range(len(node)):
         row = costs[u]
         for e in range(ptr[u], ptr[u + 1]):
@@ -148,7 +150,7 @@ def swap(
 ) -> None:  # fmt: skip
     """Swap pairs of ranks."""
     n, nodes = len(node), len(far)
-    member = np.argsort(node, kind="mergesort").astype(np.int32)
+    member = ranks_by_node(node, first)
     place = np.empty(n, dtype=np.int32)
     for i in range(n):
         place[member[i]] = i
