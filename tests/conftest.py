@@ -7,7 +7,13 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-import nidmap  # noqa: F401  # the front door tells the rooms what later ones bring
+import nidmap  # the front door tells the rooms what later ones bring
+
+# As its commands do: the threads of numpy's linear algebra would spin beside the tests. Programs
+# that tests start get the environment as it was.
+with pytest.MonkeyPatch.context() as patch:
+    patch.setenv(*nidmap.ONE_THREAD)
+    import numpy  # noqa: F401
 
 pytest.register_assert_rewrite("tests.web.browser")  # a plugin of several test modules
 
@@ -31,6 +37,7 @@ def pytest_collection():
 
 def pytest_collection_finish():
     gc.freeze()
+    gc.set_threshold(*nidmap.RARELY)
     gc.enable()
 
 

@@ -46,7 +46,7 @@ def test_two_hundred_plans_at_once_are_bounded(small):
         replies = []
 
         def ask():
-            replies.append(site.post("compare", count=32, pattern="sort"))
+            replies.append(site.post("compare", count=8, pattern="sort"))
 
         threads = [threading.Thread(target=ask) for _ in range(200)]
         for thread in threads:
