@@ -17,101 +17,18 @@ import numpy as np
 from placement.errors import UsageError
 from placement.hardware.hwloc import hardware_of
 from placement.nodelist import nid_ranges
-from placement.support.quantities import GB, time_text
 from rankmap.binding.arrange import Place, arrange_inside, places_on
 from rankmap.emit import find as find_format
 from rankmap.pattern import Pattern
 from rankmap.placement import Placement
 
-__all__ = ["BINDERS", "BoundOrder", "Copies", "bind", "copies_inside"]
-
-#: Ranks of which copies are worked out beside a prediction; more take longer than that.
-MOST_RANKS = 20_000
-
-
-class Copies(NamedTuple):
-    """What copying inside the nodes takes the rank that copies longest.
-
-    Attributes
-    ----------
-    time_s : float
-        With the ranks of each node in turn.
-    arranged_s : float
-        As ``--bind`` arranges them.
-    bandwidth : tuple of float
-        GB/s within an L3, a NUMA domain, a socket, a node.
-    mark : str
-        How these are known: ``measured``, ``published`` or ``assumed``.
-    linked : bool
-        Whether GPUs of the node copy over links of their own.
-    """
-
-    time_s: float
-    arranged_s: float
-    bandwidth: tuple[float, float, float, float]
-    mark: str
-    linked: bool = False
-
-    def sentence(self) -> str:
-        """Say how long copies take in this order and arranged, and which bandwidths say so."""
-        gain = f", {time_text(self.arranged_s)} as --bind arranges them"
-        return (
-            f"inside the nodes the busiest rank copies for {time_text(self.time_s)}"
-            f"{gain if self.arranged_s < 0.995 * self.time_s else ''},"
-            f" {_rests_on(self.bandwidth, self.mark)}"
-            f"{', between linked GPUs at their own' if self.linked else ''}"
-        )
+__all__ = ["BINDERS", "BoundOrder", "bind"]
 
 
 def _rests_on(bandwidth: tuple[float, float, float, float], mark: str) -> str:
     """Say with which bandwidths copies were counted, and how these are known."""
     gbs = ", ".join(f"{figure:g}" for figure in bandwidth)
     return f"at {gbs} GB/s within an L3, a NUMA domain, a socket, a node ({mark})"
-
-
-def copies_inside(order: Placement, pattern: Pattern, size: float) -> Copies | None:
-    """Return what copying inside the nodes takes, by where the cores of two ranks meet.
-
-    Parameters
-    ----------
-    order : Placement
-    pattern : Pattern
-        Fitted to the order's slots.
-    size : float
-        Bytes of one message (``--bytes``).
-
-    Returns
-    -------
-    Copies or None
-        None where nothing is known of the inside of the nodes, no two ranks of a node talk,
-        or there are more than `MOST_RANKS`.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> from rankmap.orders import find
-    >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.place_ranks import place_ranks
-    >>> on = place_ranks(nidmap.load_machine("polaris"), "#0-1", 4)
-    >>> ring = parse_pattern("ring").on(on)
-    >>> copies_inside(find("row-major")(ring, on), ring, 1e6).sentence()[:54]
-    'inside the nodes the busiest rank copies for 20 us, at'
-    """
-    if order.machine is None or order.ranks > MOST_RANKS:
-        return None
-    try:
-        hardware = hardware_of(order.machine, order.rows)
-        arranged = arrange_inside(order, pattern, hardware)
-    except UsageError:
-        return None
-    if not arranged.busiest_before:
-        return None
-    gigabytes = size / GB
-    times = (
-        arranged.busiest_before * gigabytes,
-        min(arranged.busiest, arranged.busiest_before) * gigabytes,
-    )
-    return Copies(*times, hardware.bandwidth, hardware.mark, bool(hardware.gpu_links))
 
 
 class BoundOrder(NamedTuple):

@@ -255,15 +255,11 @@ class Arranged(NamedTuple):
     order : Placement
     cost, before : float
         The sum that was made small, weight times seconds a GB: now, and in the order given.
-    busiest, busiest_before : float
-        The same of what one rank sends to others of its node, the longest of all ranks.
     """
 
     order: Placement
     cost: float
     before: float
-    busiest: float
-    busiest_before: float
 
 
 def arrange_inside(
@@ -300,7 +296,7 @@ def arrange_inside(
         common = best_seats(inside, outside, *costs[len(outside)])
     slots = order.slot_of_rank.copy()
     seen: dict[bytes, Ints] = {}
-    total = before = busiest = busiest_before = 0.0
+    total = before = 0.0
     for low, (members, inside, outside) in zip(order.first_slot.tolist(), nodes, strict=True):
         between, to_nic = costs[len(members)]
         key = inside.tobytes() + outside.tobytes()
@@ -309,15 +305,8 @@ def arrange_inside(
         turn = np.arange(len(members))
         total += seating_cost(seen[key], inside, outside, between, to_nic)
         before += seating_cost(turn, inside, outside, between, to_nic)
-        busiest = max(busiest, _longest(seen[key], inside, between))
-        busiest_before = max(busiest_before, _longest(turn, inside, between))
         slots[members] = low + seen[key]
-    return Arranged(order.with_order(slots, order.origin), total, before, busiest, busiest_before)
-
-
-def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
-    """Return the weight times seconds a GB of the rank that sends longest inside its node."""
-    return float((inside * between[np.ix_(seats, seats)]).sum(axis=1).max(initial=0.0))
+    return Arranged(order.with_order(slots, order.origin), total, before)
 
 
 def seating_cost(

@@ -4,28 +4,31 @@ A collective is done in *parts* that follow each other (a scatter, then a ring),
 *steps*, and a step is a set of messages sent at the same time: source, destination, and
 which blocks of the buffer each carries. Nothing here knows of nodes or of time.
 
-=============  =============================  ==================================
-family         buffer                         algorithms in
-=============  =============================  ==================================
-bcast          the root's buffer              `broadcast`
-reduce         a rank's buffer                `reduction`
-allreduce      a rank's buffer                `reduction`
-gather         one rank's block               `gathering`
-scatter        one rank's block               `gathering`
-allgather      one rank's block               `gathering`
-reducescatter  the block that a rank keeps    `reduction`
-barrier        nothing                        `barrier`
-=============  =============================  ==================================
+=============  ==============================
+family         buffer
+=============  ==============================
+bcast          the root's buffer
+reduce         a rank's buffer
+allreduce      a rank's buffer
+gather         one rank's block
+scatter        one rank's block
+allgather      one rank's block
+reducescatter  the block that a rank keeps
+barrier        nothing
+=============  ==============================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from placement.support.lazy import lazy
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
+
+algorithms = lazy("rankmap.collectives.algorithms")
 
 #: Returns the parts for so many ranks, a root and ``--bytes``.
 Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
@@ -42,18 +45,6 @@ __all__ = [
     "usual_algorithm",
 ]
 
-#: The module that has the algorithms of each family.
-FAMILIES = {
-    "bcast": "broadcast",
-    "reduce": "reduction",
-    "allreduce": "reduction",
-    "gather": "gathering",
-    "scatter": "gathering",
-    "allgather": "gathering",
-    "reducescatter": "reduction",
-    "barrier": "barrier",
-}
-
 #: What libraries usually take: for a short buffer, for a long one, and the bytes from which it
 #: is long, in all and a rank. Of an allgather and a reducescatter the blocks of all ranks count.
 USUAL = {
@@ -66,6 +57,8 @@ USUAL = {
     "reducescatter": ("halving", "pairwise", 524_288, 0),
     "barrier": ("dissemination", "dissemination", 0, 0),
 }
+
+FAMILIES = tuple(USUAL)
 
 #: Families with a root.
 ROOTED = ("bcast", "reduce", "gather", "scatter")
@@ -142,9 +135,8 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
     >>> list(algorithms_of("allgather"))
     ['bruck', 'ring']
     """
-    module = import_module(f"rankmap.collectives.{FAMILIES[family]}")
-    algorithms: dict[str, Algorithm] = getattr(module, family.upper())
-    return algorithms
+    found: dict[str, Algorithm] = algorithms.ALGORITHMS[family]
+    return found
 
 
 def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:

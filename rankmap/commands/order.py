@@ -21,7 +21,7 @@ from placement.commands.common import (
 from placement.commands.plan import AFTER, bar
 from placement.errors import UsageError
 from placement.plan import overfull
-from rankmap.binding import BINDERS, bind, copies_inside
+from rankmap.binding import BINDERS, bind
 from rankmap.commands.model import (
     JobArguments,
     job_options,
@@ -31,7 +31,6 @@ from rankmap.commands.model import (
 from rankmap.emit import FORMATS, document, emit, find, format_of, openmpi
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import Graph
-from rankmap.predict.job_pattern import size_of
 from rankmap.progress import listen
 from rankmap.refine.budget import seconds_for
 from rankmap.search.by_strategy import order_by_strategy
@@ -130,9 +129,8 @@ def order(
     with _shown(placement.ranks, wanted_strategy, pattern, seconds):
         ordered = order_by_strategy(placement, sent, wanted_strategy, seconds)
     ordered, limit_words = fit_format(ordered, chosen, numbering, mapping_limit, sent)
-    fitted = parse_pattern(pattern).on(ordered)
     if binder:
-        _bind(ordered, fitted, binder, chosen, numbering, output)
+        _bind(ordered, parse_pattern(pattern).on(ordered), binder, chosen, numbering, output)
     else:
         write_output(emit(ordered, chosen, numbering), output)
     _report(ordered, chosen, launcher_order)
@@ -142,9 +140,6 @@ def order(
         and not ordered.origin.optimised["finished"]
     ):
         say("nidmap: --deadline ended the search: more seconds may find a better order")
-    copies = None if binder else copies_inside(ordered, fitted, size_of(fitted, sent.bytes)[0])
-    if copies:
-        say(f"nidmap: {copies.sentence()}")
     if limit_words:
         say(f"nidmap: {limit_words}")
     sending = job.sending()

@@ -10,16 +10,13 @@ from placement.commands.common import AdvancedCommand, json_option, to_json, wri
 from placement.errors import UsageError
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
-from rankmap.binding import copies_inside
 from rankmap.commands.model import (
     JobArguments,
     OrderArguments,
     job_options,
     order_options,
 )
-from rankmap.orders import find
 from rankmap.predict import Predictor
-from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.by_strategy import order_by_strategy
 
 if TYPE_CHECKING:
@@ -57,14 +54,7 @@ def predict(
     laid = _order_of(predictor, placement, order)
     placement = placement if laid is None else laid
     prediction = predictor.ranged(placement, laid.origin.strategy if laid is not None else "")
-    fitted = fit_pattern(predictor.pattern, placement)
-    copies = copies_inside(laid or find("row-major")(fitted, placement), fitted, predictor.size)
-    if as_json:
-        more = {"inside": copies._asdict()} if copies else {}
-        write_output(to_json({**prediction.document(), **more}))
-    else:
-        inside = f"note: {copies.sentence()}\n" if copies else ""
-        write_output(_words(prediction) + inside)
+    write_output(to_json(prediction.document()) if as_json else _words(prediction))
 
 
 def _order_of(

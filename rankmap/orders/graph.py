@@ -1,4 +1,4 @@
-"""Graph: the ranks' graph cut down the machine's own tree, then annealed on real distances.
+"""Graph: the ranks' graph cut down the machine's own tree, then placed anew on real distances.
 
 Made for graphs and matrices that no rule describes (`rankmap.refine`). A
 structured pattern of moderate size is expanded for it.
@@ -42,7 +42,7 @@ MOST_EDGES = 1 << 22
 
 @ordering("graph")
 def graph(pattern: Pattern, placement: Placement, options: str = "") -> Placement:
-    """Cut the ranks' graph down the machine's own tree, then anneal J on the real distances.
+    """Cut the ranks' graph down the machine's own tree, then place ranks anew.
 
     Every node gets exactly its ranks, in ascending order on it. The same
     graph and slots always give the same order. ``graph:effort=4`` takes four
@@ -104,13 +104,10 @@ def map_graph(
     if best is not None:
         return best
     effort *= (pattern.size / budget.RANKS) ** budget.LESS  # together they take below a second
-    far = distance.level_distance[distance.level_distance > 0]
-    hottest = 4 * (distance.matrix().max() / far.min() if len(far) else 1.0)
     starts = budget.STARTS if pattern.size <= 16 else budget.STARTS_OF_MORE
-    heats = np.geomspace(budget.HOT, max(hottest, budget.HOT), starts).tolist()
     tried = [
-        mapping.map_ranks(pattern, placement.counts, distance, k, h, effort)
-        for k, h in enumerate(heats)
+        mapping.map_ranks(pattern, placement.counts, distance, seed, effort)
+        for seed in range(starts)
     ]
     node = tried[int(np.argmin([cost_of(pattern, node, distance) for node in tried]))]
     best = search_all(pattern, node, placement.counts, distance)

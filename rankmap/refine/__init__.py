@@ -1,1 +1,1 @@
-"""Graphs onto machines: recursive bisection down the machine's own tree, then annealing of J."""
+"""Graphs onto machines: recursive bisection down the machine's own tree, then ranks placed anew."""

@@ -22,12 +22,9 @@ A_SECOND, CACHED = 2.0e8, 0.15
 #: The least effort that a graph is worth mapping with.
 LEAST_EFFORT = 0.1
 
-#: Parts of the work: for the beginning (bisection), and of the rest for placing ranks anew where
-#: nodes share many edges; what is left anneals, and that much of all work always does.
-BEGINNING, ANEW, ALWAYS = 0.7, 0.75, 0.1
-
-#: Edges a pair of nodes has between it where placing anew does not pay yet, and where it does.
-FEW_SHARED, MANY_SHARED = 2.0, 6.0
+#: Part of the work for the beginning (bisection); the rest places ranks anew, and that much of
+#: all work always does.
+BEGINNING, ALWAYS = 0.7, 0.1
 
 #: How often ranks are placed anew on average, at most.
 MOST_ANEW = 40.0
@@ -37,11 +34,6 @@ ANEW_IN_BLOCK = 8.0
 
 #: How often the blocks of a level that makes most of J are made, the best being taken.
 REPEATS = 3
-
-#: Temperature that annealing begins with where the beginning is good, in units of the mean weight
-#: times the least distance; work a rank while annealing at most; parts of it for
-#: single moves and for swaps.
-HOT, MOST_ANNEALING, MOVES, SWAPS = 0.8, 12e3, 0.7, 0.3
 
 #: Nodes of which all distances are looked at while they are taken apart.
 MOST_PULLING = 2048

@@ -21,7 +21,7 @@ from pathlib import Path
 __all__ = ["cache_folder", "kernels_compiled", "numba_installed", "remark", "user_cache"]
 
 #: The kernels that are called from Python: their file and name.
-ENTRIES = ("multisection.multisect", "exchanges.replace_ranks", "annealing.anneal")
+ENTRIES = ("multisection.multisect", "exchanges.replace_ranks")
 
 #: How a user gets numba.
 INSTALL = "pip install 'nidmap[fast]'"

@@ -23,7 +23,7 @@ from rankmap.refine.cache import cache_folder, numba_installed
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
-    "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "Table", "draw",
+    "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "draw",
     "inlined", "kernel", "long", "shuffle", "tick",
 ]  # fmt: skip
 
@@ -34,7 +34,6 @@ Reals = NDArray[np.floating[Any]]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 State = NDArray[np.uint64]
-Table = NDArray[np.float32]
 
 
 class Csr(NamedTuple):

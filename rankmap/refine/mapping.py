@@ -1,4 +1,4 @@
-"""A graph's ranks onto a job's nodes: bisected down the machine's tree, placed anew, annealed.
+"""A graph's ranks onto a job's nodes: bisected down the machine's tree, then placed anew.
 
 No partitioning library is asked: on the machine's tree with exact sizes, our
 own bisections, combined as an evolutionary partitioner does, came out below
@@ -22,11 +22,10 @@ from placement.traffic import Traffic
 from rankmap import progress
 from rankmap.pattern.graph import Graph
 from rankmap.refine import budget
-from rankmap.refine.annealing import anneal
 from rankmap.refine.cache import numba_installed
 from rankmap.refine.cuts import Cuts, cut_nodes
 from rankmap.refine.exchanges import replace_ranks
-from rankmap.refine.jit import Csr, Floats, Ints, Longs, State
+from rankmap.refine.jit import Csr, Floats, Longs, State
 from rankmap.refine.multisection import CutPlan, multisect
 from rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
 from rankmap.refine.subgraph import PlacedRanks
@@ -40,7 +39,6 @@ def map_ranks(
     counts: Longs,
     distance: Distance,
     seed: int = 1,
-    hot: float = budget.HOT,
     effort: float = 1.0,
     seconds: float = math.inf,
 ) -> Longs:
@@ -55,9 +53,6 @@ def map_ranks(
     distance : Distance
         Of these nodes.
     seed : int
-    hot : float
-        Temperature that annealing begins with, in units of the mean weight
-        times the least distance.
     effort : float
         Of tries and steps, 1 being what pays.
     seconds : float
@@ -87,7 +82,7 @@ def map_ranks(
         ranks = bisect_down(edges, held, known, seed, ROUNDS)
     node = np.empty(graph.size, dtype=np.int64)
     node[ranks] = np.repeat(known.order, counts[known.order])
-    return _improve(graph, node, counts, distance, known, state, hot, effort, end)
+    return _improve(graph, node, counts, distance, known, state, effort, end)
 
 
 def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs:
@@ -103,7 +98,7 @@ def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Long
     """
     state = np.array([3, budget.BEGINNING * budget.total_work(graph.size)], dtype=np.uint64)
     known = cut_nodes(distance, counts)
-    return _improve(graph, node, counts, distance, known, state, budget.HOT, 1.0, math.inf)
+    return _improve(graph, node, counts, distance, known, state, 1.0, math.inf)
 
 
 def _bisect(
@@ -140,7 +135,7 @@ def _stops(plan: CutPlan, several: bool) -> list[int]:
 
 def _improve(
     graph: Graph, node: Longs, counts: Longs, distance: Distance, known: Cuts, state: State,
-    hot: float, effort: float, end: float,
+    effort: float, end: float,
 ) -> Longs:  # fmt: skip
     """Return nodes that cost no more: piece by piece of the machine, on the real distances."""
     if not len(graph.weights):
@@ -160,7 +155,7 @@ def _improve(
         piece = Piece(graph, node, nodes, np.sort(ranks), distance)
         if piece.inner and numba_installed():
             allowed = left * len(ranks)
-            piece.improve(node, counts, known.priority()[low:high], hot, allowed, state)
+            piece.improve(node, counts, known.priority()[low:high], allowed, state)
         elif piece.inner:
             piece.improve_plainly(node, counts, effort * budget.seconds_for(graph.size))
     return node
@@ -280,28 +275,16 @@ class Piece:
             np.add.at(self.outer, row[~inside], cost)
 
     def improve(
-        self, node: Longs, counts: Longs, priority: Longs, hot: float, allowed: float, state: State
+        self, node: Longs, counts: Longs, priority: Longs, allowed: float, state: State
     ) -> None:
-        """Place ranks anew and anneal, in place, where that is better."""
+        """Place ranks anew, in place, where that is better."""
         piece_node, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
-        shared, end = self._shared(piece_node), float(state[1]) + allowed
-        if shared:
-            progress.step()
-            n = len(piece_node)
-            g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(piece_node))
-            first, none = np.append(0, np.cumsum(slots)), np.full(n, -1, dtype=np.int32)
-            x = PlacedRanks(
-                g, piece_node, first, self.far, self.outer, np.empty_like(piece_node), none
-            )
-            replace_ranks(x, priority, budget.MOST_ANEW, budget.ANEW * shared * allowed, state)
         progress.step()
-        left = max(0.2 * allowed, end - float(state[1]))
-        work = min(budget.MOST_ANNEALING * len(piece_node), left)
-        anneal(
-            self.ptr, self.adj, self.weight.astype(np.float32), piece_node, slots,
-            self.far.astype(np.float32), self.outer.astype(np.float32),
-            hot, budget.MOVES * work, budget.SWAPS * work, state,
-        )  # fmt: skip
+        n = len(piece_node)
+        g = Csr(self.ptr, self.adj, self.weight, np.zeros(n), np.ones_like(piece_node))
+        first, none = np.append(0, np.cumsum(slots)), np.full(n, -1, dtype=np.int32)
+        x = PlacedRanks(g, piece_node, first, self.far, self.outer, np.empty_like(piece_node), none)
+        replace_ranks(x, priority, budget.MOST_ANEW, allowed, state)
         node[self.ranks] = self.nodes[piece_node]
 
     def improve_plainly(self, node: Longs, counts: Longs, seconds: float) -> None:
@@ -318,12 +301,3 @@ class Piece:
         place = np.full(nodes, -1, dtype=np.int64)
         place[self.nodes] = np.arange(len(self.nodes))
         return np.asarray(place[node[self.ranks]])
-
-    def _shared(self, piece_node: Ints) -> float:
-        """Return 1 where the nodes that talk share many edges, 0 where few, or what is between."""
-        here, there = piece_node[self.row].astype(np.int64), piece_node[self.adj]
-        off = here < there
-        pairs = distinct(here[off] * len(self.nodes) + there[off])
-        edges = float(off.sum()) / max(1, pairs)
-        low, high = budget.FEW_SHARED, budget.MANY_SHARED
-        return float(np.clip((edges - low) / (high - low), 0, 1))

@@ -6,7 +6,7 @@ as the machine is, and at each cut pairs of ranks change sides; then pairs of ra
 change nodes, on the real distances (B. W. Kernighan and S. Lin, "An efficient
 heuristic procedure for partitioning graphs", Bell System Technical Journal 1970).
 All pairs that gain and do not touch each other change at once, so every step lowers
-J. There is no annealing and nothing is tried twice: less search than the kernels do.
+J. Nothing is tried twice: less search than the kernels do.
 """
 
 from __future__ import annotations

@@ -19,12 +19,10 @@ from placement.network.connected import connected_nodes
 from placement.request import Choice, Request
 from placement.support.array_types import Floats, Ints
 from placement.support.quantities import size_text, time_text
-from rankmap.binding import copies_inside
 from rankmap.emit import emit, format_of
 from rankmap.placement import Placement
 from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
-from rankmap.predict.job_pattern import fit_pattern
 from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
 from rankmap.search.budget import LIMITS, Budget, Moment
@@ -327,10 +325,6 @@ class SearchAnswer:
                 f"this may be slower than {self.request.baseline.words}: {gain.low:.2f} x as fast"
                 f" at worst (largest uncertainty: {gain.most_unsure})"
             )
-        pattern = fit_pattern(self.model.pattern, self.order)
-        copies = copies_inside(self.order, pattern, self.model.size)
-        if copies:
-            yield copies.sentence()
 
 
 #: Links that carry less than this share of the busiest of their class are not counted as used.

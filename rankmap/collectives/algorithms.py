@@ -1,7 +1,8 @@
-"""Reductions: to one rank, to all ranks, and to a block of the result on each rank.
+"""The algorithms of each collective, as parts of steps.
 
-Algorithms of 2^k ranks go down to a power of two first, and back at the end:
-`_Folded` says what the ranks beyond do.
+Trees are binomial, their ranks counted from the root: v is rank (v + root) mod P. Reductions
+of 2^k ranks go down to a power of two first, and back at the end: `_Folded` says what the
+ranks beyond do.
 """
 
 from __future__ import annotations
@@ -9,10 +10,128 @@ from __future__ import annotations
 import numpy as np
 
 from placement.support.array_types import Ints
-from rankmap.collectives import BlockStep, Part, backwards
-from rankmap.collectives.broadcast import BCAST
+from rankmap.collectives import Algorithm, BlockStep, Part, backwards
 
-__all__ = ["ALLREDUCE", "REDUCE", "REDUCESCATTER"]
+__all__ = ["ALGORITHMS"]
+
+
+Level = tuple[Ints, Ints]
+
+
+def log2_up(count: int) -> int:
+    """Return the least k with 2**k >= count.
+
+    Examples
+    --------
+    >>> log2_up(1), log2_up(8), log2_up(9)
+    (0, 3, 4)
+    """
+    return (count - 1).bit_length()
+
+
+def binomial(ranks: int) -> list[Level]:
+    """Return the levels, from the root outwards, each as (parents, children).
+
+    The root first sends half way across: v to v + 2^k, k falling.
+    """
+    levels = []
+    for k in reversed(range(log2_up(ranks))):
+        parent = np.arange(0, ranks, 2 << k)
+        parent = parent[parent + (1 << k) < ranks]
+        levels.append((parent, parent + (1 << k)))
+    return levels
+
+
+def _tell_all(ranks: int, root: int, size: float) -> list[Part]:
+    """Return rank r telling r + 2^k in round k."""
+    rank = np.arange(ranks)
+
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, (rank + (1 << k)) % ranks)
+
+    return [Part("dissemination", log2_up(ranks), step, 0.0, combine=True)]
+
+
+def _doubling_barrier(ranks: int, root: int, size: float) -> list[Part]:
+    """Return recursive doubling; a rank beyond the power of two tells the one so far below it."""
+    power = 1 << (ranks.bit_length() - 1)
+    rank, beyond = np.arange(power), np.arange(ranks - power)
+    came, go = BlockStep(beyond + power, beyond), BlockStep(beyond, beyond + power)
+
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, rank ^ (1 << k))
+
+    core = Part("doubling", power.bit_length() - 1, step, 0.0, combine=True)
+    if not len(beyond):
+        return [core]
+    return [
+        Part("fold", 1, lambda k: came, 0.0, combine=True),
+        core,
+        Part("unfold", 1, lambda k: go, 0.0, combine=True),
+    ]
+
+
+def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
+    """Return a binomial scatter: each rank passes on what its subtree is to have."""
+    levels = binomial(ranks)
+
+    def step(k: int) -> BlockStep:
+        parent, child = levels[k]
+        count = np.minimum(1 << (len(levels) - 1 - k), ranks - child)
+        return BlockStep(
+            (parent + root) % ranks, (child + root) % ranks, (child + root) % ranks, count
+        )
+
+    return [Part("scatter", len(levels), step, block, ranks)]
+
+
+def _scattered_at_once(ranks: int, root: int, block: float) -> list[Part]:
+    """Return the root sending everyone its block, all at once."""
+    child = (np.arange(1, ranks) + root) % ranks
+    source = np.full(ranks - 1, root)
+    return [Part("scatter", 1, lambda k: BlockStep(source, child, child), block, ranks)]
+
+
+def ring(ranks: int, root: int, block: float) -> list[Part]:
+    """Return the ring: in step k rank r passes on the block of rank r - k."""
+    rank = np.arange(ranks)
+
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, (rank + 1) % ranks, (rank - k) % ranks)
+
+    return [Part("ring", ranks - 1, step, block, ranks, alike=((0, ranks - 1),))]
+
+
+def bruck(ranks: int, root: int, block: float) -> list[Part]:
+    """Return Bruck's: in round k rank r sends its first 2^k blocks to r - 2^k."""
+    rank = np.arange(ranks)
+
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, (rank - (1 << k)) % ranks, rank, min(1 << k, ranks - (1 << k)))
+
+    return [Part("bruck", log2_up(ranks), step, block, ranks)]
+
+
+def _gather_blocks(scatter: Algorithm) -> Algorithm:
+    """Return the gather that is a scatter backwards."""
+    return lambda ranks, root, block: [backwards(p, "gather") for p in scatter(ranks, root, block)]
+
+
+def _tree(ranks: int, root: int, size: float) -> list[Part]:
+    """Return the whole buffer's way down a tree."""
+    levels = binomial(ranks)
+
+    def step(k: int) -> BlockStep:
+        parent, child = levels[k]
+        return BlockStep((parent + root) % ranks, (child + root) % ranks)
+
+    return [Part("tree", len(levels), step, size)]
+
+
+def _scatter_ring(ranks: int, root: int, size: float) -> list[Part]:
+    """Return a block being sent to each rank, and then all to all."""
+    block = size / ranks
+    return [*scatter_blocks(ranks, root, block), *ring(ranks, root, block)]
 
 
 def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
@@ -173,10 +292,21 @@ def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
 
 def _up_the_tree(ranks: int, root: int, size: float) -> list[Part]:
     """Return the broadcast along a binomial tree, backwards."""
-    tree = BCAST["binomial"](ranks, root, size)
+    tree = _tree(ranks, root, size)
     return [backwards(part, part.name, combine=True) for part in tree]
 
 
-ALLREDUCE = {"doubling": _doubling, "rabenseifner": _rabenseifner_all}
-REDUCE = {"binomial": _up_the_tree, "rabenseifner": _rabenseifner}
-REDUCESCATTER = {"halving": _halve_blocks, "pairwise": _pairwise}
+#: The algorithms of each family by name.
+ALGORITHMS: dict[str, dict[str, Algorithm]] = {
+    "bcast": {"binomial": _tree, "scatter-ring": _scatter_ring},
+    "reduce": {"binomial": _up_the_tree, "rabenseifner": _rabenseifner},
+    "allreduce": {"doubling": _doubling, "rabenseifner": _rabenseifner_all},
+    "gather": {
+        "binomial": _gather_blocks(scatter_blocks),
+        "linear": _gather_blocks(_scattered_at_once),
+    },
+    "scatter": {"binomial": scatter_blocks, "linear": _scattered_at_once},
+    "allgather": {"bruck": bruck, "ring": ring},
+    "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise},
+    "barrier": {"dissemination": _tell_all, "doubling": _doubling_barrier},
+}
