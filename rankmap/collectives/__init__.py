@@ -58,6 +58,7 @@ USUAL = {
     "barrier": ("dissemination", "dissemination", 0, 0),
 }
 
+#: What can be asked for by name.
 FAMILIES = tuple(USUAL)
 
 #: Families with a root.

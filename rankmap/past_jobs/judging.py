@@ -299,6 +299,3 @@ def _judge_chunk(chunk: list[tuple[int, bytes]]) -> list[Verdict]:
         for job, packed in chunk
     )
     return [judge.verdict(seats, job, free) for job, free in masks]
-
-
-# --- one of them, with all that there is ----------------------------------------------
