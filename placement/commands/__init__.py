@@ -156,6 +156,7 @@ EXTRAS = {
     "networkx": "graphs",
     "numba": "fast",
     "pandas": "tables",
+    "pyarrow": "parquet",
     "scipy": "fft",
     "uvicorn": "web",
     "werkzeug": "web",

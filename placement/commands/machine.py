@@ -36,8 +36,9 @@ __all__ = ["machine"]
 
 #: Graph and table formats by file suffix; listed here so that help loads none of them.
 SUFFIXES = {
-    **{f".{name}": name for name in ("graphml", "csv")},
+    **{f".{name}": name for name in ("graphml", "gexf", "gml", "edgelist", "csv", "parquet")},
     ".json": "node-link",
+    ".edges": "edgelist",
     ".conf": "topology-conf",
     ".yaml": "topology-yaml",
     ".yml": "topology-yaml",
@@ -167,9 +168,9 @@ def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
 def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None:
     """Write a machine in a format that other programs read.
 
-    Graphs: graphml, node-link (JSON). Tables: csv (nodes), links-csv,
-    routers-csv. For Slurm, and read back by nidmap: topology-conf,
-    topology-yaml.
+    Graphs: graphml, gexf, gml, node-link (JSON), edgelist. Tables: csv
+    (nodes), links-csv, routers-csv, parquet. For Slurm, and read back by
+    nidmap: topology-conf, topology-yaml.
 
     \b
     nidmap machine export -m shaheen2 -o shaheen2.graphml

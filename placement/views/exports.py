@@ -11,6 +11,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from placement.support.array_types import Ints32, Strs
 from placement.support.lazy import lazy
 from placement.support.tables import csv_table, harmless
 from placement.topologies import router_coords
-from placement.views.frames import edges, graph_routers, to_networkx, to_pandas
+from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 __all__ = ["FORMATS", "fold_names", "switch_rows", "topology_conf", "topology_yaml", "write"]
 
@@ -217,10 +218,10 @@ def _triple(values: Any) -> str:
     return f"{{{shown}}}"
 
 
-networkx = lazy("networkx")
+networkx, pyarrow = lazy("networkx"), lazy("pyarrow")
 
 
-def write(machine: Machine, name: str) -> str:
+def write(machine: Machine, name: str) -> str | bytes:
     """Return a machine in one of the `FORMATS`.
 
     Parameters
@@ -231,7 +232,7 @@ def write(machine: Machine, name: str) -> str:
 
     Returns
     -------
-    str
+    str, or bytes for parquet
 
     Raises
     ------
@@ -242,29 +243,40 @@ def write(machine: Machine, name: str) -> str:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> print(write(parse_spec("torus:2x1,bw=5,injection=10"), "links-csv"), end="")
-    a,b,class,links,gbs
-    x0y0,x1y0,x,2,10.0
-    nid00000,x0y0,injection,1,10.0
-    nid00001,x1y0,injection,1,10.0
+    >>> print(write(parse_spec("torus:2x1,bw=5,injection=10"), "edgelist"), end="")
+    x0y0 x1y0 {"class": "x", "count": 2, "bandwidth": 10.0}
+    nid00000 x0y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
+    nid00001 x1y0 {"class": "injection", "count": 1, "bandwidth": 10.0}
     """
     if name not in FORMATS:
         raise UsageError(f"no format {name!r}", f"there are {', '.join(FORMATS)}")
     return FORMATS[name](machine)
 
 
-def _graphml(machine: Machine) -> str:
-    """Return the graph as GraphML, '' left out."""
+def _lines(lines: Any) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _graph(machine: Machine, form: str) -> str:
+    """Return the graph in a format of networkx, '' left out: some formats cannot say nothing."""
     graph = to_networkx(machine)
     for _, data in graph.nodes(data=True):
         for key in [k for k, v in data.items() if v == ""]:
             del data[key]
-    return "\n".join(networkx.generate_graphml(graph)) + "\n"
+    return _lines(getattr(networkx, f"generate_{form}")(graph))
 
 
 def _node_link(machine: Machine) -> str:
     data = networkx.node_link_data(to_networkx(machine), edges="edges")
     return json.dumps(data, indent=1) + "\n"
+
+
+def _edge_list(machine: Machine) -> str:
+    return _lines(
+        # an edge list divides at blanks
+        f"{'_'.join(a.split())} {'_'.join(b.split())} {json.dumps(edge_data(kind, count, gbs))}"
+        for a, b, kind, count, gbs in edges(machine)
+    )
 
 
 def _csv(machine: Machine) -> str:
@@ -285,13 +297,24 @@ def _routers_csv(machine: Machine) -> str:
     return csv_table([("router", "index", *levels), *rows])
 
 
+def _parquet(machine: Machine) -> bytes:
+    stream = io.BytesIO()
+    _ = pyarrow.Table  # pandas would say less clearly that it is missing
+    to_pandas(machine).to_parquet(stream)
+    return stream.getvalue()
+
+
 #: Formats by name; the first of a suffix is what ``-o FILE.suffix`` takes.
-FORMATS: dict[str, Callable[[Machine], str]] = {
-    "graphml": _graphml,
+FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
+    "graphml": partial(_graph, form="graphml"),
+    "gexf": partial(_graph, form="gexf"),
+    "gml": partial(_graph, form="gml"),
     "node-link": _node_link,
+    "edgelist": _edge_list,
     "csv": _csv,
     "links-csv": _links_csv,
     "routers-csv": _routers_csv,
+    "parquet": _parquet,
     "topology-conf": topology_conf,
     "topology-yaml": topology_yaml,
 }

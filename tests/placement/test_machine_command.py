@@ -132,7 +132,7 @@ def test_a_hostile_name_does_not_reach_the_terminal(nidmap, tmp_path):
 # --- export --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", ["graphml", "json", "csv"])
+@pytest.mark.parametrize("suffix", ["graphml", "gexf", "gml", "json", "edgelist", "csv"])
 def test_export_by_suffix(nidmap, tmp_path, dump, suffix):
     path = tmp_path / f"out.{suffix}"
     code, out, err = nidmap("machine", "export", "-m", dump, "-o", str(path))
@@ -162,7 +162,7 @@ def test_export_to_stdout(nidmap):
         (("-m", "torus:2x2"), 2, "--format"),
         (("-m", "torus:2x2", "-o", "x.odd"), 2, "no .odd is written here"),
         (("-m", "torus:2x2", "--format", "odd"), 2, "graphml"),
-        (("-m", "torus:2x2", "-o", "no/such/folder/x.graphml"), 5, "no/such/folder"),
+        (("-m", "torus:2x2", "-o", "no/such/folder/x.gml"), 5, "no/such/folder"),
         (("-m", "torus:2x2", "--format", "csv", "-o", "/dev/full"), 5, "/dev/full"),
     ],
 )

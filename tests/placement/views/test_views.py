@@ -138,11 +138,13 @@ def test_a_machine_offers_both_views():
 
 READERS = {
     "graphml": lambda text: networkx.parse_graphml(text),
+    "gml": lambda text: networkx.parse_gml(text),
+    "gexf": lambda text: networkx.read_gexf(__import__("io").BytesIO(text.encode())),
     "node-link": lambda text: networkx.node_link_graph(json.loads(text), edges="edges"),
 }
 
 
-@pytest.mark.parametrize("name", ["graphml", "node-link"])
+@pytest.mark.parametrize("name", ["graphml", "gml", "gexf", "node-link"])
 @each_machine
 def test_graph_files_read_back_to_the_same_graph(machine, name):
     text = graphs.write(machine, name)
@@ -154,6 +156,19 @@ def test_graph_files_read_back_to_the_same_graph(machine, name):
     assert got == expected
     for node, data in graph.nodes(data=True):
         assert again.nodes[node]["kind"] == data["kind"]
+
+
+@each_machine
+def test_an_edge_list_has_an_edge_a_line(machine):
+    graph = to_networkx(machine)
+    lines = graphs.write(machine, "edgelist").splitlines()
+    got = set()
+    for line in lines:
+        a, b, data = line.split(" ", 2)
+        got.add((frozenset((a, b)), json.loads(data)["class"], json.loads(data)["count"]))
+    expected = {(frozenset((a, b)), d["class"], d["count"]) for a, b, d in graph.edges(data=True)}
+    assert got == expected
+    assert len(lines) == graph.number_of_edges()
 
 
 @each_machine
@@ -183,3 +198,14 @@ def test_a_formula_in_a_table_stays_a_text():
 def test_an_unknown_format_names_those_there_are():
     with pytest.raises(UsageError, match="graphml"):
         graphs.write(parse_spec("torus:2"), "dot")
+
+
+def test_parquet_says_what_it_needs():
+    machine = parse_spec("torus:2")
+    try:
+        import pyarrow  # noqa: F401  # asks whether it is there
+    except ImportError:
+        with pytest.raises(UsageError, match="pyarrow"):
+            graphs.write(machine, "parquet")
+    else:
+        assert graphs.write(machine, "parquet")[:4] == b"PAR1"
