@@ -120,6 +120,18 @@ def test_ties_go_to_plus_and_an_extent_of_two_has_two_links():
     assert load[of_y].max() == 1.0, "0 to 4 and 4 to 0 use links of their own"
 
 
+def test_of_an_odd_number_of_links_between_two_each_goes_one_way():
+    machine = parse_spec("torus:2x3,bw=1")
+    listed = links(machine)
+    across = listed.kind == listed.kinds.index("x")
+    machine = replace(machine, links=replace(listed, count=np.where(across, 3, listed.count)))
+    found = channels(machine)
+    on_x = found.kind == found.kinds.index("x")
+    assert set(found.count[on_x].tolist()) == {1, 2}
+    leaving = np.bincount(found.source[on_x], found.count[on_x])
+    assert leaving.tolist() == [3] * 6
+
+
 def test_an_extent_of_one_has_no_links():
     assert len(channels(parse_spec("torus:1x1"))) == 0
     assert set(channels(parse_spec("torus:3x1")).kind.tolist()) == {0}

@@ -188,3 +188,12 @@ def test_an_empty_torus_gives_a_ball_across_its_edge():
     apart = mean_hops(machine, rows)
     box = np.flatnonzero((machine.coords[:, :3] < 7).all(axis=1))
     assert apart < mean_hops(machine, box)
+
+
+def test_on_a_torus_nodes_come_along_the_curve_so_that_neighbours_in_the_list_are_near():
+    machine = parse_spec("torus:8x8x8")
+    rows = compact(machine, Request(count=512, free=machine.free))
+    step = np.abs(np.diff(machine.coords[rows, :3], axis=0)).sum(axis=1)
+    assert sorted(rows.tolist()) == list(range(512))
+    assert (step == 1).all()  # a Hilbert curve of a cube whose side is a power of two
+    assert (np.abs(np.diff(machine.coords[:, :3], axis=0)).sum(axis=1) > 1).any()  # NID order's not
