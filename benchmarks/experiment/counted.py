@@ -86,10 +86,13 @@ def expected_bytes(
     """Return link names, bytes of messages, and bytes with headers and acknowledgements."""
     plain, wire = loads(machine, demand, routing), wire_loads(machine, demand, routing, mtu)
     names = machine.names.tolist()
-    own = [f"{name} {kind}" for kind in ("injection", "ejection") for name in names]
-    every = np.array([*plain.channels.names().tolist(), *own], dtype=np.str_)
-    both = [np.concatenate([x.load, x.injection, x.ejection]) for x in (plain, wire)]
-    return every, both[0], both[1]
+    node_links = [f"{name} {kind}" for kind in ("injection", "ejection") for name in names]
+    link_names = np.array([*plain.channels.names().tolist(), *node_links], dtype=np.str_)
+    payload, with_headers = (
+        np.concatenate([carried.load, carried.injection, carried.ejection])
+        for carried in (plain, wire)
+    )
+    return link_names, payload, with_headers
 
 
 def total_demand(prediction: Prediction) -> Demand:

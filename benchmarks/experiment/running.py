@@ -228,12 +228,13 @@ def _figures(
     from workloads.results import read_run
 
     run = read_run(f"{stem}.csv")
-    found, whole = (
+    of_phase, of_run = (
         analyse(run.header, block_times(run.rows, phase)) for phase in (case.phase, "total")
     )
-    times = {entry["arm"]: entry["median"] for entry in found["arms"]}
-    ratios, whole_ratios = (
-        {entry["arm"]: entry for entry in one["comparisons"]} for one in (found, whole)
+    times = {entry["arm"]: entry["median"] for entry in of_phase["arms"]}
+    ratios, run_ratios = (
+        {entry["arm"]: entry for entry in analysis["comparisons"]}
+        for analysis in (of_phase, of_run)
     )
     counts = json.loads(Path(f"{stem}.links.json").read_text())
     base = predictor.time(predictor.place(arms[0].rows, arms[0].slots))
@@ -250,7 +251,7 @@ def _figures(
             "measured_s": times[arm.name],
             "predicted": base / time_s,
             **{key: ratio[key] for key in (*_RATIO, "shown")},
-            "whole_run": whole_ratios.get(arm.name, itself)["ratio"],
+            "whole_run": run_ratios.get(arm.name, itself)["ratio"],
             **_links(predictor, arm, cluster, counts[arm.name]),
         })  # fmt: skip
     return rows

@@ -136,8 +136,8 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
     >>> list(algorithms_of("allgather"))
     ['bruck', 'ring']
     """
-    found: dict[str, Algorithm] = algorithms.ALGORITHMS[family]
-    return found
+    by_name: dict[str, Algorithm] = algorithms.ALGORITHMS[family]
+    return by_name
 
 
 def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:

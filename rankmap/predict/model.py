@@ -269,12 +269,10 @@ class Model:
 
     def _ends_s(self, phase: Phase, flows: Traffic) -> float:
         """Return the seconds of what is sent at once on nodes' own links, and of one rank."""
-        if phase.steps is None:
-            return max(self.own_s(phase.total.out, phase.total.into), self.process_s(phase.sent))
-        ends = flows.sent_and_received(len(phase.placement.rows))
-        injection = self.injection[phase.placement.rows] * GB
-        own_s = float((np.maximum(*ends) / injection).max(initial=0.0))
-        return max(own_s, self.process_s(phase.message(flows)))
+        rows = phase.placement.rows
+        one_rank = phase.sent if phase.steps is None else phase.message(flows)
+        own_s = self.own_s(*flows.sent_and_received(len(rows)), rows)
+        return max(own_s, self.process_s(one_rank))
 
     def phases(self, placement: Placement, pattern: Pattern | None = None) -> Iterator[Phase]:
         """Yield the phases on a placement of the model's pattern, or of another one that fits."""
@@ -405,9 +403,9 @@ class Model:
             return step_loads
         return [replace(loads, channels=left, _kept={}) for loads in step_loads]
 
-    def own_s(self, out: Floats, into: Floats) -> float:
-        """Return the seconds of the busiest node's own link."""
-        return float((np.maximum(out, into) / (self.injection * GB)).max(initial=0.0))
+    def own_s(self, out: Floats, into: Floats, rows: Ints | slice = slice(None)) -> float:
+        """Return the seconds of the busiest own link of some nodes, by rows of the machine."""
+        return float((np.maximum(out, into) / (self.injection[rows] * GB)).max(initial=0.0))
 
     def _longest(self, loads: Loads) -> float:
         """Return the seconds of the busiest channel or node link."""

@@ -183,8 +183,8 @@ class Budget:
     watch : callable or None
         Is told each `Moment`; where it returns True the search ends, and the
         best so far is its answer.
-    said : int
-        Judgements that take as long as what is said of the answer.
+    answer_judgements : int
+        How many take as long as what is said of the answer.
 
     Attributes
     ----------
@@ -207,9 +207,10 @@ class Budget:
         judgements: int,
         deadline: float = DEADLINE,
         watch: Callable[[Moment], bool | None] | None = None,
-        said: int = SAID,
+        answer_judgements: int = SAID,
     ) -> None:
-        self.judgements, self.watch, self._said = judgements, watch, said
+        self.judgements, self.watch = judgements, watch
+        self._answer_judgements = answer_judgements
         self.deadline = deadline
         began = time.thread_time()
         self.end = self._last = began + deadline
@@ -243,8 +244,8 @@ class Budget:
     def note_length(self, seconds: float) -> None:
         """Remember how long a judgement took that was made to its end.
 
-        What is said of the answer takes `said` times as long as such judgements in the mean. The
-        first one is left out, since it makes what all others use.
+        What is said of the answer takes as long as `answer_judgements` such judgements in the mean.
+        The first one is left out, since it makes what all others use.
 
         Examples
         --------
@@ -256,7 +257,8 @@ class Budget:
         """
         self._lengths.append(seconds)
         usual = sum(self._lengths[1:]) / max(1, len(self._lengths) - 1)
-        self.end = self._last - min(SAID_S + self._said * usual, MOST_SAID * self.deadline)
+        answer_s = SAID_S + self._answer_judgements * usual
+        self.end = self._last - min(answer_s, MOST_SAID * self.deadline)
 
     @property
     def past(self) -> bool:
