@@ -20,8 +20,8 @@ from pathlib import Path
 
 __all__ = ["cache_folder", "kernels_compiled", "numba_installed", "remark", "user_cache"]
 
-#: The kernels that are called from Python: their file and name.
-ENTRIES = ("multisection.multisect", "exchanges.replace_ranks")
+#: Of the kernels that are called from Python those with most others in them: their file and name.
+ENTRIES = ("bisection.bisect", "exchanges.replace_ranks")
 
 #: How a user gets numba.
 INSTALL = "pip install 'nidmap[fast]'"
@@ -39,8 +39,8 @@ def numba_installed() -> bool:
 
 def kernels_compiled() -> bool:
     """Return whether the kernels have been compiled, by an earlier run too, or none are wanted."""
-    loaded = sys.modules.get("rankmap.refine.multisection")
-    if not numba_installed() or (loaded is not None and loaded.multisect.signatures):
+    loaded = sys.modules.get("rankmap.refine.bisection")
+    if not numba_installed() or (loaded is not None and loaded.bisect.signatures):
         return True
     folder = cache_folder()
     return folder is not None and all(any(folder.glob(f"*/{name}-*.nbi")) for name in ENTRIES)

@@ -215,7 +215,7 @@ def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> No
     now, local = np.empty_like(was), np.full(len(was), -1, dtype=np.int32)
     anew = PlacedRanks(sub, now, bounds, near, others, np.empty_like(was), local)
     place_from_nothing(anew, some, priority, state)
-    exchange_pairs(anew, 2, state)
+    exchange_pairs(anew, long(2), state)
     tick(state, 4 * len(sub.adj) + 2 * len(mine) * k)
     before = cost_of_nodes(sub.ptr, sub.adj, sub.w, was, near, others)
     after = cost_of_nodes(sub.ptr, sub.adj, sub.w, now, near, others)

@@ -13,7 +13,7 @@ import numpy as np
 from rankmap.refine.bisection import bisect
 from rankmap.refine.budget import MOST_ANEW
 from rankmap.refine.exchanges import exchange_pairs, replace_ranks
-from rankmap.refine.jit import Csr, Floats, Ints, Longs, State, inlined, kernel, tick
+from rankmap.refine.jit import Csr, Floats, Ints, Longs, State, kernel, tick
 from rankmap.refine.subgraph import (
     PlacedRanks,
     add_pull,
@@ -68,7 +68,6 @@ class CutPlan(NamedTuple):
     again: Floats
 
 
-@kernel
 def multisect(
     g: Csr, plan: CutPlan, begin: int, stop: int, allowed: float, state: State, ranks: Ints,
     where: Ints,
@@ -96,10 +95,7 @@ def multisect(
     left = 0.0
     for c in range(begin, len(cuts)):
         left += (shares[c] + again[c]) * repeats[c]
-    idle = 0
-    for u in range(n):
-        idle += ptr[u + 1] == ptr[u]
-    sparse = idle * MOST_BUSY > n
+    sparse = int((ptr[1:] == ptr[:-1]).sum()) * MOST_BUSY > n
     while begin < stop:
         end = begin + 1
         while end < len(cuts) and family[end] == family[begin]:
@@ -148,7 +144,6 @@ def weight_between(g: Csr, ranks: Ints, local: Ints, first: Longs, cuts: Longs) 
     return total
 
 
-@inlined
 def bisect_at_cut(
     g: Csr, plan: CutPlan, c: int, ranks: Ints, local: Ints, where: Ints,
     sparse: bool, packed: bool, allowed: float, state: State,
@@ -176,16 +171,13 @@ def bisect_at_cut(
     half = np.zeros(talkers, dtype=np.int8)
     if talkers > 1:
         half = bisect(sub, target, give, plan.starts[c], allowed, 4, state)
-    held = 0
-    for i in range(talkers):
-        held += 1 - half[i]
+    held = talkers - int(half.sum())
     deal_halves(mine, half, ranks, low, middle)
     ranks[low + held : middle] = idle[: middle - low - held]
     ranks[middle + talkers - held : high] = idle[middle - low - held :]
     note_side(mine, half, where, cut[1])
 
 
-@inlined
 def exchange_siblings(
     g: Csr, ranks: Ints, local: Ints, first: Longs, cuts: Longs, allowed: float, state: State
 ) -> None:
@@ -219,6 +211,4 @@ def exchange_siblings(
     )
     exchange_pairs(blocks, 2, state)
     replace_ranks(blocks, priority, MOST_ANEW, allowed - float(state[1]), state)
-    inside = ranks_by_node(where, bounds)
-    for i in range(len(mine)):
-        ranks[begin + i] = mine[inside[i]]
+    ranks[begin : first[high]] = mine[ranks_by_node(where, bounds)]
