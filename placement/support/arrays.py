@@ -299,5 +299,5 @@ def spread(count: int, most: int) -> tuple[list[int], list[float]]:
     edges = [count * k // most for k in range(most + 1)]
     sizes = [high - low for low, high in pairwise(edges)]
     golden = (5**0.5 - 1) / 2
-    at = [int((k * golden) % 1 * size) for k, size in enumerate(sizes)]
+    at = [int((k + 1) * golden % 1 * size) for k, size in enumerate(sizes)]
     return [1 + low + a for low, a in zip(edges, at, strict=False)], [float(s) for s in sizes]

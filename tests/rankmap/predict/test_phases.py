@@ -12,6 +12,7 @@ from placement.specs import parse_spec
 from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.place_ranks import place_ranks
 from rankmap.placement import Placement
+from rankmap.predict import Job, Predictor
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
@@ -161,6 +162,23 @@ def test_a_sample_stands_for_every_step_once(count, most):
     assert sum(times) == count
     assert chosen == sorted(set(chosen))
     assert 1 <= chosen[0] <= chosen[-1] <= count
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "torus:8x8x2,bw=5",
+        "tree:16x12,bw=12.5",
+        "fattree:leaf=16,leaves=8,spines=4,bw=12.5",
+        "dragonfly:groups=5,chassis=2,blades=8,nodes=2",
+    ],
+)
+def test_six_steps_take_about_as_long_as_all_for_which_they_stand(spec):
+    job = Job("alltoall", 4, 1e6, algorithm="ring")
+    every, some = (Predictor(parse_spec(spec), job) for _ in range(2))
+    every.steps, some.steps = 255, 6
+    placement = every.place(np.arange(64))  # neighbours in the ring are on near nodes
+    assert some.time(placement) == pytest.approx(every.time(placement), rel=0.1)
 
 
 def test_training_sends_what_its_formulas_say():
