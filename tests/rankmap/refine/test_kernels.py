@@ -21,6 +21,7 @@ from rankmap.refine import (
     exchanges,
     halves,
     jit,
+    multisection,
     subgraph,
 )
 from tests.effort import examples
@@ -274,6 +275,19 @@ def test_the_nodes_nearest_to_two_are_chosen():
     assert exchanges.choose_nodes(far, 2, 7, 2, fresh()).tolist() in (
         [[a, 2, 7, b] for a in (1,) for b in (8,)] + [[1, 2, 6, 7], [2, 3, 6, 7], [2, 3, 7, 8]]
     )
+
+
+def test_ranks_of_blocks_that_are_equally_far_apart_change_places():
+    """Four cliques in any order come together, each in a block of its own."""
+    clique_of = np.repeat(np.arange(4), 6)
+    a, b = np.nonzero(np.triu(clique_of[:, None] == clique_of, 1))
+    g = csr(from_edges(24, a, b, np.ones(len(a))))
+    ranks = np.random.default_rng(5).permutation(24).astype(np.int32)
+    cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
+    none, first = np.full(24, -1, dtype=np.int32), np.arange(0, 25, 6)
+    multisection.exchange_siblings(g, ranks, none, first, cuts, 1e6, fresh())
+    assert sorted(ranks.tolist()) == list(range(24))
+    assert all(len(set(block)) == 1 for block in clique_of[ranks].reshape(4, 6).tolist())
 
 
 TWIN = """
