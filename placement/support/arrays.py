@@ -287,12 +287,13 @@ def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def spread(count: int, most: int) -> tuple[list[int], list[float]]:
     """Return at most so many of the numbers 1 … count, and how many each stands for.
 
-    One of each of equal stretches, at places that follow no power of two.
+    One of each of equal stretches, at places that follow no power of two. The first is not 1:
+    the first step of an exchange is between neighbours, and stands for no other.
 
     Examples
     --------
     >>> spread(3, 64), spread(10, 3)
-    (([1, 2, 3], [1.0, 1.0, 1.0]), ([1, 5, 7], [3.0, 3.0, 4.0]))
+    (([1, 2, 3], [1.0, 1.0, 1.0]), ([2, 4, 10], [3.0, 3.0, 4.0]))
     """
     if count <= most:
         return list(range(1, count + 1)), [1.0] * count
