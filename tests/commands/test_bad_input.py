@@ -77,7 +77,7 @@ def test_a_broken_gzip(nidmap, refused, tmp_path, dump):
 
 def test_a_gzip_bomb_is_refused(nidmap, refused, tmp_path):
     bomb = spoilt(tmp_path, gzip.compress(b"\n" * (300 << 20), 1), "bomb.gz")
-    refused(nidmap(*PLAN, bomb), 3, "bomb.gz")
+    refused(nidmap(*PLAN, bomb), 3, "bomb.gz", "more than 64 MiB")
 
 
 def test_a_missing_file(nidmap, refused):
