@@ -102,7 +102,7 @@ _NODES = {"sort": ("rankmap.commands.sort:sort", "Sort nodes by their switches."
 _STRATEGIES = {"auto": "rankmap.search.planner:auto"}
 _SERVICES = {
     "job": "rankmap.predict.job:Job",
-    "ranks followed": "workloads.minicray.following:course",
+    "ranks followed": "workloads.minicray.following:ranks_course",
     "job here": "rankmap.launch.allocation:job_here",
     "names of launcher": "rankmap.launch:names",
     "names of order": "rankmap.orders:names",

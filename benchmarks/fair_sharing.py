@@ -18,7 +18,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
 
 __all__ = ["fair_ends", "share_fairly"]
@@ -75,10 +75,10 @@ def fair_ends(
     [2.0, 2.0]
     """
     from placement.network import channels
-    from placement.network.routes import walk
+    from placement.network.routes import walk_paths
 
     a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
-    message, channel = walk(machine, a, b, routing)
+    message, channel = walk_paths(machine, a, b, routing)
     inner, every = len(channels(machine, routing)), np.arange(len(a))
     message = np.concatenate([message, every, every])
     channel = np.concatenate([channel, inner + a, inner + len(machine) + b])
@@ -152,7 +152,7 @@ def _rates(flow: Ints, channel: Ints, many: Floats, capacity: Floats) -> Floats:
     """
     rate, room = np.zeros(len(many)), capacity.copy()
     while len(flow):
-        load = summed(channel, many[flow], len(room))
+        load = add_by_key(channel, many[flow], len(room))
         level = np.maximum(room[channel], 0.0) / load[channel]
         least = np.full(len(many), np.inf)
         np.minimum.at(least, flow, level)
@@ -162,6 +162,6 @@ def _rates(flow: Ints, channel: Ints, many: Floats, capacity: Floats) -> Floats:
         settled[flow[~held[channel]]] = True
         rate[settled] = least[settled]
         gone = settled[flow]
-        room -= summed(channel[gone], (many * rate)[flow[gone]], len(room))
+        room -= add_by_key(channel[gone], (many * rate)[flow[gone]], len(room))
         flow, channel = flow[~gone], channel[~gone]
     return rate

@@ -33,7 +33,7 @@ from nidmap import load_machine
 from placement.nodelist import NodeList
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gains
-from workloads.ab.statistics import FEWEST, interval
+from workloads.ab.statistics import FEWEST, mean_interval
 
 #: What is compared with ``default``.
 ARMS = ("nodes", "order", "both")
@@ -159,7 +159,7 @@ def rows_of(name):
     lines, covered = [], 0
     for arm in names if len(whole) >= FEWEST else ():
         ratios = np.log([block["default"] / block[arm] for block in whole])
-        middle, ends = float(np.exp(median(ratios))), interval([ratios])
+        middle, ends = float(np.exp(median(ratios))), mean_interval([ratios])
         low, likely, high = found["predicted"][arm]
         inside = low * (1 - NEAR) <= middle <= high * (1 + NEAR)
         reaches = ends.low <= high and ends.high >= low

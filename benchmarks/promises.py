@@ -37,7 +37,7 @@ from rankmap.predict.gain import Gains
 from workloads.minicray import client
 from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.launch import launch_command, launch_environment
-from workloads.minicray.net import factor
+from workloads.minicray.net import wire_factor
 
 #: Another planner beside auto, which fits the kind of network.
 OTHER = {"dragonfly": "spread", "torus": "hilbert", "fattree": "level-spread"}
@@ -97,8 +97,8 @@ def placements(machine, one, pattern, count, free, seed, routing):
 
 def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
     """Return every case and the nodes of its ranks; of some exchanges, by number."""
-    scale = float(client.ask(names, {"do": "status"})["scale"])
-    mtu = int(client.ask(names, {"do": "status"})["mtu"])
+    scale = float(client.ask_daemon(names, {"do": "status"})["scale"])
+    mtu = int(client.ask_daemon(names, {"do": "status"})["mtu"])
     cases, arms = [], []
     for k, one in enumerate(exchanges(count, seed)):
         if some and k not in some:
@@ -113,7 +113,7 @@ def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
         for name, (rows, slots) in placed.items():
             placement = asked.place(rows, slots)
             found = gains.of(placement)
-            took = asked.time(placement) * scale * factor(mtu)
+            took = asked.time(placement) * scale * wire_factor(mtu)
             nodes = machine.names[np.asarray(rows)[slots]].tolist()
             cases.append(Case(one.name, name, took, *found[:3], found.most_unsure, nodes))
             arms.append((k, name, nodes))
@@ -130,7 +130,7 @@ def write_matrix(folder, one, count):
 
 def measure_cases(cases, arms, name, folder, blocks, seed):
     """Run all arms on the mini-Cray and put medians and gains into the cases."""
-    about = client.ask(name, {"do": "status"})
+    about = client.ask_daemon(name, {"do": "status"})
     job, output = Path(folder, "job.json"), Path(folder, "seconds.json")
     job.write_text(
         json.dumps({"arms": arms, "blocks": blocks, "seed": seed, "output": str(output)})

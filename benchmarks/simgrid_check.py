@@ -31,7 +31,7 @@ import numpy as np
 from benchmarks.fair_sharing import fair_ends
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
-from placement.network.routes import walk
+from placement.network.routes import walk_paths
 from placement.specs import parse_spec
 from placement.traffic import Traffic
 
@@ -139,7 +139,7 @@ def print_ratio(
     ours = loads(machine, Demand.of(machine, Traffic.of(a, b, float(BYTES)))).worst().seconds
     own = injection_bandwidth(machine)
     gbs = np.concatenate([channels(machine, "single").bandwidth, own, own])
-    message, channel = walk(machine, a, b, "single")
+    message, channel = walk_paths(machine, a, b, "single")
     inner, every = len(channels(machine, "single")), np.arange(len(a))
     message = np.concatenate([message, every, every])
     channel = np.concatenate([channel, inner + a, inner + len(machine) + b])

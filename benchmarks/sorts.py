@@ -78,12 +78,12 @@ def rank(kind: str, items: int, payload: int, rounds: int) -> None:
     """Be one rank: every round sorts the same data with each contender."""
     from mpi4py import MPI
 
-    from workloads.sort.data import make
+    from workloads.sort.data import make_items
     from workloads.sort.partition import SortPlan, sort_items
     from workloads.sort.ranks import Ranks
 
     comm = MPI.COMM_WORLD
-    data = make(kind, comm.rank, comm.size, items, payload=payload)
+    data = make_items(kind, comm.rank, comm.size, items, payload=payload)
     key = "key" if payload else None
     ranks, paper = Ranks(comm), SortPlan("bisection", "alltoallv", "sort")
     contenders: dict[str, Callable[[], Any]] = {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import mix_bits, product, ragged_ranges, sum_by_pair, summed
+from placement.support.arrays import add_by_key, mix_bits, product, ragged_ranges, sum_by_pair
 
 Entries = tuple[Ints, Ints, Floats]
 
@@ -111,7 +111,7 @@ class AllToAlls:
         some = rank[self.line] >= 0
         line, order = rank[self.line[some]], np.argsort(rank[self.line[some]], kind="stable")
         end, weight = self.end[some][order], self.weight[some][order]
-        return AllToAlls(line[order], end, weight, summed(which, self.scale))
+        return AllToAlls(line[order], end, weight, add_by_key(which, self.scale))
 
     def table(self, place: Ints, size: int) -> Floats:
         """Return the bytes between all places 0 … size-1, where end e is at place[e].
@@ -129,19 +129,19 @@ class AllToAlls:
 
     def sent(self, ends: int) -> Floats:
         """Return what each end sends to all others, float64 (ends,); it gets as much."""
-        total = summed(self.line, self.weight)
+        total = add_by_key(self.line, self.weight)
         others = total[self.line] - self.weight
-        return summed(self.end, self.scale[self.line] * self.weight * others, ends)
+        return add_by_key(self.end, self.scale[self.line] * self.weight * others, ends)
 
     def messages(self, ends: int) -> Floats:
         """Return how many messages each end sends to all others, float64 (ends,)."""
-        total = summed(self.line, self.weight)
-        return summed(self.end, self.weight * (total[self.line] - self.weight), ends)
+        total = add_by_key(self.line, self.weight)
+        return add_by_key(self.end, self.weight * (total[self.line] - self.weight), ends)
 
     def inside(self, ends: int) -> Floats:
         """Return the bytes that ranks of one end send each other, float64 (ends,)."""
         pairs = self.weight * (self.weight - 1)
-        return summed(self.end, self.scale[self.line] * pairs, ends)
+        return add_by_key(self.end, self.scale[self.line] * pairs, ends)
 
     def largest_pair(self, ends: int) -> float:
         """Return bytes that no end exceeds to any single other one."""
@@ -153,7 +153,7 @@ class AllToAlls:
         second = np.where(line[before] == line, weight[before], 0.0)
         others = np.where(last, second, weight[top])
         amount = self.scale[line] * weight * others
-        return float(summed(self.end[order], amount, ends).max(initial=0.0))
+        return float(add_by_key(self.end[order], amount, ends).max(initial=0.0))
 
     def pairs(self) -> tuple[Ints, Ints, Floats, Floats]:
         """Return (source, target, bytes, messages) of every pair of different ends, line by line.
@@ -179,11 +179,11 @@ class AllToAlls:
         -------
         float64 (count,)
         """
-        total = summed(self.line, self.weight, len(self))
+        total = add_by_key(self.line, self.weight, len(self))
         inside = label[self.end] >= 0
         entries = self.line[inside], label[self.end[inside]], self.weight[inside]
         line, part, weight = sum_by_pair(*entries, count)
-        return summed(part, self.scale[line] * weight * (total[line] - weight), count)
+        return add_by_key(part, self.scale[line] * weight * (total[line] - weight), count)
 
     def rows(self, low: int, high: int, ends: int) -> Floats:
         """Return the bytes from the ends low … high-1 to all ends 0 … `ends`-1.
@@ -254,7 +254,7 @@ def _add_dense(left: Entries, right: Entries, scale: Floats, out: Floats) -> Non
         for line, column, weight, columns in sides:
             first, last = np.searchsorted(line, [low, low + len(some)])
             key = (line[first:last] - low) * columns + column[first:last]
-            table = summed(key, weight[first:last], len(some) * columns)
+            table = add_by_key(key, weight[first:last], len(some) * columns)
             tables.append(table.reshape(len(some), columns))
         out += product((tables[0] * some).T, tables[1])
 
@@ -270,7 +270,7 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
         if len(out) > 8 * len(key):  # a table much larger than the keys is not walked through
             np.add.at(out, key, amount)
         else:
-            out += summed(key, amount, len(out))
+            out += add_by_key(key, amount, len(out))
 
 
 def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:

@@ -19,7 +19,7 @@ shape are walked alike, so only the few different shapes are ever worked out.
   on taken as one part. Cut unevenly, it still joins corner to corner.
 
 A walk in unit steps between two corners exists only where the colours of a
-chess board allow it (`_walkable`), so the cuts are chosen among those that
+chess board allow it (`_is_walkable`), so the cuts are chosen among those that
 leave walkable parts. In one to four dimensions there always is one.
 """
 
@@ -88,7 +88,7 @@ def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
     >>> hilbert_key([[0, 0], [1, 0], [1, 1], [0, 1]], (2, 2)).tolist()
     [0, 3, 2, 1]
     """
-    return _keys(hilbert_curve(extents), coords, extents)
+    return _curve_positions(hilbert_curve(extents), coords, extents)
 
 
 def hilbert_curve(extents: Sequence[int]) -> NDArray[np.int32]:
@@ -108,8 +108,8 @@ def hilbert_curve(extents: Sequence[int]) -> NDArray[np.int32]:
     >>> hilbert_curve((2, 3)).tolist()
     [[0, 0], [1, 0], [1, 1], [0, 1], [0, 2], [1, 2]]
     """
-    box = _box(extents)
-    return np.ascontiguousarray(_join_parts(box, _root(box), {}).T)
+    box = _whole_box(extents)
+    return np.ascontiguousarray(_join_parts(box, _root_part(box), {}).T)
 
 
 def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
@@ -143,7 +143,7 @@ def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
     >>> morton_key([[0, 1], [1, 0], [0, 2], [3, 3]], (4, 4)).tolist()
     [1, 2, 4, 15]
     """
-    return _keys(morton_curve(extents), coords, extents)
+    return _curve_positions(morton_curve(extents), coords, extents)
 
 
 def morton_curve(extents: Sequence[int]) -> NDArray[np.int32]:
@@ -163,7 +163,7 @@ def morton_curve(extents: Sequence[int]) -> NDArray[np.int32]:
     >>> morton_curve((2, 3)).tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [1, 2]]
     """
-    box = _box(extents)
+    box = _whole_box(extents)
     cells = np.indices(box, dtype=np.int32).reshape(len(box), -1)
     code = np.zeros(cells.shape[1], dtype=np.int64)
     for bit in reversed(range(max(box).bit_length())):
@@ -173,14 +173,14 @@ def morton_curve(extents: Sequence[int]) -> NDArray[np.int32]:
     return np.ascontiguousarray(cells[:, np.argsort(code)].T)
 
 
-def _box(extents: Sequence[int]) -> tuple[int, ...]:
+def _whole_box(extents: Sequence[int]) -> tuple[int, ...]:
     box = tuple(int(extent) for extent in extents)
     if not box or min(box) < 1 or math.prod(box) > MOST:
         raise UsageError(f"no curve through a box of {'x'.join(map(str, box)) or 'no extents'}")
     return box
 
 
-def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> Ints:
+def _curve_positions(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> Ints:
     """Return the positions of cells on a curve through all cells of a box."""
     cells = np.asarray(coords, dtype=np.int64)
     if cells.ndim != 2 or cells.shape[1] != len(box):
@@ -220,13 +220,13 @@ class BoxPart(NamedTuple):
         return tuple(self.size[a] for a in self.axes)
 
 
-def _cells(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells:
+def _walk_part(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells:
     """Return the cells of a part, main axis last; shapes seen are `known`."""
     if shape not in known:
         if len(shape) < 2:
             known[shape] = np.arange(math.prod(shape), dtype=np.int32)[None][: len(shape)]
         else:
-            known[shape] = _join_parts(shape, _parts(shape), known)
+            known[shape] = _join_parts(shape, _walk_parts(shape), known)
     return known[shape]
 
 
@@ -237,7 +237,7 @@ def _join_parts(
     out = np.empty((len(box), math.prod(box)), dtype=np.int32)
     start = 0
     for part in pieces:
-        cells = _cells(part.shape, known)
+        cells = _walk_part(part.shape, known)
         stop = start + math.prod(part.size)
         out[:, start:stop] = np.array(part.low, dtype=np.int32)[:, None]
         for row, axis in enumerate(part.axes):
@@ -250,7 +250,7 @@ def _join_parts(
     return out
 
 
-def _root(extents: tuple[int, ...]) -> tuple[BoxPart, ...]:
+def _root_part(extents: tuple[int, ...]) -> tuple[BoxPart, ...]:
     """Return how a whole box is walked: where it may end is free here.
 
     The main axis is the longest that a walk in unit steps can have. Where
@@ -259,20 +259,20 @@ def _root(extents: tuple[int, ...]) -> tuple[BoxPart, ...]:
     the even one.
     """
     longest = sorted(range(len(extents)), key=lambda a: -extents[a])
-    main, along = next(a for a in longest if _walkable(extents, a)), longest[0]
+    main, along = next(a for a in longest if _is_walkable(extents, a)), longest[0]
     zero = (0,) * len(extents)
     if not extents[along] >= LONG * extents[main] > LONG:
-        return (_part(zero, extents, main),)
+        return (_make_part(zero, extents, main),)
     piece = min(extents[main] + 1, extents[along] - 2)
     first, rest, low = list(extents), list(extents), list(zero)
     first[along] = low[along] = extents[along] - piece
     rest[along] = piece
-    return _part(zero, tuple(first), along), _part(tuple(low), tuple(rest), main)
+    return _make_part(zero, tuple(first), along), _make_part(tuple(low), tuple(rest), main)
 
 
-def _part(low: tuple[int, ...], size: tuple[int, ...], main: int) -> BoxPart:
+def _make_part(low: tuple[int, ...], size: tuple[int, ...], main: int) -> BoxPart:
     order = _turn_axes(len(size), main)
-    return BoxPart(low, size, _real(size, order), (False,) * len(size))
+    return BoxPart(low, size, _long_axes(size, order), (False,) * len(size))
 
 
 def _turn_axes(n: int, main: int) -> tuple[int, ...]:
@@ -280,11 +280,11 @@ def _turn_axes(n: int, main: int) -> tuple[int, ...]:
     return tuple((main + 1 + k) % n for k in range(n))
 
 
-def _real(size: tuple[int, ...], order: Iterable[int]) -> tuple[int, ...]:
+def _long_axes(size: tuple[int, ...], order: Iterable[int]) -> tuple[int, ...]:
     return tuple(a for a in order if size[a] > 1)
 
 
-def _walkable(size: tuple[int, ...], main: int) -> bool:
+def _is_walkable(size: tuple[int, ...], main: int) -> bool:
     """Whether unit steps can lead from a corner through all cells to the corner along `main`.
 
     Coloured like a chess board, the two corners must differ where the number
@@ -296,7 +296,7 @@ def _walkable(size: tuple[int, ...], main: int) -> bool:
 
 
 @cache
-def _parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
+def _walk_parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
     """Return the parts of a box in the order of the walk.
 
     Parameters
@@ -311,59 +311,62 @@ def _parts(shape: tuple[int, ...]) -> tuple[BoxPart, ...]:
 
     Examples
     --------
-    >>> [p.low for p in _parts((2, 2))]
+    >>> [p.low for p in _walk_parts((2, 2))]
     [(0, 0), (1, 0), (1, 1), (0, 1)]
     """
     if len(set(shape)) == 1 and shape[0] & (shape[0] - 1) == 0:
-        return tuple(_octant(len(shape), shape[0] // 2, w) for w in range(1 << len(shape)))
-    for tier in _tiers(shape):
-        cut = min(_cuts(shape, tier), default=None)
+        return tuple(_skilling_octant(len(shape), shape[0] // 2, w) for w in range(1 << len(shape)))
+    for tier in _axes_to_cut(shape):
+        cut = min(_possible_cuts(shape, tier), default=None)
         if cut is not None:
             return cut[-1]
     # beyond four dimensions only: a box that no cut suits is halved, with a jump
     longest = max(range(len(shape)), key=lambda a: shape[a])
-    halves = _cut(shape, (longest,), (shape[longest] // 2,))
-    return tuple(half._replace(axes=_real(half.size, range(len(shape)))) for half in halves)
+    halves = _cut_box(shape, (longest,), (shape[longest] // 2,))
+    return tuple(half._replace(axes=_long_axes(half.size, range(len(shape)))) for half in halves)
 
 
-def _tiers(shape: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
+def _axes_to_cut(shape: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
     """Yield the sets of axes to cut, each as all its orders: first what suits the shape."""
     main = len(shape) - 1
     others = range(main)
     if shape[main] >= LONG * max(shape[:-1]):
         yield [(main,)]
-    yield _orders([a for a in others if shape[a] >= NEAR * max(shape)], main)
+    yield _cutting_orders([a for a in others if shape[a] >= NEAR * max(shape)], main)
     fewer = range(main, -1, -1)
     yield [
-        o for count in fewer for some in combinations(others, count) for o in _orders(some, main)
+        o
+        for count in fewer
+        for some in combinations(others, count)
+        for o in _cutting_orders(some, main)
     ]
 
 
-def _orders(axes: Iterable[int], main: int) -> list[tuple[int, ...]]:
+def _cutting_orders(axes: Iterable[int], main: int) -> list[tuple[int, ...]]:
     return [(*order, main) for order in islice(permutations(axes), ORDERS)]
 
 
-def _cuts(
+def _possible_cuts(
     shape: tuple[int, ...], orders: list[tuple[int, ...]]
 ) -> Iterator[tuple[float, int, tuple[int, ...], tuple[BoxPart, ...]]]:
     """Yield every cut that leaves walkable parts, what it costs first."""
     volume = math.prod(shape)
     for rank, order in enumerate(orders):
-        spread = [_places(shape[a], len(shape)) for a in order]
+        spread = [_cutting_places(shape[a], len(shape)) for a in order]
         for places in product(*spread):
-            pieces = _cut(shape, order, tuple(at for _, at in places))
+            pieces = _cut_box(shape, order, tuple(at for _, at in places))
             if pieces:
-                cost = sum(math.prod(p.size) * _awkward(p.shape) for p in pieces) / volume
+                cost = sum(math.prod(p.size) * _awkwardness(p.shape) for p in pieces) / volume
                 cost += sum(price for price, _ in places)
                 yield cost, rank, tuple(at for _, at in places), pieces
 
 
 @cache
-def _places(extent: int, dimensions: int) -> list[tuple[float, int]]:
+def _cutting_places(extent: int, dimensions: int) -> list[tuple[float, int]]:
     """Return where an axis may be cut, with the price: near the middle, even and odd."""
     near = {at for k in range(3) for at in (extent // 2 - k, extent - extent // 2 + k)}
     priced = sorted(
-        (_price(at, extent), abs(2 * at - extent), at) for at in near if 0 < at < extent
+        (_cut_price(at, extent), abs(2 * at - extent), at) for at in near if 0 < at < extent
     )
     keep = 2 if dimensions <= 4 else 1
     return [
@@ -373,18 +376,18 @@ def _places(extent: int, dimensions: int) -> list[tuple[float, int]]:
     ]
 
 
-def _price(at: int, extent: int) -> float:
-    return UNEVEN * math.log2(at / (extent - at)) ** 2 + _odd(at) + _odd(extent - at)
+def _cut_price(at: int, extent: int) -> float:
+    return UNEVEN * math.log2(at / (extent - at)) ** 2 + _odd_price(at) + _odd_price(extent - at)
 
 
-def _odd(extent: int) -> float:
+def _odd_price(extent: int) -> float:
     if extent < 3 or extent % 4 == 0:
         return 0.0
     return ODD if extent % 2 else TWO
 
 
 @cache
-def _awkward(shape: tuple[int, ...]) -> float:
+def _awkwardness(shape: tuple[int, ...]) -> float:
     """Return how far a part is from a cube, and how much too short its main axis is."""
     if not shape:
         return 0.0
@@ -393,7 +396,7 @@ def _awkward(shape: tuple[int, ...]) -> float:
     return sum((x - most) ** 2 for x in logs) / len(logs) + SHORT * (most - logs[-1])
 
 
-def _cut(
+def _cut_box(
     shape: tuple[int, ...], order: tuple[int, ...], places: tuple[int, ...]
 ) -> tuple[BoxPart, ...]:
     """Return the parts for cuts at `places` of the axes `order`; none where one is not walkable."""
@@ -401,12 +404,12 @@ def _cut(
     ends = [(0, extent) for extent in shape]
     sides = {a: ((0, at), (at, shape[a] - at), (0, shape[a])) for a, at in cut.items()}
     out = []
-    for side, main, axes, flip in _pattern(len(shape), order):
+    for side, main, axes, flip in _butz_pattern(len(shape), order):
         spans = [sides[a][side[a]] if a in cut else ends[a] for a in range(len(shape))]
         size = tuple(extent for _, extent in spans)
-        if not _walkable(size, main):
+        if not _is_walkable(size, main):
             return ()
-        out.append(BoxPart(tuple(low for low, _ in spans), size, _real(size, axes), flip))
+        out.append(BoxPart(tuple(low for low, _ in spans), size, _long_axes(size, axes), flip))
     return tuple(out)
 
 
@@ -420,7 +423,7 @@ class _ButzStep(NamedTuple):
 
 
 @cache
-def _pattern(n: int, order: tuple[int, ...]) -> tuple[_ButzStep, ...]:
+def _butz_pattern(n: int, order: tuple[int, ...]) -> tuple[_ButzStep, ...]:
     """Return Butz's pattern on the axes `order` of n, the last being the main axis."""
     at = dict.fromkeys(order, 0)
     flip = [False] * n
@@ -445,17 +448,17 @@ def _gray_walk(k: int) -> Iterator[tuple[int, int, int]]:
     """Yield place, walking direction and the axis of the step taken to it, of 2^k sub-cubes."""
     step = 0
     for i in range(1 << k):
-        along = 0 if i == 0 else _ones(i - 1 if i % 2 == 0 else i) % k
+        along = 0 if i == 0 else _trailing_ones(i - 1 if i % 2 == 0 else i) % k
         yield i ^ i >> 1, along, step
-        step = _ones(i)
+        step = _trailing_ones(i)
 
 
-def _ones(i: int) -> int:
+def _trailing_ones(i: int) -> int:
     """Return how many 1 bits `i` ends in."""
     return (~i & i + 1).bit_length() - 1
 
 
-def _octant(n: int, half: int, w: int) -> BoxPart:
+def _skilling_octant(n: int, half: int, w: int) -> BoxPart:
     """Return sub-cube `w` of the 2^n of Skilling's curve, axis n-1 being his first.
 
     Its place is the Gray code, its walk what Skilling's exchanges make.
@@ -472,4 +475,4 @@ def _octant(n: int, half: int, w: int) -> BoxPart:
     size = (half,) * n
     axes = tuple(sorted(range(n), key=lambda a: slots[a][0]))
     low = tuple(half * bit for bit in place)
-    return BoxPart(low, size, _real(size, axes), tuple(turned for _, turned in slots))
+    return BoxPart(low, size, _long_axes(size, axes), tuple(turned for _, turned in slots))

@@ -230,7 +230,7 @@ def sbatch(plan: Emission) -> str:
     ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
     ``switches`` as few leaf switches as the plan uses, for five minutes' wait.
     """
-    return _script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
+    return _batch_script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 
 
 def aprun(plan: Emission) -> str:
@@ -241,7 +241,7 @@ def aprun(plan: Emission) -> str:
 def pbs(plan: Emission) -> str:
     """Return a PBS header (``select`` by host; Torque's ``nodes`` where the site runs Torque)."""
     options = [f"#PBS {option}" for option in pbs_options(plan.job, plan.batch)]
-    return _script(plan, options, "pbs")
+    return _batch_script(plan, options, "pbs")
 
 
 def inside_job(choosing: str, batch: str) -> str:
@@ -257,7 +257,7 @@ def inside_job(choosing: str, batch: str) -> str:
     return f'{choosing} --from "${JOB_NODES.get(batch or "slurm", "PBS_NODEFILE")}"'
 
 
-def _script(plan: Emission, header: list[str], scheduler: str) -> str:
+def _batch_script(plan: Emission, header: list[str], scheduler: str) -> str:
     remarks = [f"# {line}" for line in plan.remarks]
     launch = _launch_inside(plan, scheduler) if plan.job.slack else []
     return "\n".join(["#!/bin/bash", *remarks, *header, *launch]) + "\n"

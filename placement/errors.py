@@ -17,8 +17,8 @@ __all__ = [
     "PlanError",
     "SiteError",
     "UsageError",
+    "at_line",
     "error_text",
-    "place",
     "printable",
     "printable_message",
 ]
@@ -59,12 +59,12 @@ def printable_message(text: str) -> str:
     return printable(cut, limit=8192)
 
 
-def place(source: str, line: int = 0) -> str:
+def at_line(source: str, line: int = 0) -> str:
     """Return ``file:line`` for a message, the path whole; line 0 is left out.
 
     Examples
     --------
-    >>> place("daint.txt", 17)
+    >>> at_line("daint.txt", 17)
     'daint.txt:17'
     """
     name = printable(source, limit=4096)
@@ -167,7 +167,7 @@ class ParseError(NidmapError):
         self.source = source
         self.line = line
         self.text = printable_message(text)
-        super().__init__(f"{place(source, line)}: {self.text}", hint)
+        super().__init__(f"{at_line(source, line)}: {self.text}", hint)
 
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
         return type(self), (self.source, self.line, self.text, self.hint)

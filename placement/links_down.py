@@ -20,11 +20,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.errors import ParseError, place
+from placement.errors import ParseError, at_line
 from placement.machine import Machine
 from placement.readers import find, resembling
 from placement.records import LinkRecords
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.support.quantities import counted
 from placement.support.reading import load
 from placement.topologies import links as links_of
@@ -60,12 +60,12 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
         if form and form.kind in ("links", "cables"):
             cables.compare(form.read(text, source).links)
         else:
-            for line, ends, gbs in _lines(text, source):
+            for line, ends, gbs in _read_lines(text, source):
                 cables.take(line, ends, gbs)
     return cables.machine_left()
 
 
-def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float]]:
+def _read_lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float]]:
     """Yield line number, the routers at both ends and the GB/s left of each cable listed."""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()
@@ -85,7 +85,7 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
         yield number, (words[0], words[1]), gbs
 
 
-def _rows(listed: LinkRecords | None) -> Iterator[tuple[str, int, str, int, float]]:
+def _listed_links(listed: LinkRecords | None) -> Iterator[tuple[str, int, str, int, float]]:
     """Yield the ends, their ports and the GB/s (NaN: not listed) of each link in a list."""
     if listed is not None:
         gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
@@ -151,7 +151,7 @@ class _RemainingCables:
     def compare(self, listed: LinkRecords | None) -> None:
         """Take away what a list of today's links has not."""
         today: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
-        for a, port, b, other, rate in _rows(listed):
+        for a, port, b, other, rate in _listed_links(listed):
             low, high, ports = (a, b, (port, other)) if a < b else (b, a, (other, port))
             today.setdefault((low, high), {})[ports] = rate
         names = self.names.tolist()
@@ -184,9 +184,9 @@ class _RemainingCables:
         links, down = self.links, self.left == 0
         slow = int((~down & (self.left < self.full)).sum())
         count = np.bincount(self.row[~down], minlength=len(links)).astype(np.int32)
-        gbs = summed(self.row, self.left, len(links))
+        gbs = add_by_key(self.row, self.left, len(links))
         kept = np.flatnonzero(count)
-        named = ", ".join(place(source) for source in self.sources)
+        named = ", ".join(at_line(source) for source in self.sources)
         note = f"{named}: {counted(int(down.sum()), 'link')} down, {slow} degraded"
         left = replace(
             links,

@@ -27,7 +27,7 @@ from placement.machine import Machine
 from placement.readers import read_text, sinfo
 from placement.records import Dump
 from placement.site import load_site, site_names
-from placement.slurm.command import NoSlurm, ask, configuration, version_numbers
+from placement.slurm.command import NoSlurm, ask_slurm, slurm_settings, version_numbers
 from placement.support.child import Deadline, run_child
 
 if TYPE_CHECKING:
@@ -131,18 +131,22 @@ def _known_site(live: Live) -> Live:
 
 def _ask_slurm(partition: str) -> Live:
     deadline = Deadline(PATIENCE)
-    settings = configuration(deadline)
+    settings = slurm_settings(deadline)
     if not settings.get("ClusterName"):
         raise LaunchError("scontrol show config names no cluster", "is it Slurm's own scontrol?")
     names = [partition] if partition else []
-    answer = ask(["sinfo", "-a", "-e", "-o", sinfo.QUERY], deadline=deadline)
-    states = _read(answer.output, "sinfo")
+    answer = ask_slurm(["sinfo", "-a", "-e", "-o", sinfo.QUERY], deadline=deadline)
+    states = _read_output(answer.output, "sinfo")
     topology = _topology_of(names, settings, deadline) if names else []
-    text = ask(["scontrol", "show", "topology", *topology], deadline=deadline, fails=True).output
+    text = ask_slurm(
+        ["scontrol", "show", "topology", *topology], deadline=deadline, fails=True
+    ).output
     why = "as Slurm says here"
     if text.strip():
         why += ", switches by scontrol show topology"
-        return Live(settings["ClusterName"], why, [_read(text, "scontrol show topology"), states])
+        return Live(
+            settings["ClusterName"], why, [_read_output(text, "scontrol show topology"), states]
+        )
     return _by_names(settings["ClusterName"], f"{why}, which states no topology", states)
 
 
@@ -159,12 +163,12 @@ def _topology_of(
     """Return the topology that a partition names, where Slurm may have several."""
     if version_numbers(settings.get("SLURM_VERSION", "")) < _BY_PARTITION:
         return []
-    shown = ask(["scontrol", "-o", "show", "partition", *names], deadline=deadline).output
+    shown = ask_slurm(["scontrol", "-o", "show", "partition", *names], deadline=deadline).output
     topology = re.search(r"\sTopology=(\S+)", shown)
     return [topology[1]] if topology and topology[1] != "(null)" else []
 
 
-def _read(text: str, source: str) -> Dump:
+def _read_output(text: str, source: str) -> Dump:
     """Read what a command printed: what is wrong with that is no fault of the user's."""
     try:
         dump = read_text(text, source)
@@ -188,14 +192,16 @@ def _ask_other(kind: str) -> Live:
     if answer.code:
         what = f"{command[0]} failed (exit code {answer.code}): {answer.complaint or 'no message'}"
         raise LaunchError(what, hint)
-    states = _read(answer.output, " ".join(command[:3]))
-    return _by_names(_server() if kind == "pbs" else kind, f"as {command[0]} says here", states)
+    states = _read_output(answer.output, " ".join(command[:3]))
+    return _by_names(
+        _server_name() if kind == "pbs" else kind, f"as {command[0]} says here", states
+    )
 
 
-def _server() -> str:
+def _server_name() -> str:
     """Return what the host of the PBS server is called, without a number: polaris of polaris-01."""
     for path in ("/etc/pbs.conf", "/var/spool/torque/server_name"):
-        for line in _text(path).splitlines():
+        for line in _file_text(path).splitlines():
             key, mark, value = line.partition("=")
             if not mark or key.strip() == "PBS_SERVER":
                 return re.split(r"[^a-z]", (value or key).strip().lower())[0] or "pbs"
@@ -203,10 +209,10 @@ def _server() -> str:
 
 
 def _first_line(path: str) -> str:
-    return next(iter(_text(path).split()), "").lower()
+    return next(iter(_file_text(path).split()), "").lower()
 
 
-def _text(path: str) -> str:
+def _file_text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as stream:
             return stream.read(1 << 16)
@@ -229,11 +235,11 @@ def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
         return machine
     gigabits = {}
     for port in sorted(glob(f"{system}/class/infiniband/*/ports/*")):
-        rate = re.match(r"([0-9.]+) Gb/sec", _text(f"{port}/rate"))
-        if rate and "ACTIVE" in _text(f"{port}/state"):
+        rate = re.match(r"([0-9.]+) Gb/sec", _file_text(f"{port}/rate"))
+        if rate and "ACTIVE" in _file_text(f"{port}/state"):
             gigabits[port.split("/")[-3]] = float(rate[1])
     for device in sorted(glob(f"{system}/class/net/hsn[0-9]*")):
-        speed = _text(f"{device}/speed").strip()
+        speed = _file_text(f"{device}/speed").strip()
         if speed.isdigit() and int(speed):
             gigabits[os.path.basename(device)] = int(speed) / 1000
     if not gigabits:

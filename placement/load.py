@@ -134,7 +134,7 @@ def open_sources(*specs: str) -> Sources:
         raise UsageError("standard input can be read only once")
     sources = Sources()
     for spec in specs:
-        _open(sources, spec)
+        _open_word(sources, spec)
     return sources
 
 
@@ -161,7 +161,7 @@ def build(sources: Sources) -> Machine:
     return lay_figures(machine, sources.figures)
 
 
-def _open(sources: Sources, word: str) -> None:
+def _open_word(sources: Sources, word: str) -> None:
     spec, figures = word, Figures()
     if not word.startswith(("xname:", LINKS_DOWN)):
         spec, figures = split_figures(word, mixed=is_spec(word))
@@ -169,7 +169,7 @@ def _open(sources: Sources, word: str) -> None:
     if is_spec(spec):
         _set_site(sources, SyntheticSite(parse_spec(spec)))
     elif spec.startswith(LIVE):
-        _ask(sources, spec)
+        _ask_scheduler(sources, spec)
     elif spec == "prefer:last":
         sources.prefer = "last"
     elif spec.startswith(LINKS_DOWN):
@@ -183,10 +183,10 @@ def _open(sources: Sources, word: str) -> None:
         else:
             _set_site(sources, configuration)
     else:
-        _read(sources, spec)
+        _read_dump(sources, spec)
 
 
-def _ask(sources: Sources, spec: str) -> None:
+def _ask_scheduler(sources: Sources, spec: str) -> None:
     """Take what the scheduler says that runs here, or the site that it is."""
     answer = live.ask_scheduler(spec)
     sources.name, sources.why = answer.name, answer.why
@@ -211,10 +211,10 @@ def _is_site(spec: str) -> bool:
     return spec in site_names()
 
 
-def _read(sources: Sources, spec: str) -> None:
+def _read_dump(sources: Sources, spec: str) -> None:
     """Read a dump, or what is inside a node, told by its content."""
     if spec != "-" and not os.path.exists(spec):
-        raise _missing(spec)
+        raise _missing_source(spec)
     text = load(spec)
     if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):
         sources.overlays.append(hwloc.HardwareFile(hwloc.parse_hwloc(text, spec)))
@@ -222,7 +222,7 @@ def _read(sources: Sources, spec: str) -> None:
         sources.dumps.append(read_text(text, spec))
 
 
-def _missing(spec: str) -> Exception:
+def _missing_source(spec: str) -> Exception:
     """Return the error for a spec that names nothing."""
     kind = spec.partition(":")[0]
     if kind == "known":

@@ -20,7 +20,7 @@ from placement.names.cname import Cname, Xname
 from placement.names.columns import name_numbers, parse_cnames
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Mask, Strs
-from placement.support.arrays import find
+from placement.support.arrays import find_sorted
 from placement.topologies import router_names
 
 __all__ = ["find_rows", "nodes_of", "rows_of", "shared_rows"]
@@ -87,10 +87,10 @@ def rows_of(
     if not names:
         raise ParseError(source or "node list", 0, "names no nodes", "the list is empty")
     try:
-        rows = _rows(machine, names)
+        rows = _rows_of_words(machine, names)
     except _UnknownName as unknown:
         word, problem, hint = unknown.args
-        raise ParseError(source or "node list", _line(nodes, word), problem, hint) from None
+        raise ParseError(source or "node list", _line_of_word(nodes, word), problem, hint) from None
     if not repeats:
         _refuse_repeats(machine, rows, nodes, source)
     return rows
@@ -105,7 +105,7 @@ def find_rows(have: Array, want: Array) -> Ints:
     [1, -1, 0]
     """
     order = np.argsort(have, kind="stable")
-    at = find(have[order], want)
+    at = find_sorted(have[order], want)
     return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
@@ -128,13 +128,13 @@ class _UnknownName(Exception):  # noqa: N818  # never leaves this module: ParseE
     """A word that names no node, what is wrong with it, and a hint."""
 
 
-def _rows(machine: Machine, names: NodeList) -> Ints:
+def _rows_of_words(machine: Machine, names: NodeList) -> Ints:
     """Return the rows of all words."""
-    by_name = _index(machine, "names", str)
+    by_name = _index_column(machine, "names", str)
     rows = np.array([by_name.get(name, -1) for name in names], dtype=np.int64)
     left = np.flatnonzero(rows < 0)
     if len(left):
-        by_cname = _index(machine, "cname", str.lower)
+        by_cname = _index_column(machine, "cname", str.lower)
         rows[left] = [by_cname.get(names[k].lower(), -1) for k in left.tolist()]
         left = left[rows[left] < 0]
     if len(left):
@@ -144,13 +144,13 @@ def _rows(machine: Machine, names: NodeList) -> Ints:
     parts, done = [], 0
     for k in left.tolist():
         word = names[k]
-        several[word] = several[word] if word in several else _several(machine, word)
+        several[word] = several[word] if word in several else _rows_of_word(machine, word)
         parts += [rows[done:k], several[word]]
         done = k + 1
     return np.concatenate([*parts, rows[done:]]) if parts else rows
 
 
-def _index(machine: Machine, label: str, key: Callable[[str], str]) -> dict[str, int]:
+def _index_column(machine: Machine, label: str, key: Callable[[str], str]) -> dict[str, int]:
     """Return the rows by a column's text, kept with the machine."""
     column = getattr(machine, label)
     cached: tuple[Any, dict[str, int]] | None = machine._cache.get(f"lookup.{label}")
@@ -171,16 +171,16 @@ def _by_number(machine: Machine, words: list[str]) -> Ints:
     return np.where((prefixes == "#") & (numbers < len(machine)), numbers, nid)
 
 
-def _several(machine: Machine, word: str) -> Ints:
+def _rows_of_word(machine: Machine, word: str) -> Ints:
     """Return the rows of a NID range, cabinet, chassis, blade or router, or of a full host name."""
-    for rows_in in (_range, _place, _router, _without_domain):
+    for rows_in in (_rows_of_range, _rows_of_place, _rows_of_router, _without_domain):
         rows = rows_in(machine, word)
         if len(rows):
             return rows
-    raise _UnknownName(word, *_unknown(machine, word))
+    raise _UnknownName(word, *_unknown_word(machine, word))
 
 
-def _range(machine: Machine, word: str) -> Ints:
+def _rows_of_range(machine: Machine, word: str) -> Ints:
     match = _NID_RANGE.fullmatch(word)
     if match is None:
         return _NONE
@@ -196,7 +196,7 @@ def _range(machine: Machine, word: str) -> Ints:
     return find_rows(known, np.arange(low, high + 1))
 
 
-def _place(machine: Machine, word: str) -> Ints:
+def _rows_of_place(machine: Machine, word: str) -> Ints:
     """Return the rows of the nodes in a place that a cname or xname names."""
     try:
         mask = _in_xname(machine, word) if word[0] in "xX" else _in_cname(machine, word)
@@ -228,7 +228,7 @@ def _in_xname(machine: Machine, word: str) -> Mask:
     return np.array([x.startswith(start) and not x[behind : behind + 1].isdigit() for x in names])
 
 
-def _router(machine: Machine, word: str) -> Ints:
+def _rows_of_router(machine: Machine, word: str) -> Ints:
     routers = np.flatnonzero(router_names(machine) == word)
     return np.flatnonzero(np.isin(machine.router, routers).any(axis=1)).astype(np.int64)
 
@@ -236,7 +236,7 @@ def _router(machine: Machine, word: str) -> Ints:
 def _without_domain(machine: Machine, word: str) -> Ints:
     """Return the row of ``nid00012.cray.example``, where names have no domain."""
     name, _, domain = word.partition(".")
-    row = _index(machine, "names", str).get(name, -1) if domain else -1
+    row = _index_column(machine, "names", str).get(name, -1) if domain else -1
     return np.array([row], dtype=np.int64) if row >= 0 else _NONE
 
 
@@ -252,7 +252,7 @@ def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
     return problem, f"its NIDs run from {low} to {high}"
 
 
-def _unknown(machine: Machine, word: str) -> tuple[str, str]:
+def _unknown_word(machine: Machine, word: str) -> tuple[str, str]:
     """Return what to say of a word that names no node, and names like it."""
     shown = f"'{word}'"
     if word.isdecimal():
@@ -262,23 +262,23 @@ def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     problem = f"{machine.name or 'the machine'} has no node {shown}"
     if not len(machine):
         return problem, "it has no nodes"
-    if beside := _beside(machine, word):
+    if beside := _say_neighbours(machine, word):
         return f"{shown} is an empty slot of {machine.name or 'the machine'}", beside
     prefixes, numbers, widths = name_numbers(machine.names)
     (prefix,), (number,), (width,) = name_numbers(np.array([word]))
     alike = np.flatnonzero((np.char.lower(prefixes) == prefix.lower()) & (widths > 0))
     if not width or not len(alike):
-        return problem, _reason(word) or f"its names look like {machine.names[0]}"
+        return problem, _why_no_cname(word) or f"its names look like {machine.names[0]}"
     twin = alike[numbers[alike] == number]
     if len(twin):
         return problem, f"did you mean {machine.names[twin[0]]}?"
     return problem, _nearest_names(machine, alike, numbers, number)
 
 
-def _beside(machine: Machine, word: str) -> str:
+def _say_neighbours(machine: Machine, word: str) -> str:
     """Say what stands beside a vacant place in one of the cabinets; '' for other words."""
     match = re.fullmatch(r"((c\d+-\d+)c\ds\d+)n\d", word, re.ASCII)
-    if match is None or _reason(word):
+    if match is None or _why_no_cname(word):
         return ""
     blade, cabinet = match.groups()
     beside = machine.cname[_in_cname(machine, blade)].tolist()
@@ -297,7 +297,7 @@ def _nearest_names(machine: Machine, alike: Ints, numbers: Ints, number: int) ->
     return f"the last such name is {last}" if last else f"the first such name is {first}"
 
 
-def _reason(word: str) -> str:
+def _why_no_cname(word: str) -> str:
     """Say why a word that looks like a cname is none; '' for other words."""
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""
@@ -308,7 +308,7 @@ def _reason(word: str) -> str:
     return ""
 
 
-def _line(nodes: str | Iterable[str], word: str) -> int:
+def _line_of_word(nodes: str | Iterable[str], word: str) -> int:
     """Return the line of a text that a word stands on, 0 where there is no telling."""
     if not isinstance(nodes, str) or "\n" not in nodes:
         return 0
@@ -332,7 +332,7 @@ def _refuse_repeats(machine: Machine, rows: Ints, nodes: str | Iterable[str], so
     if not len(again):
         return
     name = str(machine.names[rows[again.min()]])
-    line = _line(nodes, name)
+    line = _line_of_word(nodes, name)
     raise ParseError(
         source or "node list", line, f"'{name}' is listed twice", "each node may be named once here"
     )

@@ -254,7 +254,7 @@ class Machine:
             return NotImplemented
         apart = {"name", "sources", "notes", "_cache"}
         return all(
-            _same(getattr(self, f.name), getattr(other, f.name))
+            _equal_fields(getattr(self, f.name), getattr(other, f.name))
             for f in fields(self)
             if f.name not in apart
         )
@@ -323,13 +323,13 @@ def once(make: Callable[[Machine], T]) -> Callable[[Machine], T]:
     return make_once
 
 
-def _same(x: Any, y: Any) -> bool:
+def _equal_fields(x: Any, y: Any) -> bool:
     """Compare two fields, arrays by value, NaN equal to NaN."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         floats = x.dtype.kind == "f" and y.dtype.kind == "f"
         return x.shape == y.shape and bool(np.array_equal(x, y, equal_nan=floats))
     if type(x) is type(y) and isinstance(x, (Links, Switches, Topology)):
-        return all(_same(getattr(x, f.name), getattr(y, f.name)) for f in fields(x))
+        return all(_equal_fields(getattr(x, f.name), getattr(y, f.name)) for f in fields(x))
     if isinstance(x, str) and x.startswith(LISTED):
         return isinstance(y, str) and y.startswith(LISTED)
     return bool(x == y)

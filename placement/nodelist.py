@@ -238,7 +238,7 @@ def fold(names: Sequence[str]) -> str:
     """
     if len(names) < 2:
         return "".join(names)
-    heads, follows, together = _joints(names)
+    heads, follows, together = _compare_neighbours(names)
     starts = np.flatnonzero(~follows)
     ends = np.append(starts[1:], len(names)) - 1
     texts = [
@@ -266,7 +266,7 @@ def nid_ranges(values: Iterable[int]) -> str:
     return fold([str(value) for value in values]).strip("[]")
 
 
-def _joints(names: Sequence[str]) -> tuple[list[int], Mask, Mask]:
+def _compare_neighbours(names: Sequence[str]) -> tuple[list[int], Mask, Mask]:
     """Compare every name with the one before it.
 
     Returns
@@ -313,13 +313,13 @@ def numeric_order(names: Sequence[str]) -> list[int]:
         return []
     prefixes, numbers, widths = name_numbers(np.array(names, dtype=np.str_))
     different, which = np.unique(prefixes, return_inverse=True)
-    keys = [_parts(prefix) for prefix in different.tolist()]
+    keys = [_sorting_key(prefix) for prefix in different.tolist()]
     by_prefix = sorted(range(len(keys)), key=keys.__getitem__)
     order: list[int] = np.lexsort((widths, numbers, np.argsort(by_prefix)[which])).tolist()
     return order
 
 
-def _parts(text: str) -> list[tuple[str, int, int]]:
+def _sorting_key(text: str) -> list[tuple[str, int, int]]:
     """Return a key that compares text as text and the numbers in it as numbers."""
     words = _NUMBER.split(text)
     numbers = [*words[1::2], ""]

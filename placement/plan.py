@@ -16,7 +16,7 @@ from placement.network.connected import connected_nodes
 from placement.planners.segments import in_segments
 from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of, block_waits, scheduler_choice
-from placement.scheduler.kinds import alike, of_one_kind
+from placement.scheduler.kinds import of_one_kind, of_same_kinds
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
@@ -94,8 +94,8 @@ def plan(
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
-        choice = _choose(machine, request, name)
-    _verify(machine, request, choice.rows, name)
+        choice = _choose_plainly(machine, request, name)
+    _verify_choice(machine, request, choice.rows, name)
     if request.notes:
         choice = replace(choice, warnings=(*choice.warnings, *request.notes))
     return describe(machine, request, choice, name)
@@ -157,11 +157,11 @@ def request_for(
     """
     if states is not None:
         machine = replace(machine, state=states)
-    free, must = _free(machine, count, candidates, include, exclude)
+    free, must = _free_rows(machine, count, candidates, include, exclude)
     pool = free if promised is None else free & ~promised
     kept, note = of_one_kind(machine, pool, count, must, kind)
     if kept is not pool:
-        free &= alike(machine, np.flatnonzero(kept))
+        free &= of_same_kinds(machine, np.flatnonzero(kept))
         _refuse_short(machine, free, count, 0)
     rule = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
     request = Request(
@@ -173,7 +173,7 @@ def request_for(
     return request if any_tree else _inside_one_tree(machine, request)
 
 
-def _choose(machine: Machine, request: Request, name: str) -> Choice:
+def _choose_plainly(machine: Machine, request: Request, name: str) -> Choice:
     """Let a planner that predicts nothing choose, in segments where the job comes in segments.
 
     Among nodes that the links listed join, but for Slurm, which knows no links.
@@ -204,7 +204,7 @@ def usual_strategy(job: object) -> str:
     return "auto" if getattr(job, "pattern", "") else "compact"
 
 
-def _free(
+def _free_rows(
     machine: Machine,
     count: int,
     allowed: Mask | None,
@@ -285,7 +285,7 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     return replace(request, free=inside, idle=idle)
 
 
-def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
+def _verify_choice(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
     """Hold every planner, also one of another distribution, to the contract."""
     chosen = np.zeros(len(machine), dtype=bool)
     chosen[rows] = True
@@ -311,10 +311,10 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
         "waits": waits,
         "free": int(request.free.sum()),
         "touches": spans(machine, rows),
-        "default": _default(machine, request),
+        "default": _default_touches(machine, request),
         "predicted": dict(choice.facts),
     }
-    where = _sentence(facts, len(rows))
+    where = _describe_touched(facts, len(rows))
     return Plan(
         nodes=nodes_of(machine, rows),
         rows=rows,
@@ -329,7 +329,7 @@ def describe(machine: Machine, request: Request, choice: Choice, strategy: str) 
     )
 
 
-def _default(machine: Machine, request: Request) -> dict[str, Any]:
+def _default_touches(machine: Machine, request: Request) -> dict[str, Any]:
     """Return what the scheduler's own choice would touch, for the same request."""
     rule = request.baseline
     default: dict[str, Any] = {
@@ -359,11 +359,11 @@ def spans(machine: Machine, rows: Ints) -> dict[str, int]:
     """
     levels = machine.topology.levels[:-1]
     if machine.topology.kind == "torus":
-        return {"router": _distinct(machine, rows, len(levels))}
-    return {level: _distinct(machine, rows, k + 1) for k, level in enumerate(levels)}
+        return {"router": _count_distinct(machine, rows, len(levels))}
+    return {level: _count_distinct(machine, rows, k + 1) for k, level in enumerate(levels)}
 
 
-def _distinct(machine: Machine, rows: Ints, depth: int) -> int:
+def _count_distinct(machine: Machine, rows: Ints, depth: int) -> int:
     """Count the distinct prefixes of `depth` coordinates."""
     shape = machine.topology.extents[:depth]
     flat = np.ravel_multi_index(tuple(machine.coords[rows, :depth].T), shape)
@@ -398,13 +398,13 @@ def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
     return f"{who} more ranks than {it} cores: {where}"
 
 
-def _sentence(facts: dict[str, Any], count: int) -> str:
-    where = _where(facts["touches"])
+def _describe_touched(facts: dict[str, Any], count: int) -> str:
+    where = _count_words(facts["touches"])
     default = facts["default"]["touches"]
-    beside = f"; {facts['default']['words']}: {_where(default)}" if default else ""
+    beside = f"; {facts['default']['words']}: {_count_words(default)}" if default else ""
     free = "1 was free" if facts["free"] == 1 else f"{facts['free']} were free"
     return f"{counted(count, 'node')} in {where} ({free}){beside}"
 
 
-def _where(touches: dict[str, int]) -> str:
+def _count_words(touches: dict[str, int]) -> str:
     return ", ".join(counted(n, level) for level, n in touches.items())

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from placement.errors import ParseError, place, printable_message
+from placement.errors import ParseError, at_line, printable_message
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Floats, Ints, Ints32, Mask, Strs
 
@@ -63,7 +63,7 @@ class Finding:
     def __str__(self) -> str:
         hint = f" ({self.hint})" if self.hint else ""
         word = "fault" if self.fault else "remark"
-        text = f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
+        text = f"{at_line(self.source, self.line)}: {word}: {self.text}{hint}"
         return printable_message(text)
 
     def error(self) -> ParseError:

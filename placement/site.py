@@ -79,7 +79,7 @@ def site_path(name_or_path: str) -> str:
     """
     if name_or_path.endswith(".toml"):
         return name_or_path
-    for folder in _folders():
+    for folder in _site_folders():
         path = os.path.join(folder, f"{name_or_path}.toml")
         if os.path.basename(path) == f"{name_or_path}.toml" and os.path.isfile(path):
             return path
@@ -94,11 +94,11 @@ def site_names() -> list[str]:
     >>> {"edison", "shaheen2", "tara"} <= set(site_names())
     True
     """
-    names = (entry for folder in _folders() for entry in _entries(folder))
+    names = (entry for folder in _site_folders() for entry in _list_folder(folder))
     return sorted({entry[:-5] for entry in names if entry.endswith(".toml") and entry[0] != "."})
 
 
-def _folders() -> list[str]:
+def _site_folders() -> list[str]:
     """Return the folders with site files, the user's own first."""
     folders = [folder for folder in os.environ.get("NIDMAP_SITES", "").split(os.pathsep) if folder]
     package = os.path.dirname(os.path.abspath(__file__))
@@ -107,7 +107,7 @@ def _folders() -> list[str]:
     return [*folders, inside if os.path.isdir(inside) else beside]
 
 
-def _entries(folder: str) -> list[str]:
+def _list_folder(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:

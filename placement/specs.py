@@ -140,7 +140,7 @@ def parse_spec(text: str) -> Machine:
     return lay_figures(KINDS[kind](Options(text, sizes=kind in SIZED)), figures)
 
 
-def _only(options: Options, known: str) -> None:
+def _refuse_others(options: Options, known: str) -> None:
     """Refuse a key that is none of the `known` words, nor one that every kind takes."""
     options.only(*known.split(), "burst", *FIGURES)
 
@@ -151,21 +151,25 @@ def _links_of(fabric: str) -> dict[str, float]:
     return {kind: gbs for kind, gbs in figures.items() if kind != "injection"}
 
 
-def _dragonfly(options: Options) -> Machine:
+def _make_dragonfly(options: Options) -> Machine:
     if "switches" in options.given:
-        return _slingshot(options)
-    _only(options, "groups chassis blades nodes wiring global injection green black blue switches")
+        return _make_slingshot(options)
+    _refuse_others(
+        options, "groups chassis blades nodes wiring global injection green black blue switches"
+    )
     topology = Topology(
         kind="dragonfly",
         levels=("group", "chassis", "blade", "node"),
         extents=tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes")),
         bandwidth=_links_of("aries") | options.speeds("injection", "green", "black", "blue"),
     )
-    return _machine(options, _set_wiring(options, topology))
+    return _fill_machine(options, _set_wiring(options, topology))
 
 
-def _slingshot(options: Options) -> Machine:
-    _only(options, "groups switches nodes nics wiring global injection bw local-bw global-bw")
+def _make_slingshot(options: Options) -> Machine:
+    _refuse_others(
+        options, "groups switches nodes nics wiring global injection bw local-bw global-bw"
+    )
     gbs = options.speed("bw", _links_of("slingshot")["global"])
     by_kind = {kind: options.speed(f"{kind}-bw", gbs) for kind in ("local", "global")}
     nics = options.whole("nics", 1, most=64)
@@ -177,7 +181,7 @@ def _slingshot(options: Options) -> Machine:
         bandwidth=options.speeds("injection") | by_kind,
         parameters={"nics": nics},
     )
-    return _machine(options, _set_wiring(options, topology), nics=nics)
+    return _fill_machine(options, _set_wiring(options, topology), nics=nics)
 
 
 def _set_wiring(options: Options, topology: Topology) -> Topology:
@@ -194,10 +198,10 @@ def _set_wiring(options: Options, topology: Topology) -> Topology:
     return replace(topology, parameters=parameters)
 
 
-def _torus(options: Options) -> Machine:
+def _make_torus(options: Options) -> Machine:
     extents = options.dims(options.sizes, "the torus's extents", len(AXES))
     axes = AXES[: len(extents)]
-    _only(options, f"nodes bw {' '.join(axes)} injection")
+    _refuse_others(options, f"nodes bw {' '.join(axes)} injection")
     gbs = options.speed("bw", _links_of("gemini")["y-cable"])  # its slowest
     topology = Topology(
         kind="torus",
@@ -205,12 +209,12 @@ def _torus(options: Options) -> Machine:
         extents=(*extents, options.whole("nodes", 1)),
         bandwidth=options.speeds("injection") | {a: options.speed(a, gbs) for a in axes},
     )
-    return _machine(options, topology)
+    return _fill_machine(options, topology)
 
 
-def _fattree(options: Options) -> Machine:
+def _make_fattree(options: Options) -> Machine:
     if "down" in options.given or "up" in options.given:
-        _only(options, "down up parallel bw injection")
+        _refuse_others(options, "down up parallel bw injection")
         down, up = (options.dims(options.given.get(key, ""), key, 8) for key in ("down", "up"))
         ones = "x".join("1" * len(down))
         parallel = options.dims(options.given.get("parallel", ones), "parallel", 8)
@@ -220,7 +224,7 @@ def _fattree(options: Options) -> Machine:
                 "each needs the same number of levels, at least 2",
             )
     else:
-        _only(options, "leaf leaves spines links bw injection down up")
+        _refuse_others(options, "leaf leaves spines links bw injection down up")
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_CABLES))
@@ -237,11 +241,13 @@ def _fattree(options: Options) -> Machine:
     if tree.total > MAX_NODES or max(parallel) > MAX_CABLES or up[0] > 64:
         limit = f"at most {MAX_NODES} are possible"
         raise options.wrong(f"{tree.total} switches are too many", limit)
-    return _machine(options, topology, nics=up[0])
+    return _fill_machine(options, topology, nics=up[0])
 
 
 def _dragonfly_plus(options: Options) -> Machine:
-    _only(options, "groups leaves spines nodes links global bw local-bw global-bw injection")
+    _refuse_others(
+        options, "groups leaves spines nodes links global bw local-bw global-bw injection"
+    )
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
     gbs = options.speed("bw", _links_of("infiniband")["global"])
     topology = dragonfly_plus.topology_of(
@@ -254,11 +260,11 @@ def _dragonfly_plus(options: Options) -> Machine:
     )
     if groups * (leaves + spines) > MAX_NODES:
         raise options.wrong("that is too large", f"at most {MAX_NODES} routers are possible")
-    return _machine(options, topology)
+    return _fill_machine(options, topology)
 
 
-def _tree(options: Options) -> Machine:
-    _only(options, "dist bw injection")
+def _make_tree(options: Options) -> Machine:
+    _refuse_others(options, "dist bw injection")
     down = options.dims(options.sizes, "the tree's levels", 12)
     bandwidth = options.figures("bw", "bandwidth in GB/s above 0", math.ulp(0.0))
     if len(bandwidth) not in (0, 1, len(down)):
@@ -271,12 +277,12 @@ def _tree(options: Options) -> Machine:
         levels=(*(f"level{n}" for n in range(len(extents) - 1, 0, -1)), "node"),
         extents=extents,
         bandwidth={f"up{n}": figure for n, figure in enumerate(per_level)} | injection,
-        parameters={"dist": _distances(options, len(down)), "up": (1,) * len(down)},
+        parameters={"dist": _level_distances(options, len(down)), "up": (1,) * len(down)},
     )
-    return _machine(options, topology)
+    return _fill_machine(options, topology)
 
 
-def _distances(options: Options, height: int) -> tuple[float, ...]:
+def _level_distances(options: Options, height: int) -> tuple[float, ...]:
     """Return the distance of nodes that part at each level, nearest first."""
     figures = options.figures("dist", "distance of 0 or more", 0.0)
     distances = [int(value) if value == int(value) else value for value in figures]
@@ -299,7 +305,7 @@ def _with_injection(topology: Topology) -> tuple[Topology, tuple[str, ...]]:
     return replace(topology, bandwidth={"injection": figure, **topology.bandwidth}), (note,)
 
 
-def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
+def _fill_machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
     count = math.prod(topology.extents)
     if count > MAX_NODES:
@@ -309,7 +315,7 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
         topology = replace(topology, parameters=parameters)
     topology, notes = _with_injection(topology)
     index = np.arange(count, dtype=np.int64)
-    coords = _coords(topology)
+    coords = _all_coords(topology)
     zero, empty = np.zeros(count, dtype=np.int64), np.zeros(count, dtype="U1")
     return Machine(
         name=options.text,
@@ -335,16 +341,16 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     )
 
 
-def _coords(topology: Topology) -> Ints32:
+def _all_coords(topology: Topology) -> Ints32:
     """Return coordinates: the node fastest, then the routers in the kind's own order."""
     if topology.kind != "torus":
-        return grid.box(topology.extents)
-    routers = grid.box(topology.extents[:-1], first_fastest=True)
+        return grid.box_coords(topology.extents)
+    routers = grid.box_coords(topology.extents[:-1], first_fastest=True)
     node = np.tile(np.arange(topology.extents[-1], dtype=np.int32), len(routers))
     return np.column_stack([np.repeat(routers, topology.extents[-1], axis=0), node])
 
 
-def _minicray(options: Options) -> Machine:
+def _make_minicray(options: Options) -> Machine:
     """Return a small machine by its name; options that are given replace its own."""
     name = options.sizes
     if name not in MINICRAYS:
@@ -362,11 +368,11 @@ SIZED = ("torus", "tree", "minicray")
 
 #: What makes each kind.
 KINDS: dict[str, Callable[[Options], Machine]] = {
-    "dragonfly": _dragonfly,
-    "slingshot": _slingshot,
-    "torus": _torus,
-    "fattree": _fattree,
+    "dragonfly": _make_dragonfly,
+    "slingshot": _make_slingshot,
+    "torus": _make_torus,
+    "fattree": _make_fattree,
     "dragonfly+": _dragonfly_plus,
-    "tree": _tree,
-    "minicray": _minicray,
+    "tree": _make_tree,
+    "minicray": _make_minicray,
 }

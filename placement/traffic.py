@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.all_to_alls import NO_ALL_TO_ALLS, AllToAlls
 from placement.support.array_types import Array, Floats, Ints, Mask
-from placement.support.arrays import sum_by_key, summed
+from placement.support.arrays import add_by_key, sum_by_key
 
 __all__ = ["NO_TRAFFIC", "Traffic", "join_traffic"]
 
@@ -176,7 +176,7 @@ class Traffic:
         [[20.0, 0.0, 0.0], [0.0, 10.0, 10.0]]
         """
         away = self.away()
-        sent, received = (summed(end, away.bytes, ends) for end in (away.source, away.target))
+        sent, received = (add_by_key(end, away.bytes, ends) for end in (away.source, away.target))
         if len(self.all_to_alls):
             both = self.all_to_alls.sent(ends)
             sent, received = sent + both, received + both
@@ -185,12 +185,14 @@ class Traffic:
     def inside(self, ends: int) -> Floats:
         """Return the bytes that each end, or the ranks there, send to itself, float64 (ends,)."""
         stays = self.source == self.target
-        return summed(self.source[stays], self.bytes[stays], ends) + self.all_to_alls.inside(ends)
+        return add_by_key(self.source[stays], self.bytes[stays], ends) + self.all_to_alls.inside(
+            ends
+        )
 
     def leaving(self, ends: int) -> Floats:
         """Return how many messages each end sends to others, float64 (ends,)."""
         apart = self.source != self.target
-        listed = summed(self.source[apart], self.messages[apart], ends)
+        listed = add_by_key(self.source[apart], self.messages[apart], ends)
         return listed + self.all_to_alls.messages(ends)
 
     def listed(self) -> Traffic:

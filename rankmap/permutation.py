@@ -8,7 +8,7 @@ import numpy as np
 
 from placement.support.array_types import Ints
 
-__all__ = ["Broken", "broken", "inverse"]
+__all__ = ["Broken", "inverse", "why_broken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ def inverse(values: Ints) -> Ints:
     return out
 
 
-def broken(values: Ints, n: int) -> Broken | None:
+def why_broken(values: Ints, n: int) -> Broken | None:
     """Return what keeps `values` from being a permutation of 0 … n-1; None where it is one.
 
     Examples
     --------
-    >>> broken(np.array([0, 2, 1]), 3) is None
+    >>> why_broken(np.array([0, 2, 1]), 3) is None
     True
-    >>> broken(np.array([0, 2, 2]), 3)
+    >>> why_broken(np.array([0, 2, 2]), 3)
     Broken(kind='twice', value=2, at=2, first=1, count=1)
     """
     outside = np.flatnonzero((values < 0) | (values >= n))

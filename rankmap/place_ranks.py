@@ -75,7 +75,9 @@ def place_ranks(
         repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None
     )
     nodes_listed: Array = (
-        _rows(machine, nodes, source, repeating) if machine else _names(nodes, source)
+        _rows_of_nodes(machine, nodes, source, repeating)
+        if machine
+        else _unknown_nodes(nodes, source)
     )
     if repeating and not repeats and isinstance(nodes, str):
         # Only *3 repeats a node: written twice it is a slip, and refused as one.
@@ -136,7 +138,7 @@ def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
     return np.repeat(np.array(counts, dtype=np.int64), times)
 
 
-def _rows(machine: Machine, nodes: Nodes, source: str, repeats: bool) -> Ints:
+def _rows_of_nodes(machine: Machine, nodes: Nodes, source: str, repeats: bool) -> Ints:
     if nodes is None:
         rows = np.flatnonzero(machine.free)
         if not len(rows):
@@ -149,7 +151,7 @@ def _rows(machine: Machine, nodes: Nodes, source: str, repeats: bool) -> Ints:
     return rows_of(machine, text, source=source, repeats=repeats)
 
 
-def _names(nodes: Nodes, source: str) -> Strs:
+def _unknown_nodes(nodes: Nodes, source: str) -> Strs:
     """Return the names of nodes of which no more is known."""
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")

@@ -20,7 +20,7 @@ from placement.scheduler.switches import slurm_order
 from placement.support.array_types import Ints, Strs
 from placement.support.quantities import counted
 from placement.traffic import Traffic
-from rankmap.permutation import broken, inverse
+from rankmap.permutation import inverse, why_broken
 
 __all__ = ["MOST_RANKS", "Origin", "Placement"]
 
@@ -329,14 +329,14 @@ def _checked_order(order: Ints, slots: int) -> Ints | None:
         raise PlanError(f"{len(order)} ranks for {slots} slots")
     inside = order.min() >= 0 and order.max() < slots
     if not inside or (np.bincount(order, minlength=slots) != 1).any():
-        raise PlanError(_fault(order))
+        raise PlanError(_fault_of(order))
     order.flags.writeable = False
     return None if (order == np.arange(slots)).all() else order
 
 
-def _fault(order: Ints) -> str:
+def _fault_of(order: Ints) -> str:
     """Return what keeps an order from being a permutation."""
-    fault = broken(order, len(order))
+    fault = why_broken(order, len(order))
     assert fault is not None  # whoever asks has seen one
     if fault.kind == "outside":
         return f"rank {fault.at} has slot {fault.value} of 0 to {len(order) - 1}"

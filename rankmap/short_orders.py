@@ -23,7 +23,7 @@ from placement.errors import NidmapError
 from placement.support.array_types import Ints, Shape
 from rankmap.emit import find as find_format
 from rankmap.emit.process_mapping import PMI2, Mapping, parse_limit
-from rankmap.grid.boxes import cells_in, inside
+from rankmap.grid.boxes import cells_in, weight_inside
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.orders import find
 from rankmap.pattern import Pattern, parse_pattern
@@ -209,12 +209,12 @@ class _Front:
 
     def _keep(self, trial: _Tried) -> _Tried:
         if trial.length <= self.limit and all(trial[:2] != other[:2] for other in self.short):
-            self.short = _cheapest([*self.short, trial], TIMED)
+            self.short = _cheapest_trials([*self.short, trial], TIMED)
         if not any(kept.cost <= trial.cost and kept.length <= trial.length for kept in self.best):
             rest = [
                 kept for kept in self.best if kept.cost < trial.cost or kept.length < trial.length
             ]
-            self.best = _cheapest([*rest, trial])
+            self.best = _cheapest_trials([*rest, trial])
         return trial
 
     def cost(self, order: Placement) -> float:
@@ -228,7 +228,7 @@ class _Front:
         return len(self.mapping.text(order.node_of_rank)) or np.inf
 
 
-def _cheapest(tried: Iterable[_Tried], most: int | None = None) -> list[_Tried]:
+def _cheapest_trials(tried: Iterable[_Tried], most: int | None = None) -> list[_Tried]:
     return sorted(tried, key=lambda trial: trial[:2])[:most]
 
 
@@ -270,7 +270,7 @@ def shorten_order(
     if time_of is not None:
         choice = [*choice, default] if default.length <= limit else choice
         cost = time_of(order)
-        choice = _cheapest(trial._replace(cost=time_of(trial.order)) for trial in choice)
+        choice = _cheapest_trials(trial._replace(cost=time_of(trial.order)) for trial in choice)
     lost = np.nan
     if pattern is not None and cost > 0:
         lost = max(round(choice[0].cost / cost - 1, 3), 0.0)  # as it is said
@@ -333,7 +333,7 @@ def _try_orders(front: _Front) -> None:
     for name in NAMED:
         with contextlib.suppress(NidmapError):
             front.try_orders([find(name)(pattern, order)])
-    boxes = _cheapest(_try_boxes(front), NESTED)
+    boxes = _cheapest_trials(_try_boxes(front), NESTED)
     candidates = [trial.order for trial in (*front.best, *boxes)]
     place = inverse(front.units.slots)
     for level, outer, inner in itertools.product(front.units.levels[1:], candidates, candidates):
@@ -380,7 +380,7 @@ def _try_boxes(front: _Front) -> list[_Tried]:
     for level in units.levels:
         size = int(np.bincount(np.diff(level.starts)).argmax())  # of most units: holes do no harm
         boxes = boxes_of(size, dims)
-        gain = inside(grid, boxes) * level.step * (front.wanted.ranks // size)
+        gain = weight_inside(grid, boxes) * level.step * (front.wanted.ranks // size)
         longer = [
             (worth + box_gain, [*chain, tuple(box)])
             for worth, chain in chains

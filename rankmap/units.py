@@ -22,7 +22,7 @@ __all__ = [
     "level_distances",
     "slots_by_node",
     "units_of",
-    "unwrap",
+    "unwrap_coords",
 ]
 
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.
@@ -155,14 +155,14 @@ def _sample_nodes(nodes: int) -> Ints:
     return np.unique((starts[:, None] + gaps) % nodes)
 
 
-def unwrap(coords: Ints, extents: Shape) -> Ints:
+def unwrap_coords(coords: Ints, extents: Shape) -> Ints:
     """Return torus coordinates turned so that the widest gap of every axis is at its end.
 
     An allocation that goes round the edge of the torus becomes one piece.
 
     Examples
     --------
-    >>> unwrap(np.array([[7], [0], [1]]), (8,)).ravel().tolist()
+    >>> unwrap_coords(np.array([[7], [0], [1]]), (8,)).ravel().tolist()
     [0, 1, 2]
     """
     out = np.empty_like(coords)

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "JSON", "Answer", "Document", "json_document", "page_files", "problem", "problem_of", "unpacks",
+    "JSON",
+    "Answer",
+    "Document",
+    "error_answer",
+    "json_document",
+    "page_files",
+    "problem_of",
+    "takes_gzip",
 ]  # fmt: skip
 
 JSON = "application/json"
@@ -82,7 +89,7 @@ class Document(NamedTuple):
         if known and parse_etags(known).contains_weak(self.tag):
             return Answer(304, headers, b"")
         headers["Content-Type"] = self.kind
-        if not unpacks(accept):
+        if not takes_gzip(accept):
             return Answer(200, headers, self.raw)
         return Answer(200, {**headers, "Content-Encoding": "gzip"}, self.packed)
 
@@ -99,18 +106,18 @@ def page_files(folder: Path) -> dict[str, Document]:
 
 
 @lru_cache(maxsize=256)
-def unpacks(accept: str) -> bool:
+def takes_gzip(accept: str) -> bool:
     """Tell whether the other end takes gzip, by its Accept-Encoding.
 
     Examples
     --------
-    >>> [unpacks(text) for text in ("", "gzip, br", "gzip;q=0", "*", "identity")]
+    >>> [takes_gzip(text) for text in ("", "gzip, br", "gzip;q=0", "*", "identity")]
     [False, True, False, True, False]
     """
     return parse_accept_header(accept).quality("gzip") > 0
 
 
-def problem(
+def error_answer(
     status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
 ) -> Answer:
     """Return an error: one line of what is wrong, and a hint."""
@@ -130,4 +137,4 @@ def problem_of(error: NidmapError) -> Answer:
     statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
     status = next(statuses, 409)
     headers = {"Retry-After": _AGAIN} if status == 429 else None
-    return problem(status, getattr(error, "text", "") or error.message, error.hint, headers)
+    return error_answer(status, getattr(error, "text", "") or error.message, error.hint, headers)

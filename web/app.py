@@ -21,10 +21,10 @@ from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 from placement.errors import NidmapError, printable
 from placement.support.schemas import schema_sentence
 from web import requests
-from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
+from web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
 from web.export import export, file_name
 from web.nodes import describe_nodes, emit_nodes, resolve
-from web.page import shell
+from web.page import page_shell
 from web.requests import Path, document
 from web.slowdowns import metrics
 
@@ -64,12 +64,12 @@ def make_app(service: Service) -> quart.Quart:
     app.register_error_handler(Exception, _refuse)
     for path in (*_BESIDE, *_PATHS):
         if path.answer is not None:
-            view = _view(service, path.answer, path.request)
+            view = _make_view(service, path.answer, path.request)
             app.add_url_rule(path.url, path.url, view, methods=[path.method])
     return app
 
 
-def _view(
+def _make_view(
     service: Service, answer: Callable[..., Awaitable[Any]], question: type[msgspec.Struct] | None
 ) -> Callable[[], Awaitable[quart.Response]]:
     """Return the view of one path; where its answer is bytes they are JSON."""
@@ -77,7 +77,7 @@ def _view(
     async def view() -> quart.Response:
         wanted = await _read_question(question) if question else None
         response: quart.Response | bytes = await answer(service, wanted)
-        return _json(response) if isinstance(response, bytes) else response
+        return _json_answer(response) if isinstance(response, bytes) else response
 
     return view
 
@@ -88,7 +88,7 @@ def _view(
 async def _pack(response: quart.Response) -> quart.Response:
     """Pack an answer where the other end can unpack it."""
     packable = (
-        unpacks(quart.request.headers.get("Accept-Encoding", ""))
+        takes_gzip(quart.request.headers.get("Accept-Encoding", ""))
         and response.status_code not in (204, 304)
         and (response.mimetype or "").startswith(_PACKED)
     )
@@ -101,11 +101,11 @@ async def _pack(response: quart.Response) -> quart.Response:
     return response
 
 
-def _response(answer: Answer) -> quart.Response:
+def _make_response(answer: Answer) -> quart.Response:
     return quart.Response(answer.raw, answer.status, answer.headers)
 
 
-def _stream(parts: AsyncIterator[bytes], kind: str) -> quart.Response:
+def _stream_answer(parts: AsyncIterator[bytes], kind: str) -> quart.Response:
     """Return what comes bit by bit, for however long."""
     response = quart.Response(parts, headers=_AT_ONCE, content_type=kind)
     response.timeout = None
@@ -116,20 +116,22 @@ async def _refuse(error: Exception) -> quart.Response:
     """Answer with an error; of what nobody foresaw the server's own messages say more."""
     if isinstance(error, HTTPException):
         kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
-        return _response(problem(error.code or 500, error.description or "", headers=kept))
+        return _make_response(
+            error_answer(error.code or 500, error.description or "", headers=kept)
+        )
     if isinstance(error, NidmapError) and (answer := problem_of(error)).status != 500:
-        return _response(answer)
+        return _make_response(answer)
     what = printable(f"{type(error).__name__}: {error}", 500)
     sys.stderr.write(f"nidmap: {printable(quart.request.path, 200)}: {what}\n")
-    return _response(problem(500, "a bug in nidmap; see the server's messages"))
+    return _make_response(error_answer(500, "a bug in nidmap; see the server's messages"))
 
 
-def _json(raw: bytes) -> quart.Response:
+def _json_answer(raw: bytes) -> quart.Response:
     """Return JSON; what a GET returns gets a tag by which it is asked for again."""
     if quart.request.method == "POST":
         return quart.Response(raw, content_type=JSON)
     known = quart.request.headers.get("If-None-Match", "")
-    return _response(Document.of(raw).answer("", known))
+    return _make_response(Document.of(raw).answer("", known))
 
 
 async def _read_question(kind: type[msgspec.Struct]) -> msgspec.Struct:
@@ -150,7 +152,7 @@ async def _read_question(kind: type[msgspec.Struct]) -> msgspec.Struct:
 async def _page(service: Service, _: None) -> quart.Response:
     if "token" not in quart.request.args:
         title = service.machine.name
-        return quart.Response(shell(title), content_type="text/html; charset=utf-8")
+        return quart.Response(page_shell(title), content_type="text/html; charset=utf-8")
     guard, path = service.guard, quote(service.settings.prefix)
     response = quart.Response(b"", 303, {"Location": "./"})  # whatever a proxy calls it
     if guard.token:
@@ -208,7 +210,7 @@ async def _figure(service: Service, wanted: msgspec.Struct) -> quart.Response | 
     name = quart.request.path.rpartition("/")[2]
     if LINES not in quart.request.headers.get("Accept", ""):
         return await service.figure(name, wanted)
-    return _stream(_lines(service, name, wanted), LINES)
+    return _stream_answer(_lines(service, name, wanted), LINES)
 
 
 async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIterator[bytes]:

@@ -94,16 +94,16 @@ def document(machine: Machine) -> dict[str, Any]:
         "levels": list(topology.levels),
         "extents": list(topology.extents),
         "count": len(machine),
-        "nodes": _nodes(machine),
-        "routers": _routers(machine),
-        "links": _links(machine),
+        "nodes": _node_columns(machine),
+        "routers": _router_columns(machine),
+        "links": _link_columns(machine),
         "notes": list(machine.notes),
         "summary": summarise(machine),
-        "choices": _choices(machine),
+        "choices": _offered_choices(machine),
     }
 
 
-def _nodes(machine: Machine) -> dict[str, Any]:
+def _node_columns(machine: Machine) -> dict[str, Any]:
     first = machine.router[:, 0].tolist() if machine.router.shape[1] else [-1] * len(machine)
     return {
         "nid": machine.nid.tolist(),
@@ -115,14 +115,14 @@ def _nodes(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _routers(machine: Machine) -> dict[str, Any]:
+def _router_columns(machine: Machine) -> dict[str, Any]:
     """Return the routers' names, and the outermost unit that each is in (-1: none)."""
     names, coords = router_names(machine), router_coords(machine)
     unit = coords[:, 0].tolist() if coords.shape[1] else [-1] * len(names)
     return {"count": len(names), "name": names.tolist(), "unit": unit}
 
 
-def _links(machine: Machine) -> dict[str, Any]:
+def _link_columns(machine: Machine) -> dict[str, Any]:
     try:
         bundles = links(machine)
     except NidmapError:
@@ -131,7 +131,7 @@ def _links(machine: Machine) -> dict[str, Any]:
     return {"kinds": list(bundles.kinds), "counts": counts.astype(np.int64).tolist()}
 
 
-def _choices(machine: Machine) -> dict[str, Any]:
+def _offered_choices(machine: Machine) -> dict[str, Any]:
     """Return what a plan and an order can be asked for on this machine."""
     headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
     kinds = kinds_of(machine)
@@ -141,7 +141,7 @@ def _choices(machine: Machine) -> dict[str, Any]:
     except NidmapError:
         known = []
     return {
-        "strategies": planners.fitting(machine),
+        "strategies": planners.fitting_planners(machine),
         "kinds": [
             {"name": name, "count": int((kinds.of == number).sum())}
             for number, name in enumerate(kinds.names)

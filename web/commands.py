@@ -101,8 +101,8 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
     kept, sources = options["token_file"], options["sources"]
-    machine = _machine(specs)
-    origins = _sources(machine, sources)
+    machine = _served_machine(specs)
+    origins = _live_sources(machine, sources)
     listening = server.bound_socket(path) if path else closing(server.bind_socket(host, port))
     with listening as sock:
         named = kept and kept != "none"
@@ -120,7 +120,7 @@ def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **opti
             **{name: options[name] for name in ("users", "every", "seconds")},
         )
         served = service.Service(machine, origins, gate, settings)
-        _announce(served, sock, path, host)
+        _announce_url(served, sock, path, host)
         server.run(served, sock)
 
 
@@ -162,10 +162,10 @@ def export(
     form: Any = os.path.splitext(output)[1].lower().lstrip(".")
     if form not in ("svg", "png", "html"):
         raise UsageError(f"-o {printable(output)}: the name must end in .svg, .png or .html")
-    machine = _machine(specs)
+    machine = _served_machine(specs)
     text = "" if nodes is None else pasted.read_list(nodes, "--nodes")[0]
-    if origins := _sources(machine, sources) if sources else ():
-        now = snapshot.ask(machine, origins, users)
+    if origins := _live_sources(machine, sources) if sources else ():
+        now = snapshot.ask_sources(machine, origins, users)
     else:
         now = snapshot.of_dump(machine, _newest_dump(specs))
     raw, sentence = exporting.export(machine, now, requests.Export(form, text, **wanted))
@@ -177,7 +177,7 @@ def export(
 _EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104 - only compared
 
 
-def _machine(specs: tuple[str, ...]) -> Machine:
+def _served_machine(specs: tuple[str, ...]) -> Machine:
     _ = quart.Quart, uvicorn.Config  # what is missing is said before the machine is read
     return machine_from(specs)
 
@@ -188,19 +188,19 @@ def _newest_dump(specs: tuple[str, ...]) -> float | None:
     return max(times, default=None)
 
 
-def _sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
+def _live_sources(machine: Machine, named: tuple[str, ...]) -> tuple[str, ...]:
     if not named:
-        return snapshot.usual(machine)
+        return snapshot.usual_sources(machine)
     if "dump" in named:
         if len(named) > 1:
             raise UsageError("--from dump cannot be combined with another --from")
         return ()
     files = tuple(source for source in named if source != "slurm")
-    snapshot.ask(machine, files)  # a file that cannot be read is said at once
+    snapshot.ask_sources(machine, files)  # a file that cannot be read is said at once
     return named
 
 
-def _announce(served: service.Service, sock: socket, path: str | None, host: str) -> None:
+def _announce_url(served: service.Service, sock: socket, path: str | None, host: str) -> None:
     """Print the URL, and say what becomes visible to whom."""
     token = served.guard.token
     tail = quote(served.settings.prefix) + (f"?token={token}" if token else "")

@@ -65,7 +65,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     UsageError
         The machine has no such view, or colours need nodes that are not named.
     """
-    marks = _marks(machine, wanted)
+    marks = _marks_with_nodes(machine, wanted)
     if wanted.colour in _ASKED and not marks and not wanted.focus:
         raise UsageError(f"colours by {wanted.colour} need marked nodes", "--nodes LIST")
     views = [view.id for view in layout.layout(machine)]
@@ -74,7 +74,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         raise UsageError(what, f"there are {', '.join(views)}")
     data = page_data(machine, now, marks, wanted)
     described = data["describe"]
-    sentence = described["sentence"] if described else _overview(machine, now)
+    sentence = described["sentence"] if described else _describe_machine(machine, now)
     if wanted.format == "html":
         return export_page(machine.name, data).encode(), sentence
     shown = {"view": wanted.view or views[0], "theme": wanted.theme, "sentence": sentence}
@@ -95,14 +95,14 @@ def page_data(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
             | {"rows": mark.rows.tolist(), "nodelist": nodes_of(machine, mark.rows).fold()}
             for mark in marks
         ],
-        "describe": _describe(machine, now, marks[0], wanted) if marks else None,
+        "describe": _describe_mark(machine, now, marks[0], wanted) if marks else None,
         "hash": wanted.state,
         **_colours_of(machine, now, marks, wanted),
         "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
 
 
-def _describe(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) -> dict[str, Any]:
+def _describe_mark(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) -> dict[str, Any]:
     """Return what the first mark's job costs, and how many of its nodes are down."""
     job = Describe(
         nodes_of(machine, mark.rows).fold(), wanted.ppn, wanted.pattern, wanted.bytes,
@@ -114,13 +114,13 @@ def _describe(machine: Machine, now: Snapshot, mark: Mark, wanted: Export) -> di
     return description
 
 
-def _overview(machine: Machine, now: Snapshot) -> str:
+def _describe_machine(machine: Machine, now: Snapshot) -> str:
     free, compute = int(now.free(machine).sum()), int(machine.compute.sum())
     holding = f", {len(now.jobs)} jobs" if now.jobs else ""
     return f"{compute} compute nodes, {free} of them free{holding}"
 
 
-def _marks(machine: Machine, wanted: Export) -> list[Mark]:
+def _marks_with_nodes(machine: Machine, wanted: Export) -> list[Mark]:
     """Return the marks that name a node."""
     marks: list[Mark] = []
     for mark in (requests.Mark(wanted.nodes), *wanted.marks):

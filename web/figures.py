@@ -37,7 +37,7 @@ from rankmap.predict.gain import Gain, Gains
 from rankmap.search.by_strategy import order_by_strategy
 from web import link_loads, requests
 from web.columns import FILE_PATTERNS, folded_rows
-from web.workers import report
+from web.workers import report_progress
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -62,7 +62,7 @@ def takes_long(wanted: msgspec.Struct) -> bool:
     """Tell whether a question may take seconds, so that quick ones must not stand behind it."""
     match wanted:
         case requests.Plan():
-            return _strategy(wanted) in PREDICTING
+            return _wanted_strategy(wanted) in PREDICTING
         case requests.Describe(slots=[], order=name) | requests.Order(slots=[], strategy=name):
             return name not in _AS_IS
         case _:
@@ -88,14 +88,14 @@ def describe(machine: Machine, offer: Offer, wanted: requests.Describe) -> dict[
     }
     answer["sentence"] = _count_sentence(machine, answer)
     try:
-        model = _predictor(machine, wanted, len(rows))
+        model = _make_predictor(machine, wanted, len(rows))
         order = _wanted_order(model, model.place(rows), wanted)
         placement = model.place(rows, None if order is None else order.slot_of_rank)
         prediction = model.ranged(placement, "" if order is None else order.origin.strategy)
         answer["prediction"] = link_loads.document(prediction, wanted.links)
         answer["notes"] = list(prediction.notes)
-        answer["default"] = _default(model, offer.candidates, placement, prediction.time_s)
-        answer["sentence"] = sentence(machine, answer, link_loads.busiest(prediction))
+        answer["default"] = _default_choice(model, offer.candidates, placement, prediction.time_s)
+        answer["sentence"] = sentence(machine, answer, link_loads.busiest_channel(prediction))
     except NidmapError as error:
         answer["reason"] = str(error)
     return answer
@@ -117,7 +117,7 @@ def _new_order(placement: Placement, job: Job, strategy: str) -> Placement:
     return order_by_strategy(placement, job, _order_name(strategy))
 
 
-def _default(
+def _default_choice(
     model: Predictor, free: Mask, placement: Placement, time: float
 ) -> dict[str, Any] | None:
     """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
@@ -192,13 +192,13 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
     the time without it.
     """
     comparison = compare_strategies(
-        _predictor(machine, wanted, wanted.count),
+        _make_predictor(machine, wanted, wanted.count),
         wanted.count,
         wanted.strategies,
         [_order_name(order) for order in wanted.orders],
         told=_report_row,
         progress=_report_search,
-        exclude=_rows(machine, wanted.exclude),
+        exclude=_named_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         kind=wanted.kind,
@@ -216,15 +216,15 @@ def compare(machine: Machine, offer: Offer, wanted: requests.Compare) -> dict[st
 
 def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any]:
     """Choose nodes: the document that ``nidmap plan --json`` prints."""
-    strategy, job = _strategy(wanted), None
+    strategy, job = _wanted_strategy(wanted), None
     if strategy in PREDICTING:
-        job = _job(wanted, wanted.count)
+        job = _wanted_job(wanted, wanted.count)
     chosen = choose(
         machine,
         wanted.count,
         strategy=strategy,
-        include=_rows(machine, wanted.include),
-        exclude=_rows(machine, wanted.exclude),
+        include=_named_rows(machine, wanted.include),
+        exclude=_named_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
         seed=wanted.seed,
         kind=wanted.kind,
@@ -239,7 +239,7 @@ def plan(machine: Machine, offer: Offer, wanted: requests.Plan) -> dict[str, Any
 
 def _report_row(done: float, text: str) -> None:
     """Say which row of a comparison is being made."""
-    report(lambda: {"text": text})
+    report_progress(lambda: {"text": text})
 
 
 def _report_search(now: Moment) -> bool:
@@ -247,13 +247,13 @@ def _report_search(now: Moment) -> bool:
 
     What a search judges by is not what its answer is predicted with, and is no time to show.
     """
-    return report(lambda: {
+    return report_progress(lambda: {
         "text": now.text, "share": round(now.share, 3),
         "rows": folded_rows(np.sort(now.best)) if now.best is not None else "",
     })  # fmt: skip
 
 
-def _strategy(wanted: requests.Plan) -> str:
+def _wanted_strategy(wanted: requests.Plan) -> str:
     return wanted.strategy or usual_strategy(wanted)
 
 
@@ -266,7 +266,7 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
     rows = rows_of(machine, wanted.nodes)
     _refuse_ranks(len(rows), wanted.ppn)
     placement = Placement(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
-    pattern = parse_pattern(_pattern(wanted.pattern))
+    pattern = parse_pattern(_safe_pattern(wanted.pattern))
     if wanted.slots:
         chosen = placement.with_order(
             np.array(wanted.slots), Origin(wanted.strategy, wanted.pattern)
@@ -280,12 +280,12 @@ def order(machine: Machine, offer: Offer, wanted: requests.Order) -> dict[str, A
         "format": wanted.format,
         "filename": find(wanted.format).file_name,
         "text": emit(chosen, wanted.format, wanted.launcher_order),
-        "neighbours": _neighbours(chosen, pattern.on(placement)),
+        "neighbours": _rank_neighbours(chosen, pattern.on(placement)),
         "notes": [chosen.origin.remark] if chosen.origin.remark else [],
     }
 
 
-def _neighbours(ranking: Placement, pattern: Any) -> dict[str, list[int]] | None:
+def _rank_neighbours(ranking: Placement, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
     for edges in pattern.edges(1 << 18):
@@ -328,16 +328,16 @@ def hops(machine: Machine, offer: Offer, wanted: requests.Hops) -> dict[str, Any
 # --- what is asked, held to what a page may ask ---------------------------------------
 
 
-def _predictor(
+def _make_predictor(
     machine: Machine, wanted: requests.Describe | requests.Compare, nodes: int
 ) -> Predictor:
-    return Predictor(machine, _job(wanted, nodes))
+    return Predictor(machine, _wanted_job(wanted, nodes))
 
 
-def _job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
+def _wanted_job(wanted: requests.Describe | requests.Compare | requests.Plan, nodes: int) -> Job:
     """Return the job that is asked about, where a page may ask about so many ranks."""
     _refuse_ranks(nodes, wanted.ppn)
-    return Job(_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
+    return Job(_safe_pattern(wanted.pattern) or "alltoall", wanted.ppn, wanted.bytes)
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:
@@ -348,7 +348,7 @@ def _refuse_ranks(nodes: int, ppn: int) -> None:
         )
 
 
-def _pattern(spec: str) -> str:
+def _safe_pattern(spec: str) -> str:
     """Return a pattern's text, refusing those that would read a file of the server's host."""
     name = spec.strip().partition(":")[0]
     if name in FILE_PATTERNS:
@@ -372,12 +372,12 @@ def _choice_of(machine: Machine, offer: Offer, text: str) -> dict[str, Any]:
     free, states = offer.candidates, offer.states
     if text.strip():
         listed = np.zeros_like(free)
-        listed[_rows(machine, text)] = True
+        listed[_named_rows(machine, text)] = True
         free = free & listed
         states = np.where(listed, states, UNLISTED)
     return {"candidates": free, "states": states, "promised": offer.promised}
 
 
-def _rows(machine: Machine, text: str) -> Ints:
+def _named_rows(machine: Machine, text: str) -> Ints:
     """Return the rows that a text names; none for no text."""
     return rows_of(machine, text, repeats=True) if text.strip() else np.empty(0, dtype=np.int64)

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from werkzeug.http import parse_cookie
 
 from placement.errors import OutputError, UsageError, printable
-from web.answers import Answer, problem
+from web.answers import Answer, error_answer
 
 __all__ = ["HEADERS", "Guard", "own_names", "token_in"]
 
@@ -55,13 +55,13 @@ def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
     ['127.0.0.1', '[::1]', 'localhost']
     """
     names = {"localhost", "127.0.0.1", "[::1]", *more}
-    address = _address(host)
+    address = _host_address(host)
     if host.lower() not in ("", "localhost") and not (address and address.is_loopback):
         names |= {socket.gethostname(), socket.getfqdn(), f"[{host}]" if ":" in host else host}
     return frozenset(name.lower() for name in names if name)
 
 
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _host_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """Return a host's address; None where it is a name."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]"))
@@ -137,15 +137,15 @@ class Guard:
         """
         host = _HOST.fullmatch(headers.get("host", ""))
         name = host.group(1).lower().rstrip(".") if host else ""
-        if name not in self.names and not (name and self.addresses and _address(name)):
-            return problem(
+        if name not in self.names and not (name and self.addresses and _host_address(name)):
+            return error_answer(
                 421, "the request names another host",
                 "use the address that nidmap web serve printed; --allow-host NAME adds one",
             )  # fmt: skip
         if self._is_foreign(method, path, headers):
-            return problem(403, "requests from another site's page are refused")
+            return error_answer(403, "requests from another site's page are refused")
         if self.token and not self._has_token(headers, query if path == "/" else ""):
-            return problem(
+            return error_answer(
                 401, "the token is missing or wrong",
                 "open the URL that nidmap web serve printed, or send Authorization: Bearer",
                 {"WWW-Authenticate": "Bearer"},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankmap.predict import Prediction
 
 
-__all__ = ["busiest", "document", "matrix"]
+__all__ = ["busiest_channel", "document", "group_matrix"]
 
 #: Most groups that a matrix shows.
 MOST_UNITS = 128
@@ -35,7 +35,7 @@ def document(prediction: Prediction, limit: int) -> dict[str, Any]:
     limit : int
         Links that are listed.
     """
-    weight = _weight(prediction.loads)
+    weight = _channel_weights(prediction.loads)
     top = float(weight.max(initial=0.0))
     share = weight / top if top else weight
     kept = (
@@ -51,18 +51,18 @@ def document(prediction: Prediction, limit: int) -> dict[str, Any]:
     return {
         **{key: fields.get(key) for key in kept},
         "routers": {"row": busy.tolist(), "share": np.round(most[busy], 4).tolist()},
-        "links": _links(prediction.loads, weight, share, limit),
-        "matrix": matrix(prediction),
+        "links": _busiest_channels(prediction.loads, weight, share, limit),
+        "matrix": group_matrix(prediction),
     }
 
 
-def _weight(loads: Loads) -> Floats:
+def _channel_weights(loads: Loads) -> Floats:
     """Return the seconds of every channel, or its bytes where no link is limited."""
     seconds = loads.seconds()
     return seconds if seconds.any() else loads.load
 
 
-def _links(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str, Any]:
+def _busiest_channels(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str, Any]:
     """Return the busiest channels first."""
     used = np.flatnonzero(weight)
     rows = used[np.argsort(-weight[used], kind="stable")][:limit]
@@ -80,24 +80,24 @@ def _links(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str,
     }
 
 
-def busiest(prediction: Prediction) -> tuple[str, str, float] | None:
+def busiest_channel(prediction: Prediction) -> tuple[str, str, float] | None:
     """Return class, ends and how many times the mean of its class the busiest channel carries.
 
     None where nothing goes from router to router. The mean is over the
     channels of the class that carry anything.
     """
     loads = prediction.loads
-    weight = _weight(loads)
+    weight = _channel_weights(loads)
     if not weight.any():
         return None
     row = int(np.argmax(weight))
     channels = loads.channels
     alike = weight[(channels.kind == channels.kind[row]) & (weight > 0)]
     kind = channels.kinds[channels.kind[row]]
-    return kind, _ends(channels, row), float(weight[row] / alike.mean())
+    return kind, _name_ends(channels, row), float(weight[row] / alike.mean())
 
 
-def _ends(channels: Channels, row: int) -> str:
+def _name_ends(channels: Channels, row: int) -> str:
     """Name what a channel joins: two groups, or two routers."""
     machine = channels.machine
     coords = router_coords(machine)
@@ -108,7 +108,7 @@ def _ends(channels: Channels, row: int) -> str:
     return name.rpartition(" ")[0].replace("->", " to ")
 
 
-def matrix(prediction: Prediction) -> dict[str, Any] | None:
+def group_matrix(prediction: Prediction) -> dict[str, Any] | None:
     """Return what goes from group to group (slice to slice, leaf to leaf); None where unknown."""
     loads = prediction.loads
     machine = loads.channels.machine
@@ -125,7 +125,7 @@ def matrix(prediction: Prediction) -> dict[str, Any] | None:
     place[units] = np.arange(len(units))
     label, seconds = place[unit], None
     if grouped:
-        seconds, load = _between(loads, label, len(units))
+        seconds, load = _between_groups(loads, label, len(units))
     else:
         load = np.zeros((len(units), len(units)))
         for phase in prediction.phases:
@@ -141,7 +141,7 @@ def matrix(prediction: Prediction) -> dict[str, Any] | None:
     }
 
 
-def _between(loads: Loads, label: Ints, count: int) -> tuple[Floats, Floats]:
+def _between_groups(loads: Loads, label: Ints, count: int) -> tuple[Floats, Floats]:
     """Return the busiest channel's seconds and all channels' bytes between groups."""
     a, b = label[loads.channels.source], label[loads.channels.target]
     both = (a >= 0) & (b >= 0) & (a != b)
@@ -153,4 +153,4 @@ def _between(loads: Loads, label: Ints, count: int) -> tuple[Floats, Floats]:
 def _sum_pairs(a: Ints, b: Ints, amount: Floats, count: int) -> Floats:
     """Return the sum of the amounts by pair of units; -1 is none."""
     both = (a >= 0) & (b >= 0)
-    return summed(a[both] * count + b[both], amount[both], count * count).reshape(count, count)
+    return add_by_key(a[both] * count + b[both], amount[both], count * count).reshape(count, count)

@@ -81,11 +81,11 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
     ([2, 5, 6], 'nope', 10)
     """
-    reading = _read(machine, text)
+    reading = _read_rows(machine, text)
     if reading["ok"] or len(text) > _LONGEST_WRAPPED:
         return reading
     for other in _unwrap_words(text):
-        bare = _read(machine, other) if other.strip() else reading
+        bare = _read_rows(machine, other) if other.strip() else reading
         if bare["ok"] or bare["count"] > reading["count"]:
             reading = bare
     return reading
@@ -140,26 +140,26 @@ def _blank_quotes(text: str) -> str:
     return (" ".join(listed.groups()) if listed else text).translate(_MARKS)
 
 
-def _read(machine: Machine, text: str) -> dict[str, Any]:
+def _read_rows(machine: Machine, text: str) -> dict[str, Any]:
     """Return the rows that a text names as it stands, and what in it names nothing."""
     none = np.empty(0, dtype=np.int64)
     try:
-        return _document(machine, rows_of(machine, text, repeats=True), [], 0)
+        return _rows_document(machine, rows_of(machine, text, repeats=True), [], 0)
     except ParseError as error:
         if "this row does not fit" in error.text:
-            return _document(machine, none, [_problem(text, "", error)], 0)
-    words = list(_words(machine, text))
+            return _rows_document(machine, none, [_find_problem(text, "", error)], 0)
+    words = list(_split_words(machine, text))
     if not words:
         nothing = _NameProblem("", 0, 0, "names no nodes", "paste names, NIDs or a job's nodes")
-        return _document(machine, none, [nothing], 0)
+        return _rows_document(machine, none, [nothing], 0)
     bad = _bad_words(machine, words)
-    named = [_problem(text, word, why) for word, why in bad.items() if why is not None]
+    named = [_find_problem(text, word, why) for word, why in bad.items() if why is not None]
     good = [word for word in words if word not in bad]
     rows = rows_of(machine, ",".join(good), repeats=True) if good else none
-    return _document(machine, rows, named, len(bad) - len(named))
+    return _rows_document(machine, rows, named, len(bad) - len(named))
 
 
-def _words(machine: Machine, text: str) -> Iterator[str]:
+def _split_words(machine: Machine, text: str) -> Iterator[str]:
     """Yield the names in a text, and the words of a line that cannot be read."""
     try:
         yield from NodeList.parse(text, most=len(machine))
@@ -186,9 +186,9 @@ def _bad_words(machine: Machine, words: list[str]) -> dict[str, ParseError | Non
     return bad
 
 
-def _problem(text: str, word: str, error: ParseError) -> _NameProblem:
+def _find_problem(text: str, word: str, error: ParseError) -> _NameProblem:
     """Return what is wrong with a word of a text, or with the text at a line."""
-    line, column = _place(text, word, error.line)
+    line, column = _word_place(text, word, error.line)
     return _NameProblem(printable(word), line, column, error.text, error.hint)
 
 
@@ -202,7 +202,7 @@ class _NameProblem(NamedTuple):
     hint: str
 
 
-def _document(
+def _rows_document(
     machine: Machine, rows: Ints, errors: list[_NameProblem], more: int
 ) -> dict[str, Any]:
     once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
@@ -225,7 +225,7 @@ def _known_words(machine: Machine) -> set[str]:
     return words
 
 
-def _place(text: str, word: str, line: int = 0) -> tuple[int, int]:
+def _word_place(text: str, word: str, line: int = 0) -> tuple[int, int]:
     """Return the line and column, from 1, at which a word stands by itself."""
     if not word:
         return line, 0
@@ -256,7 +256,7 @@ def describe_nodes(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]
     for job in now.jobs:
         for row in job.rows.tolist():
             holders.setdefault(row, []).append(job.id)
-    return {"nodes": [_node(machine, now, holders, row) for row in rows.tolist()]}
+    return {"nodes": [_node_document(machine, now, holders, row) for row in rows.tolist()]}
 
 
 def _refuse_many(count: int) -> None:
@@ -264,7 +264,7 @@ def _refuse_many(count: int) -> None:
         raise UsageError(f"{count} nodes, at most {MOST} are described", "use /api/v1/machine")
 
 
-def _node(
+def _node_document(
     machine: Machine, now: Snapshot, holders: dict[int, list[str]], row: int
 ) -> dict[str, Any]:
     words = {"name": machine.names, "cname": machine.cname, "role": machine.role,

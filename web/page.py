@@ -3,7 +3,7 @@
 A browser refuses ES modules from ``file://``, so that the exported file has
 one script: each module of ``static/`` in a function of its own, in the order
 in which they need each other. How modules may be written for that is said in
-`bundle`.
+`bundle_modules`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     quickjs, resvg_py = lazy("quickjs"), lazy("resvg_py")
 
-__all__ = ["bundle", "draw_svg", "export_page", "modules", "paint_png", "shell"]
+__all__ = ["bundle_modules", "draw_svg", "export_page", "page_modules", "page_shell", "paint_png"]
 
 _HOME = Path(__file__).parent
 STATIC = _HOME / "static"
@@ -48,12 +48,12 @@ _EXPORT = re.compile(
 _LEFT = re.compile(r"^(?:import|export)\b.*$", re.M)
 
 
-def shell(title: str) -> str:
+def page_shell(title: str) -> str:
     """Return the page as it is served: no data, no script and no style in it."""
-    return _render(
+    return _render_page(
         title=title,
         export=False,
-        scripts=needed(modules()),
+        scripts=needed_modules(page_modules()),
         head_assets=_trust_html(f'<link rel="stylesheet" href="static/{STYLE}">'),
         body_assets=_trust_html(f'<script type="module" src="static/{ENTRY}"></script>'),
     )
@@ -69,20 +69,21 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
         What the page finds in the element ``nidmap-data``.
     """
     style = (STATIC / STYLE).read_text(encoding="utf-8")
-    script = bundle(modules())
+    script = bundle_modules(page_modules())
     for name, text, end in (("style", style, "</style"), ("script", script, "</script")):
         if end in text.lower():
             raise NidmapError(f"the page's {name} contains its own end mark: a bug in nidmap")
     rule = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        f"default-src 'none'; script-src '{_script_digest(script)}'; "
+        f"style-src '{_script_digest(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{rule}"><style>{style}</style>'
     body = (
-        f'<script type="application/json" id="nidmap-data">{_inert(data)}</script>'
+        f'<script type="application/json" id="nidmap-data">{_inert_json(data)}</script>'
         f"<script>{script}</script>"
     )
-    return _render(
+    return _render_page(
         title=title,
         export=True,
         scripts=(),
@@ -91,17 +92,17 @@ def export_page(title: str, data: Mapping[str, Any]) -> str:
     )
 
 
-def modules() -> dict[str, str]:
+def page_modules() -> dict[str, str]:
     """Return the texts of the page's modules by file name."""
     return {path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
 
 
 def _trust_html(text: str) -> Markup:
-    """Mark our own files' text as HTML; what others wrote is in it as `_inert` JSON only."""
+    """Mark our own files' text as HTML; what others wrote is in it as `_inert_json` JSON only."""
     return Markup(text)  # noqa: S704 - see above
 
 
-def _inert(data: Mapping[str, Any]) -> str:
+def _inert_json(data: Mapping[str, Any]) -> str:
     """Return data as JSON that cannot end the element it stands in."""
     text = msgspec.json.encode(data).decode()
     for mark, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"),
@@ -110,18 +111,18 @@ def _inert(data: Mapping[str, Any]) -> str:
     return text
 
 
-def _digest(text: str) -> str:
+def _script_digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _render(**values: Any) -> str:
+def _render_page(**values: Any) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HOME / "templates"), autoescape=True, undefined=StrictUndefined
     )
     return environment.get_template("page.html").render(**values)
 
 
-def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
+def bundle_modules(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     """Join ES modules into one plain script.
 
     A module may import at the beginnings of lines, ``import { a, b } from
@@ -142,7 +143,7 @@ def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
 
     Examples
     --------
-    >>> print(bundle({"main.js": 'import { a } from "./x.js";\\na();',
+    >>> print(bundle_modules({"main.js": 'import { a } from "./x.js";\\na();',
     ...               "x.js": "export function a() {}"}))
     (() => {
     "use strict";
@@ -158,18 +159,18 @@ def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     })();
     <BLANKLINE>
     """
-    parts = [_as_function(name, modules[name]) for name in needed(modules, entry)]
+    parts = [_as_function(name, modules[name]) for name in needed_modules(modules, entry)]
     return "\n".join(["(() => {", '"use strict";', *parts, "})();", ""])
 
 
-def needed(modules: Mapping[str, str], entry: str = ENTRY) -> list[str]:
+def needed_modules(modules: Mapping[str, str], entry: str = ENTRY) -> list[str]:
     """Return the modules that one needs, itself the last, each behind those that it imports."""
     ordered: list[str] = []
-    _visit(modules, entry, ordered, [])
+    _visit_module(modules, entry, ordered, [])
     return ordered
 
 
-def _visit(modules: Mapping[str, str], name: str, done: list[str], way: list[str]) -> None:
+def _visit_module(modules: Mapping[str, str], name: str, done: list[str], way: list[str]) -> None:
     """Add a module behind those that it needs."""
     if name in done:
         return
@@ -178,22 +179,23 @@ def _visit(modules: Mapping[str, str], name: str, done: list[str], way: list[str
     if name not in modules:
         raise NidmapError(f"{(way or ['the page'])[-1]} imports {name}, which is not there")
     for match in _IMPORT.finditer(modules[name]):
-        _visit(modules, match.group("file"), done, [*way, name])
+        _visit_module(modules, match.group("file"), done, [*way, name])
     done.append(name)
 
 
 def _as_function(name: str, text: str) -> str:
     """Return a module as a function that returns what it exports."""
     exports = ", ".join(match.group("name") for match in _EXPORT.finditer(text))
-    body = _IMPORT.sub(lambda m: f"const {{{m['names']}}} = {_variable(m['file'])};", text)
+    body = _IMPORT.sub(lambda m: f"const {{{m['names']}}} = {_module_variable(m['file'])};", text)
     body = _EXPORT.sub(r"\g<head> \g<name>", body)
     left = _LEFT.search(body)
     if left is not None:
         raise NidmapError(f"{name}: {left.group()[:80]!r} cannot be bundled")
-    return f"const {_variable(name)} = (() => {{\n{body.strip()}\nreturn {{ {exports} }};\n}})();"
+    variable = _module_variable(name)
+    return f"const {variable} = (() => {{\n{body.strip()}\nreturn {{ {exports} }};\n}})();"
 
 
-def _variable(name: str) -> str:
+def _module_variable(name: str) -> str:
     return "_" + re.sub(r"\W", "_", name)
 
 
@@ -207,13 +209,13 @@ def draw_svg(data: Mapping[str, Any]) -> str:
         `web.layout.layout`), ``theme`` and the ``sentence`` above.
     """
     context = quickjs.Context()
-    context.eval(_script())
+    context.eval(_bundle_script())
     return str(context.get("draw")(msgspec.json.encode(data).decode()))
 
 
 @lru_cache(maxsize=1)
-def _script() -> str:
-    return bundle(modules(), DRAWING)
+def _bundle_script() -> str:
+    return bundle_modules(page_modules(), DRAWING)
 
 
 def paint_png(svg: str, width: int) -> bytes:

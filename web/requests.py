@@ -214,21 +214,21 @@ def decode_body(raw: bytes | str, kind: type[T]) -> T:
     msgspec.ValidationError, msgspec.DecodeError
         It is something else.
     """
-    return msgspec.convert(_whole(msgspec.json.decode(raw)), kind)
+    return msgspec.convert(_whole_numbers(msgspec.json.decode(raw)), kind)
 
 
-def _whole(value: Any) -> Any:
+def _whole_numbers(value: Any) -> Any:
     """Return a value with whole numbers as integers: JSON's 4.0 is one too.
 
     Examples
     --------
-    >>> _whole({"ppn": 4.0, "marks": [{"hue": 1.0}], "bytes": 0.5})
+    >>> _whole_numbers({"ppn": 4.0, "marks": [{"hue": 1.0}], "bytes": 0.5})
     {'ppn': 4, 'marks': [{'hue': 1}], 'bytes': 0.5}
     """
     if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
+        return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_whole(item) for item in value]
+        return [_whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -292,7 +292,7 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
     """
     kinds = [path.request for path in api if path.request]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    paths = {path.url: {path.method.lower(): _operation(path, schemas)} for path in api}
+    paths = {path.url: {path.method.lower(): _describe_path(path, schemas)} for path in api}
     words = ("type", "title", "detail", "hint")
     schemas["Problem"] = {
         "type": "object",
@@ -317,7 +317,7 @@ def document(api: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _operation(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
+def _describe_path(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return what is said of one path; the fields that a GET asks leave the schemas."""
     question, statuses = path.request.__name__ if path.request else "", _ALWAYS
     if path.request:

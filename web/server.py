@@ -25,7 +25,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from placement.errors import NidmapError, OutputError, UsageError
-from web.answers import Answer, problem, problem_of
+from web.answers import Answer, error_answer, problem_of
 from web.app import make_app
 from web.guard import HEADERS
 
@@ -101,7 +101,7 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         mask = os.umask(0o177)
         try:
-            _clear(path)
+            _remove_socket(path)
             sock.bind(path)
         except OSError as error:
             reason = error.strerror or error
@@ -119,7 +119,7 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
                     os.unlink(path)
 
 
-def _clear(path: str) -> None:
+def _remove_socket(path: str) -> None:
     """Remove a socket that no one listens on any more."""
     if not os.path.lexists(path):
         return
@@ -293,10 +293,10 @@ class Gateway:
         method, path, service = scope["method"], scope["path"], self._service
         query = scope["query_string"].decode("latin-1")
         refused = service.guard.refusal(method, path, query, headers)
-        if len(scope["raw_path"]) + len(query) + sum(map(_length, scope["headers"])) > HEAD:
-            refused = problem(431, f"a request header may have {HEAD} bytes")
+        if len(scope["raw_path"]) + len(query) + sum(map(_header_length, scope["headers"])) > HEAD:
+            refused = error_answer(431, f"a request header may have {HEAD} bytes")
         if "content-length" in headers and "transfer-encoding" in headers:
-            refused = problem(400, "Content-Length and Transfer-Encoding contradict")
+            refused = error_answer(400, "Content-Length and Transfer-Encoding contradict")
         if path + "/" == service.settings.prefix:
             return Answer(
                 308, {"Location": f"{path.rpartition('/')[2]}/{query and '?' + query}"}, b""
@@ -304,7 +304,7 @@ class Gateway:
         if refused is None and not service.has_document(path):
             return None
         if refused is None and method not in ("GET", "HEAD"):
-            refused = problem(405, "this path is read-only", headers={"Allow": "GET, HEAD"})
+            refused = error_answer(405, "this path is read-only", headers={"Allow": "GET, HEAD"})
         if refused is not None:
             return refused._replace(headers=refused.headers | {"Connection": "close"})
         try:
@@ -319,7 +319,7 @@ class Gateway:
         return answer
 
 
-def _length(header: tuple[bytes, bytes]) -> int:
+def _header_length(header: tuple[bytes, bytes]) -> int:
     """Return the bytes of a line of a head: ``name: value`` and its end."""
     return len(header[0]) + len(header[1]) + 4
 

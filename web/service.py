@@ -19,7 +19,7 @@ from web.columns import document as machine_columns
 from web.guard import Guard
 from web.page import STATIC
 from web.slowdowns import slowdowns
-from web.snapshot import SLURM, Snapshot, ask, of_dump
+from web.snapshot import SLURM, Snapshot, ask_sources, of_dump
 from web.workers import Lane
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ class Service:
             lane.close()
 
     async def _ask(self) -> Snapshot:
-        snapshot: Snapshot = await self._asking.call(ask, self.live.sources, self.settings.users)
+        snapshot: Snapshot = await self._asking.call(
+            ask_sources, self.live.sources, self.settings.users
+        )
         return snapshot
 
     def has_document(self, path: str) -> bool:
@@ -172,7 +174,7 @@ class Service:
             "limits": {"body": requests.BODY, "text": requests.TEXT, "marks": 8},
         }
         drawing = layout.document(self.machine)
-        views = {"": drawing, **layout.parts(drawing)}
+        views = {"": drawing, **layout.view_parts(drawing)}
         return json_document(columns), {name: json_document(view) for name, view in views.items()}
 
     async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
@@ -277,7 +279,7 @@ class LiveSnapshot:
 
     async def renew(self) -> None:
         """Ask once and keep the answer; where there is none, the last one goes stale."""
-        signs = [] if SLURM in self.sources else [_sign(path) for path in self.sources]
+        signs = [] if SLURM in self.sources else [_file_state(path) for path in self.sources]
         if signs and all(signs) and signs == self._seen and not self.snapshot.stale:
             return  # files, and none has changed
         try:
@@ -308,7 +310,7 @@ class LiveSnapshot:
         self.jobs: Document = json_document({"jobs": jobs, **snapshot.standing}, f"jobs-{mark}")
 
 
-def _sign(path: str) -> tuple[int, ...]:
+def _file_state(path: str) -> tuple[int, ...]:
     """Return what tells a changed file; nothing of what is none, as a FIFO."""
     try:
         stat = os.stat(path)

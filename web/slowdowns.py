@@ -15,7 +15,7 @@ from placement.nodelist import NodeList
 from placement.records import JobRecord
 from rankmap.past_jobs.applications import UNKNOWN
 from rankmap.past_jobs.judging import Judge
-from web.workers import report
+from web.workers import report_progress
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -33,14 +33,14 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     Where there is no time for all jobs, the smallest have no figures (None).
     """
     inside = {name: now.offer(machine, name).candidates for name in now.partitions}
-    judge, seats = Judge(machine), _seat(now)
+    judge, seats = Judge(machine), _seat_running(now)
     largest = np.argsort(-seats.counts, kind="stable")
     rows, late = [], False
     for job, free in free_at_starts(seats, now.free(machine), largest):
-        late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
+        late = late or report_progress(lambda: {"text": f"{len(now.jobs)} jobs"})
         open_ = free & inside.get(now.jobs[job].partition, free)
         verdict = None if late else judge.verdict(seats, job, open_)
-        rows.append(now.jobs[job].document() | _figures(verdict))
+        rows.append(now.jobs[job].document() | _job_figures(verdict))
     return {
         "schema": "nidmap.slowdowns/2",
         "patterns": list(UNKNOWN.patterns),
@@ -49,7 +49,7 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     }
 
 
-def _seat(now: Snapshot) -> Seats:
+def _seat_running(now: Snapshot) -> Seats:
     """Return the running jobs on their rows: all have had their nodes ever since."""
     jobs = tuple(JobRecord(job.id, NodeList(), job.name) for job in now.jobs)
     rows = [job.rows for job in now.jobs]
@@ -58,7 +58,7 @@ def _seat(now: Snapshot) -> Seats:
     return Seats(jobs, all_rows, first, np.full(len(jobs), np.nan), np.full(len(jobs), np.inf))
 
 
-def _figures(verdict: Verdict | None) -> dict[str, Any]:
+def _job_figures(verdict: Verdict | None) -> dict[str, Any]:
     """Return one job's figures; None where it was too late for them."""
     if verdict is None:
         nothing = ("spread", "best", "slowdown", "slowdown_low", "slowdown_high")
@@ -111,25 +111,27 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
     nodes = zip(units, counts, strict=True)
     touches = [(job["id"], *touch) for job in jobs for touch in job["touches"].items()]
     lines = [
-        *_family("free_nodes", "Free nodes of each outermost unit of the network.",
-                 (({"level": level, "unit": unit}, count) for unit, count in nodes)),
-        *_family("free_fragmentation_ratio", "0: free nodes stand together; 1: far apart.",
-                 [({}, fragmentation)]),
-        *_family("job_nodes", "Nodes of a job.", (({"job": j["id"]}, j["count"]) for j in jobs)),
-        *_family("job_spread_ratio", "Pairs of a job's nodes in different outermost units.",
-                 (({"job": j["id"]}, j["spread"]) for j in jobs)),
-        *_family("job_slowdown_ratio", "Communication against the best placement's.",
-                 (({"job": j["id"]}, j["slowdown"]) for j in jobs)),
-        *_family("job_touches", "Units of each level of the network that a job touches.",
-                 (({"job": job, "level": level}, number) for job, level, number in touches)),
-        *_family("states_stale", "1: the source of the states does not answer.",
-                 [({}, int(now.stale))]),
-        *_family("states_timestamp_seconds", "When the states were taken.", [({}, now.taken)]),
+        *_gauge_family("free_nodes", "Free nodes of each outermost unit of the network.",
+                       (({"level": level, "unit": unit}, count) for unit, count in nodes)),
+        *_gauge_family("free_fragmentation_ratio", "0: free nodes stand together; 1: far apart.",
+                       [({}, fragmentation)]),
+        *_gauge_family("job_nodes", "Nodes of a job.",
+                       (({"job": j["id"]}, j["count"]) for j in jobs)),
+        *_gauge_family("job_spread_ratio", "Pairs of a job's nodes in different outermost units.",
+                       (({"job": j["id"]}, j["spread"]) for j in jobs)),
+        *_gauge_family("job_slowdown_ratio", "Communication against the best placement's.",
+                       (({"job": j["id"]}, j["slowdown"]) for j in jobs)),
+        *_gauge_family("job_touches", "Units of each level of the network that a job touches.",
+                       (({"job": job, "level": level}, number) for job, level, number in touches)),
+        *_gauge_family("states_stale", "1: the source of the states does not answer.",
+                       [({}, int(now.stale))]),
+        *_gauge_family("states_timestamp_seconds", "When the states were taken.",
+                       [({}, now.taken)]),
     ]  # fmt: skip
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _family(name: str, text: str, samples: Any) -> list[str]:
+def _gauge_family(name: str, text: str, samples: Any) -> list[str]:
     """Write one family of gauges; a value that is not known has no line."""
     lines = [f"# TYPE nidmap_{name} gauge", f"# HELP nidmap_{name} {text}"]
     plain = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}

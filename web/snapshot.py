@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from placement.scheduler.availability import Availability
     from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["DOWN", "SLURM", "Job", "Offer", "Snapshot", "ask", "of_dump", "usual"]
+__all__ = ["DOWN", "SLURM", "Job", "Offer", "Snapshot", "ask_sources", "of_dump", "usual_sources"]
 
 SCHEMA = "nidmap.state/1"
 
@@ -313,13 +313,13 @@ def _mask_names(text: str, names: Iterable[str]) -> str:
 # --- where it comes from --------------------------------------------------------------
 
 
-def usual(machine: Machine) -> tuple[str, ...]:
+def usual_sources(machine: Machine) -> tuple[str, ...]:
     """Return the sources where none is named: Slurm where it is here and may know the machine."""
     here = all(shutil.which(command) for command in ("sinfo", "squeue"))
     return (SLURM,) if here and machine.scheduler in ("", "slurm") else ()
 
 
-def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snapshot:
+def ask_sources(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snapshot:
     """Ask all sources and return what they say together.
 
     Parameters
@@ -342,19 +342,21 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
     snapshot = of_dump(machine)
     for source in sources:
         snapshot = (
-            _slurm(machine, users) if source == SLURM else _file(machine, snapshot, source, users)
+            _ask_slurm(machine, users)
+            if source == SLURM
+            else _read_states(machine, snapshot, source, users)
         )
     return snapshot
 
 
-def _slurm(machine: Machine, users: bool) -> Snapshot:
+def _ask_slurm(machine: Machine, users: bool) -> Snapshot:
     nodes, jobs, promised = free_nodes(), running_jobs(), promised_nodes()
     snapshot = _as_stated(of_dump(machine), SLURM, slurm_availability(machine, nodes))
     snapshot = replace(snapshot, taken=time.time(), promised=promised)
     return _with_jobs(machine, snapshot, jobs, users)
 
 
-def _file(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
+def _read_states(machine: Machine, snapshot: Snapshot, path: str, users: bool) -> Snapshot:
     """Return what a file says on top of what is known."""
     try:
         taken = os.stat(path).st_mtime

@@ -5,7 +5,7 @@ one calculation can be ended without the others. Questions that are answered
 in milliseconds have a lane to themselves: they never wait for a long one.
 
 A calculation that searches says how far it is, and can be told to end with the
-best that it has found (`report`): over a pipe beside the executor.
+best that it has found (`report_progress`): over a pipe beside the executor.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Told = Callable[[dict[str, Any]], None] | None
 
-__all__ = ["BusyError", "DefectError", "Lane", "TooSlowError", "report"]
+__all__ = ["BusyError", "DefectError", "Lane", "TooSlowError", "report_progress"]
 
 #: Bytes of memory that one calculation may take.
 MEMORY = 8 * 2**30
@@ -243,7 +243,7 @@ class _Worker:
         context.set_forkserver_preload(_PRELOADED)
         self._line, others = context.Pipe()
         self._executor = ProcessPoolExecutor(
-            1, context, _prepare, (machine, dict(STRATEGIES), dict(os.environ), others)
+            1, context, _prepare_process, (machine, dict(STRATEGIES), dict(os.environ), others)
         )
         self.process: int = self._executor.submit(os.getpid).result()
         others.close()
@@ -260,7 +260,7 @@ class _Worker:
         loop.add_reader(line, self._hear, loop, told)
         try:
             try:
-                done = self._executor.submit(_answer, self._number, end, function, arguments)
+                done = self._executor.submit(_answer_safely, self._number, end, function, arguments)
             except RuntimeError as error:  # the lane was closed before this began
                 raise BrokenProcessPool(str(error)) from None
             return await asyncio.wrap_future(done)
@@ -300,7 +300,7 @@ class _Worker:
 # --- in the process that calculates ---------------------------------------------------
 
 
-def _prepare(
+def _prepare_process(
     machine: Machine, strategies: dict[str, str], environment: dict[str, str], line: Connection
 ) -> None:
     """Begin a process: its machine, its bounds, and what it does at the server's end."""
@@ -323,7 +323,7 @@ def _end_with_server() -> None:
         os._exit(1)
 
 
-def report(said: Callable[[], dict[str, Any]]) -> bool:
+def report_progress(said: Callable[[], dict[str, Any]]) -> bool:
     """Say how far a calculation is; return whether it is to end with the best so far.
 
     Parameters
@@ -344,7 +344,7 @@ def report(said: Callable[[], dict[str, Any]]) -> bool:
     return now >= _end
 
 
-def _answer(
+def _answer_safely(
     number: int, end: float, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> Any:
     global _number, _end, _next

@@ -137,14 +137,14 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
             raise LaunchError(f"${MPIEXEC} cannot be read: {error}") from None
     folders = [os.path.dirname(sys.executable), *env.get("PATH", os.defpath).split(os.pathsep)]
     if program := shutil.which("mpiexec", path=os.pathsep.join(filter(None, folders))):
-        return [program, *_oversubscribe(program), "-n", str(count)]
+        return [program, *_oversubscribe_options(program), "-n", str(count)]
     raise LaunchError(
         "no mpiexec beside this Python or on PATH",
         f"pip install 'nidmap[mpi]', or say how ranks are started in ${MPIEXEC}",
     )
 
 
-def _oversubscribe(program: str) -> list[str]:
+def _oversubscribe_options(program: str) -> list[str]:
     """Return what lets Open MPI start more ranks than it counts cores; nothing for the others.
 
     The executable's own name decides (a distribution's mpiexec is a link to

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from placement.errors import NidmapError
 from placement.support.lazy import lazy
 from placement.support.quantities import size_text
-from workloads.world import MPI, Comm, together
+from workloads.world import MPI, Comm, raise_together
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     np = lazy("numpy")
 
-__all__ = ["NodeMemory", "available", "fits"]
+__all__ = ["NodeMemory", "available_bytes", "require_fit"]
 
 #: Limit and use of the control group, version 2 and 1.
 _GROUPS = (
@@ -27,7 +27,7 @@ _GROUPS = (
 )
 
 
-def available() -> int:
+def available_bytes() -> int:
     """Return the bytes that this node can still give, as Linux and the control group say."""
     room = 1 << 62  # no Linux: nothing is known, nothing refused
     with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="ascii") as stream:
@@ -40,7 +40,7 @@ def available() -> int:
     return room
 
 
-def fits(comm: Comm, need: int, what: str, share: float = 0.9) -> float:
+def require_fit(comm: Comm, need: int, what: str, share: float = 0.9) -> float:
     """Refuse on all ranks what does not fit the memory of some rank's node. Collective.
 
     Parameters
@@ -66,13 +66,13 @@ def fits(comm: Comm, need: int, what: str, share: float = 0.9) -> float:
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     mine, total = array("d", [need]), array("d", [0.0])
     node.Allreduce(mine, total, op=MPI.SUM)
-    room = array("d", [available()])
+    room = array("d", [available_bytes()])
     node.Bcast(room, root=0)
     ranks = node.Get_size()
     node.Free()
     used, worst = array("d", [total[0] / max(room[0], 1.0)]), array("d", [0.0])
     comm.Allreduce(used, worst, op=MPI.MAX)
-    with together(comm):
+    with raise_together(comm):
         if used[0] == worst[0] and worst[0] > share:
             raise NidmapError(
                 f"{what} needs {size_text(total[0], 1024)} for {ranks} ranks of a node, "

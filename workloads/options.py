@@ -40,7 +40,7 @@ __all__ = [
     "Words",
     "bench_callback",
     "named_machine",
-    "setting",
+    "option_with_default",
 ]  # fmt: skip
 
 
@@ -146,7 +146,7 @@ class Words(Param):
         return words
 
 
-def setting(
+def option_with_default(
     names: str, kind: type | Param | Sequence[str], default: Any, words: str, **more: Any
 ) -> Callable[..., Any]:
     """Return an option whose help shows its default, as a decorator.
@@ -211,7 +211,7 @@ class Common:
             write_output(to_json(document) if self.as_json else text, None)
 
 
-def _options(repeat: int) -> list[Callable[..., Any]]:
+def _shared_options(repeat: int) -> list[Callable[..., Any]]:
     """Return the shared options, as decorators."""
     count = click.IntRange(min=1)
     ranks = "Ranks to start with mpiexec; inside a launch, the size it must have."
@@ -219,7 +219,7 @@ def _options(repeat: int) -> list[Callable[..., Any]]:
     keep = "Keep the raw samples: .csv; .svg or .png: a picture of them, with the .csv beside it."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),
-        setting("--repeat", count, repeat, "Timed repetitions."),
+        option_with_default("--repeat", count, repeat, "Timed repetitions."),
         click.option("--time-limit", type=Duration(), help=limit),
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option("-o", "--output", metavar="FILE", help=keep),
@@ -261,7 +261,7 @@ def bench_callback(
         common = Common(**{name: options.pop(name) for name in shared})
         if current_launch() is None and (common.ranks or 1) > 1:
             become_mpiexec(common.ranks or 1)
-        return leave(run_guarded(lambda: run_rank(common, options)))
+        return leave_command(run_guarded(lambda: run_rank(common, options)))
 
     def run_rank(common: Common, options: dict[str, Any]) -> int | None:
         results.check_name(common.output)
@@ -270,11 +270,11 @@ def bench_callback(
         except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours
             return leaving.exit_code
 
-    shared = reversed(_options(repeat))
+    shared = reversed(_shared_options(repeat))
     return functools.reduce(lambda decorated, option: option(decorated), shared, callback)
 
 
-def leave(code: int) -> None:
+def leave_command(code: int) -> None:
     """Leave the command with an exit code; what was printed is flushed first."""
     sys.stdout.flush()
     if code:

@@ -65,7 +65,7 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
     -------
     bytes
     """
-    phases = _seconds(rows)
+    phases = _slowest_seconds(rows)
     most = max((len(cases) for cases in phases.values()), default=1)
     size = _WIDTH, max(len(phases), 1) * (_FRAME + _ROW * most)
 
@@ -82,16 +82,16 @@ def draw_samples(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], f
             axes.set_xlim(left=0)
         return figure
 
-    drawn: bytes = plots.picture(form, build, {"text.parse_math": False})
+    drawn: bytes = plots.picture_bytes(form, build, {"text.parse_math": False})
     return drawn
 
 
-def _seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
+def _slowest_seconds(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, list[float]]]:
     """Return by phase and case the slowest rank's seconds of the repetitions that count.
 
     Examples
     --------
-    >>> _seconds([{"arm": "plan", "warmup": 0, "phase": "total", "max": 0.25, "block": 3}])
+    >>> _slowest_seconds([{"arm": "plan", "warmup": 0, "phase": "total", "max": 0.25, "block": 3}])
     {'total': {'plan': [0.25]}}
     """
     phases: dict[str, dict[str, list[float]]] = {}

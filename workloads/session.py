@@ -32,7 +32,15 @@ from workloads.options import Common
 from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
-from workloads.world import MPI, Comm, forget_segments, oversubscription, processor, same, together
+from workloads.world import (
+    MPI,
+    Comm,
+    forget_segments,
+    oversubscription,
+    processor,
+    raise_together,
+    require_same,
+)
 
 mpi4py = lazy("mpi4py")
 statistics = lazy("statistics")  # takes milliseconds
@@ -151,11 +159,11 @@ class Session:
         self._signal = 0
         self._handlers = ExitStack()
         shared = ("repeat", "warmup", "seed", "time_limit", "as_json", "output")
-        same(self.comm, **{**options, **{name: getattr(common, name) for name in shared}})
+        require_same(self.comm, **{**options, **{name: getattr(common, name) for name in shared}})
         forget_segments()
         header = header_of(self.comm, workload, {**options}, common)
         self.root = self.comm.Get_rank() == 0
-        with together(self.comm):
+        with raise_together(self.comm):
             self.journal = Journal(common.output if self.root else None, header)
         self._remark = str(header["oversubscribed"])
 
@@ -172,7 +180,7 @@ class Session:
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         with self._handlers:  # until the end: what was measured is written whatever comes in
             if error is None:
-                with together(self.comm):
+                with raise_together(self.comm):
                     self.journal.close(self.ended)
                 self._say_time()
                 if self.root and self.ended != "complete":
@@ -308,7 +316,7 @@ class Session:
         if case.comm is self.comm and case.trial is not None:
             case.trial.verify()
             return
-        with together(self.comm):
+        with raise_together(self.comm):
             if case.trial is not None:
                 case.trial.verify()
 
@@ -370,13 +378,13 @@ def header_of(
         "machine": os.environ.get("NIDMAP_MACHINE", ""),
         "job": os.environ.get("SLURM_JOB_ID", os.environ.get("PBS_JOBID", "")),
         "oversubscribed": warning,
-        "versions": _versions(),
+        "versions": _used_versions(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "command": sys.argv[1:],
     }
 
 
-def _versions() -> dict[str, str]:
+def _used_versions() -> dict[str, str]:
     loaded = {name: sys.modules.get(name) for name in ("numpy", "scipy", "ducc0")}
     return {
         "nidmap": __version__,

@@ -3,9 +3,9 @@
 Three rules keep a job from hanging:
 
 - what one rank may find wrong by itself (arguments, memory, input) is checked
-  inside `together`, which holds no communication of the caller's: every rank
+  inside `raise_together`, which holds no communication of the caller's: every rank
   then raises the same error;
-- what must be the same on all ranks goes through `same`;
+- what must be the same on all ranks goes through `require_same`;
 - an error that strikes one rank anywhere else ends the job: `run_guarded` says it
   once and aborts within seconds.
 """
@@ -41,16 +41,16 @@ __all__ = [
     "RankDefectError",
     "RankPlace",
     "decide_on_root",
-    "doubling",
+    "doubling_counts",
     "forget_segments",
-    "interruption",
+    "interruption_error",
     "oversubscription",
-    "place",
     "places_of",
     "processor",
+    "raise_together",
+    "rank_place",
+    "require_same",
     "run_guarded",
-    "same",
-    "together",
     "world",
 ]
 
@@ -88,7 +88,7 @@ class RankDefectError(NidmapError):
     exit_code = 70
 
 
-def _mpi() -> Any:
+def _start_mpi() -> Any:
     """Return mpi4py's module of MPI, initialised for one thread that communicates."""
     if "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
@@ -138,7 +138,7 @@ def world(expected: int | None = None) -> Comm:
     LaunchError
         On every rank alike: no MPI, or a world of another size.
     """
-    comm: Comm = _mpi().COMM_WORLD
+    comm: Comm = _start_mpi().COMM_WORLD
     size, launch = comm.Get_size(), current_launch()
     for by, wanted in (
         (f"{launch.by} started" if launch else "", launch.size if launch else None),
@@ -147,7 +147,7 @@ def world(expected: int | None = None) -> Comm:
     ):
         if wanted is not None and wanted != size:
             text = f"the world has {size} rank{'s' * (size != 1)}, but {by} {wanted}"
-            mixed = f"; {_mixed_mpis(_mpi().Get_library_version())}" if size == 1 else ""
+            mixed = f"; {_mixed_mpis(_start_mpi().Get_library_version())}" if size == 1 else ""
             raise LaunchError(f"{text}{mixed}")
     if not _alarm:
         _alarm.append(comm.Dup())
@@ -181,8 +181,8 @@ def processor(comm: Comm) -> str:
     """
     names = [name.strip() for name in os.environ.get(runtime.NAMES, "").split(",") if name.strip()]
     if names:
-        return str(names[_mpi().COMM_WORLD.Get_rank() % len(names)])
-    return os.environ.get("SLURMD_NODENAME") or str(_mpi().Get_processor_name())
+        return str(names[_start_mpi().COMM_WORLD.Get_rank() % len(names)])
+    return os.environ.get("SLURMD_NODENAME") or str(_start_mpi().Get_processor_name())
 
 
 def oversubscription(comm: Comm) -> str:
@@ -197,7 +197,7 @@ def oversubscription(comm: Comm) -> str:
         The same on every rank.
     """
     cores = sum(1 << core for core in os.sched_getaffinity(0))
-    ranks = comm.gather((str(_mpi().Get_processor_name()), cores, _quota()), root=0)
+    ranks = comm.gather((str(_start_mpi().Get_processor_name()), cores, _core_quota()), root=0)
     return str(comm.bcast(_crowded_node(ranks or []), root=0))
 
 
@@ -217,7 +217,7 @@ def _crowded_node(ranks: list[tuple[str, int, float]]) -> str:
     return f"{text}; times say little about the network" if text else ""
 
 
-def _quota() -> float:
+def _core_quota() -> float:
     """Return how many cores' worth of time the control group may use."""
     try:
         with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as stream:
@@ -228,7 +228,7 @@ def _quota() -> float:
 
 
 @contextmanager
-def together(comm: Comm) -> Iterator[None]:
+def raise_together(comm: Comm) -> Iterator[None]:
     """Raise on all ranks what one of them raises inside. Collective at its end.
 
     What stands inside must not communicate: a rank that fails would leave the
@@ -245,14 +245,14 @@ def together(comm: Comm) -> Iterator[None]:
     try:
         yield
     except Exception as raised:
-        error = _ours(raised)
+        error = _as_own_error(raised)
     # The lowest rank that has an error, and -1 where some rank has none.
     agreed = array("q", [comm.Get_size(), -1] if error is None else [comm.Get_rank(), 0])
-    comm.Allreduce(_mpi().IN_PLACE, agreed, op=_mpi().MIN)
+    comm.Allreduce(_start_mpi().IN_PLACE, agreed, op=_start_mpi().MIN)
     lowest, without = agreed
     if lowest < comm.Get_size():
-        parts = _parts(error) if error is not None and comm.Get_rank() == lowest else None
-        raise _rebuilt(comm.bcast(parts, root=lowest), f"rank {lowest}: " if without else "")
+        parts = _error_parts(error) if error is not None and comm.Get_rank() == lowest else None
+        raise _rebuild_error(comm.bcast(parts, root=lowest), f"rank {lowest}: " if without else "")
 
 
 def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
@@ -261,21 +261,21 @@ def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
     Raises
     ------
     NidmapError
-        On every rank alike: rank 0's error, as `together` has it.
+        On every rank alike: rank 0's error, as `raise_together` has it.
     """
     found, parts = None, None
     if comm.Get_rank() == 0:
         try:
             found = decide()
         except Exception as raised:
-            parts = _parts(_ours(raised))
+            parts = _error_parts(_as_own_error(raised))
     found, parts = comm.bcast((found, parts), root=0)
     if parts is not None:
-        raise _rebuilt(parts, "")
+        raise _rebuild_error(parts, "")
     return cast("T", found)
 
 
-def _ours(error: Exception) -> NidmapError:
+def _as_own_error(error: Exception) -> NidmapError:
     """Return the error as one of ours."""
     if isinstance(error, NidmapError):
         return error
@@ -289,12 +289,12 @@ def _ours(error: Exception) -> NidmapError:
     return RankDefectError(f"internal error, {type(error).__name__}: {text}")
 
 
-def _parts(error: NidmapError) -> tuple[type[NidmapError], str, str, int]:
+def _error_parts(error: NidmapError) -> tuple[type[NidmapError], str, str, int]:
     known = type(error).__module__ in ("placement.errors", __name__)
     return type(error) if known else NidmapError, error.message, error.hint, error.exit_code
 
 
-def _rebuilt(parts: tuple[type[NidmapError], str, str, int], where: str) -> NidmapError:
+def _rebuild_error(parts: tuple[type[NidmapError], str, str, int], where: str) -> NidmapError:
     """Return an error of the same class; one made by its own parts may not be copied."""
     kind, message, hint, code = parts
     error = kind.__new__(kind)
@@ -303,7 +303,7 @@ def _rebuilt(parts: tuple[type[NidmapError], str, str, int], where: str) -> Nidm
     return error
 
 
-def same(comm: Comm, **arguments: object) -> None:
+def require_same(comm: Comm, **arguments: object) -> None:
     """Raise the same UsageError on all ranks where they were given different arguments.
 
     Collective.
@@ -322,7 +322,7 @@ def same(comm: Comm, **arguments: object) -> None:
     """
     mine = {name: repr(value) for name, value in arguments.items()}
     first = comm.bcast(mine, root=0)
-    with together(comm):
+    with raise_together(comm):
         for name in {**first, **mine}:
             if first.get(name) != mine.get(name):
                 here, there = (printable(str(d.get(name)), 60) for d in (mine, first))
@@ -350,38 +350,38 @@ def run_guarded(main: Callable[[], int | None]) -> int:
     try:
         return main() or 0
     except NidmapError as error:
-        return _fail(error)
+        return _fail_together(error)
     except KeyboardInterrupt:
-        return _fail(interruption())
+        return _fail_together(interruption_error())
     except Exception as error:
         if os.environ.get("NIDMAP_DEBUG"):
             traceback.print_exc()
-        ours = _ours(error)
+        ours = _as_own_error(error)
         if not isinstance(error, (MemoryError, OSError)):
             what = f"internal error, {type(error).__name__}: {printable(str(error), 300)}"
             ours = RankDefectError(what, "this is a bug: NIDMAP_DEBUG=1 shows where")
-        return _fail(ours)
+        return _fail_together(ours)
 
 
-def interruption() -> NidmapError:
+def interruption_error() -> NidmapError:
     """Return the error of a run that was interrupted (exit code 130)."""
     error = NidmapError("interrupted")
     error.exit_code = 130
     return error
 
 
-def _fail(error: NidmapError) -> int:
+def _fail_together(error: NidmapError) -> int:
     """Say the error once over all ranks and return the exit code, or abort."""
     told = current_launch()
     try:
-        comm = _mpi().COMM_WORLD
+        comm = _start_mpi().COMM_WORLD
         if not _alarm and told is not None and told.size in (None, comm.Get_size()):
             _alarm.append(comm.Dup())  # the others are in `world`, or fail as early as we do
     except NidmapError:  # no MPI at all: the launcher's rank 0 speaks
         comm = None
     if comm is None or not _alarm:
         if told is None or told.rank == 0:
-            _say(error)
+            _say_error(error)
         return error.exit_code
     return _fail_on(_alarm[0], error)
 
@@ -390,24 +390,24 @@ def _fail_on(alarm: Comm, error: NidmapError) -> int:
     """Find out who else fails; the lowest speaks."""
     rank = alarm.Get_rank()
     mine, lowest = array("q", [rank]), array("q", [0])
-    request = alarm.Iallreduce(mine, lowest, op=_mpi().MIN)
-    if _until(request.Test, PATIENCE):
+    request = alarm.Iallreduce(mine, lowest, op=_start_mpi().MIN)
+    if _wait_until(request.Test, PATIENCE):
         if lowest[0] == rank:
-            _say(error)
+            _say_error(error)
         return int(alarm.bcast(error.exit_code, root=lowest[0]))
     for higher in range(rank + 1, min(alarm.Get_size(), rank + 4096)):
         alarm.Isend(array("q", [rank]), higher)
-    if _until(lambda: alarm.Iprobe(), 0.2):
+    if _wait_until(lambda: alarm.Iprobe(), 0.2):
         time.sleep(_SILENT)
     else:
-        _say(error, f"rank {rank}: ")
+        _say_error(error, f"rank {rank}: ")
         time.sleep(_FORWARD)
     forget_segments()
-    _mpi().COMM_WORLD.Abort(error.exit_code)
+    _start_mpi().COMM_WORLD.Abort(error.exit_code)
     return error.exit_code
 
 
-def _until(done: Callable[[], bool], seconds: float) -> bool:
+def _wait_until(done: Callable[[], bool], seconds: float) -> bool:
     """Wait until something is so; False when the time is over.
 
     Time is counted in looks: ranks that share their cores with many others look
@@ -420,7 +420,7 @@ def _until(done: Callable[[], bool], seconds: float) -> bool:
     return done()
 
 
-def _say(error: NidmapError, where: str = "") -> None:
+def _say_error(error: NidmapError, where: str = "") -> None:
     commands.fail(where + str(error), error.exit_code)
 
 
@@ -449,7 +449,7 @@ class RankPlace:
     most: int
 
 
-def place(comm: Comm) -> RankPlace:
+def rank_place(comm: Comm) -> RankPlace:
     """Return where this rank is. Collective.
 
     Names of nodes as `workloads.world.processor` gives them; gathered on rank
@@ -476,12 +476,12 @@ def places_of(names: Sequence[str]) -> list[RankPlace]:
     return found
 
 
-def doubling(most: int) -> list[int]:
+def doubling_counts(most: int) -> list[int]:
     """Return 1, 2, 4 … and the most.
 
     Examples
     --------
-    >>> doubling(6), doubling(8)
+    >>> doubling_counts(6), doubling_counts(8)
     ([1, 2, 4, 6], [1, 2, 4, 8])
     """
     return [1 << k for k in range((most - 1).bit_length())] + [most]

@@ -38,7 +38,7 @@ class Cluster:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        about = client.ask(name, {"do": "status"})
+        about = client.ask_daemon(name, {"do": "status"})
         self.nodes: list[str] = about["names"]
         self.scale = float(about["scale"])
         self.mtu = int(about["mtu"])

@@ -13,7 +13,7 @@ from benchmarks.experiment.cases import CASES
 from placement.commands import missing
 from placement.commands.common import say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError
-from workloads.options import setting
+from workloads.options import option_with_default
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,11 +27,12 @@ _FEW = 3
 
 
 @click.command("experiment")
-@setting("--seeds", click.IntRange(1, 1000), 10, "Fragmentations of each case.")
+@option_with_default("--seeds", click.IntRange(1, 1000), 10, "Fragmentations of each case.")
 @click.option("--case", "chosen", multiple=True, metavar="NAME", help="Only this one; may repeat.")
-@setting("--blocks", click.IntRange(6), 9, "Blocks of turns that count.")
+@option_with_default("--blocks", click.IntRange(6), 9, "Blocks of turns that count.")
 @click.option("--again", is_flag=True, help="Go on with what is in the folder already.")
-@setting("-o --output folder", str, "minicray-experiment", "For samples, tables and plots.",
+@option_with_default("-o --output folder", str, "minicray-experiment",
+                     "For samples, tables and plots.",
          metavar="FOLDER")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def experiment(

@@ -12,7 +12,7 @@ from placement.machine import Machine
 from placement.network import Demand, Loads, loads
 from placement.support.array_types import Floats, Mask, Strs
 from rankmap.predict import Prediction
-from workloads.minicray.net import HEADER, segment
+from workloads.minicray.net import HEADER, segment_bytes
 
 __all__ = ["CountedLinks", "expected_bytes", "total_demand", "wire_loads"]
 
@@ -74,7 +74,7 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
     >>> float(there_and_back.load.sum())
     9080.0
     """
-    share = HEADER / segment(mtu)
+    share = HEADER / segment_bytes(mtu)
     there = loads(machine, demand * (1 + share), routing)
     back = loads(machine, demand.reversed() * share, routing)
     return there + back

@@ -15,11 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from placement.errors import UsageError, printable
-from workloads.ab.arms import Arm, schedule
+from workloads.ab.arms import Arm, schedule_blocks
 from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.session import Session, quiet_barrier
-from workloads.world import decide_on_root, processor, together
+from workloads.world import decide_on_root, processor, raise_together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +75,7 @@ def measure(
     """
     with Session(common, "experiment", job) as session:
         comm = session.comm
-        with together(comm):
+        with raise_together(comm):
             make = maker(job["workload"])
             options = arguments(make, job["options"])
         hosts = comm.gather(processor(comm), root=0) or []
@@ -118,7 +118,7 @@ def _join(comm: MPI.Intracomm, arm: Arm) -> Side:
 
 def _run_blocks(session: Session, sides: Sequence[Side], job: Mapping[str, Any]) -> None:
     """Run the blocks until they are done or the time is over; the first does not count."""
-    turns = schedule(len(sides), job["blocks"] + 1, job["seed"])
+    turns = schedule_blocks(len(sides), job["blocks"] + 1, job["seed"])
     last = 0.0
     with Progress(job["workload"], len(turns), shown=session.root) as progress:
         for block, order in enumerate(turns):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankmap.compare.plots import picture
+from rankmap.compare.plots import picture_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ def draw(name: str, runs: Sequence[Run]) -> bytes:
         PLOTS[name](figure, runs)
         return figure
 
-    return picture("svg", build, _SETTINGS)
+    return picture_bytes("svg", build, _SETTINGS)
 
 
 def _cases(runs: Sequence[Run]) -> list[str]:

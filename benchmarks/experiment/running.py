@@ -20,7 +20,7 @@ from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
-from workloads.minicray.net import factor
+from workloads.minicray.net import wire_factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -247,7 +247,7 @@ def _figures(
             "arm": arm.name,
             "control": arm.control,
             "nodes": predictor.machine.names[arm.rows].tolist(),
-            "predicted_s": time_s * cluster.scale * factor(cluster.mtu),
+            "predicted_s": time_s * cluster.scale * wire_factor(cluster.mtu),
             "measured_s": times[arm.name],
             "predicted": base / time_s,
             **{key: ratio[key] for key in (*_RATIO, "shown")},

@@ -17,7 +17,7 @@ from benchmarks.study.verdict import inside, over
 from placement.options import with_figures
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
-from rankmap.predict.constants import constants
+from rankmap.predict.constants import machine_constants
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -97,7 +97,7 @@ def _exchange(
         phase.a_node
         for phase in asked.phases(asked.place(rows, None if order is None else order.slot_of_rank))
     )
-    known = constants(with_figures(machine, process=setting.process))
+    known = machine_constants(with_figures(machine, process=setting.process))
     message = Line(known.mpi_us / 1e6, 1e-9 / (setting.process or np.inf))
     return Puts(line, leaving / DASH.PPN, message)
 

@@ -65,9 +65,9 @@ def components(machine: Machine, ranks: int, sizes: tuple[int, ...]) -> dict[int
 
 def items_constants(machine: Machine) -> Any:
     """Return the machine's latency constants."""
-    from rankmap.predict.constants import constants
+    from rankmap.predict.constants import machine_constants
 
-    return constants(with_figures(machine, process=COMMON.process))
+    return machine_constants(with_figures(machine, process=COMMON.process))
 
 
 def bisection(machine: Machine, rows: Ints) -> tuple[float, float]:

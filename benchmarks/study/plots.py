@@ -40,14 +40,14 @@ def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
     UsageError
         matplotlib is not there.
     """
-    from rankmap.compare.plots import picture
+    from rankmap.compare.plots import picture_bytes
 
     out = {}
     for paper, make in PICTURES.items():
         series = {k: v for part in parts if part.paper == paper for k, v in part.series.items()}
         if not series:
             continue
-        out[paper] = picture(form, partial(_fill_figure, make, series), STYLE)
+        out[paper] = picture_bytes(form, partial(_fill_figure, make, series), STYLE)
     return out
 
 

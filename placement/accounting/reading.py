@@ -119,7 +119,7 @@ def read_table(text: str, source: str, delimiter: str = "") -> Iterator[JobRecor
     places, mark = head
     _refuse_incomplete(places, source, first + 1)
     width = len(lines[first].split(mark))
-    cells_of = _quoted if mark != "|" and not delimiter else _plain
+    cells_of = _quoted_rows if mark != "|" and not delimiter else _plain_rows
     for line, cells in cells_of(lines, first + 1, mark, source):
         if delimiter and len(cells) < width:
             continue  # the rest of a name that holds the end of a line
@@ -136,7 +136,7 @@ def _refuse_incomplete(places: dict[str, int], source: str, line: int) -> None:
         raise ParseError(source, line, what, f"try {_WANTED}")
 
 
-def _plain(
+def _plain_rows(
     lines: Sequence[str], begin: int, mark: str, source: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of rows without quotes."""
@@ -145,7 +145,7 @@ def _plain(
             yield k, line.split(mark)
 
 
-def _quoted(
+def _quoted_rows(
     lines: Sequence[str], begin: int, mark: str, source: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of CSV, where a name may hold commas and ends of lines."""

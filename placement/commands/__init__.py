@@ -77,8 +77,8 @@ def run(argv: list[str] | None = None) -> int:
         what = f"cannot read or write {error.filename}" if error.filename else "cannot write"
         return fail(f"{what}: {error.strerror or error}", 5)
     except (Exception, KeyboardInterrupt) as error:
-        line = _replacement(error, words)
-        return fail(line, 2) if line else _explain(error)
+        line = _replacement_of(error, words)
+        return fail(line, 2) if line else _explain_error(error)
     return code if isinstance(code, int) else 0
 
 
@@ -93,7 +93,7 @@ def _stand_in_for_closed() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
 
 
-def _explain(error: BaseException) -> int:
+def _explain_error(error: BaseException) -> int:
     """Say in one line what an error means and return its exit code."""
     if isinstance(error, NidmapError):
         return fail(str(error), error.exit_code)
@@ -118,11 +118,11 @@ def _explain(error: BaseException) -> int:
     return fail(f"internal error, {what}; this is a bug: NIDMAP_DEBUG=1 shows where", 70)
 
 
-def _replacement(error: BaseException, words: list[str]) -> str:
+def _replacement_of(error: BaseException, words: list[str]) -> str:
     """Return what to use where words that were refused name what left, '' for any other error."""
     if getattr(error, "exit_code", None) != 2:
         return ""
-    return old_spellings.replacement(words)
+    return old_spellings.replacement_line(words)
 
 
 def fail(message: str, code: int) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from placement.errors import OutputError, SiteError, place, printable
+from placement.errors import OutputError, SiteError, at_line, printable
 from placement.hooks import SERVICES, load
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -246,7 +246,7 @@ def configured_specs() -> tuple[str, ...]:
     named = [words] if isinstance(words, str) else words
     if tables or not isinstance(named, list) or not all(isinstance(word, str) for word in named):
         what = f"no such key: {next(iter(tables))}" if tables else "machine is not text"
-        raise SiteError(f"{place(path)}: {what}", 'machine = "lumi", or a list of words of -m')
+        raise SiteError(f"{at_line(path)}: {what}", 'machine = "lumi", or a list of words of -m')
     return tuple(named)
 
 
@@ -319,7 +319,7 @@ def write_outputs(*outputs: tuple[str | bytes, str | None]) -> None:
             elif (raw, path) not in files:
                 _write_in_place(raw, path)
         for temporary, path in ready:
-            with _refusing(path):
+            with _refuse_output(path):
                 os.replace(temporary, path)
 
 
@@ -328,7 +328,7 @@ def _is_replaced(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def _refusing(path: str) -> Iterator[None]:
+def _refuse_output(path: str) -> Iterator[None]:
     """Say which output cannot be written."""
     try:
         yield
@@ -337,7 +337,7 @@ def _refusing(path: str) -> Iterator[None]:
 
 
 def _write_in_place(raw: bytes, path: str) -> None:
-    with _refusing(path), open(path, "wb") as stream:
+    with _refuse_output(path), open(path, "wb") as stream:
         stream.write(raw)
 
 
@@ -376,23 +376,23 @@ def _write_beside(raw: bytes, path: str, stack: contextlib.ExitStack) -> tuple[s
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
-    stack.callback(_unlink, temporary)
-    with _refusing(path):
+    stack.callback(_remove_quietly, temporary)
+    with _refuse_output(path):
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as stream:
             stream.write(raw)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, _mode(real))
+        os.chmod(temporary, _file_mode(real))
     return temporary, real
 
 
-def _unlink(path: str) -> None:
+def _remove_quietly(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
 
 
-def _mode(path: str) -> int:
+def _file_mode(path: str) -> int:
     """Return the mode that the file has, or that a new file would get."""
     try:
         return os.stat(path).st_mode & 0o777

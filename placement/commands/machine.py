@@ -73,25 +73,25 @@ def show(specs: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         write_output(to_json(summary))
         return
-    facts = _facts(summary)
+    facts = _summary_lines(summary)
     width = max(len(word) for word, _ in facts)
     lines = "".join(f"{word:<{width}}  {text}\n" for word, text in facts)
     write_output(f"{lines}\n{align_columns(_link_rows(summary))}")
 
 
-def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _summary_lines(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of the summary: a word and what there is to say."""
     nodes, fabric = summary["nodes"], summary["fabric"]
     rows = [
         ("machine", summary["name"]),
         ("network", f"{summary['kind']} ({fabric})" if fabric else summary["kind"]),
         ("wiring", summary["wiring"]),
-        *_levels(summary),
+        *_level_words(summary),
         ("routers", str(summary["routers"])),
-        ("compute", _nodes(nodes, "compute", f", {nodes['free']} free")),
+        ("compute", _node_words(nodes, "compute", f", {nodes['free']} free")),
     ]
     if nodes["service"]:
-        rows.append(("service", _nodes(nodes, "service")))
+        rows.append(("service", _node_words(nodes, "service")))
     if summary["holes"]:
         holes = summary["holes"].items()
         rows.append(("holes", ", ".join(counted(count, level) for level, count in holes)))
@@ -99,7 +99,7 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if rails["most"] > 1:
         text = f"up to {rails['most']} a node, on {rails['routers']} of the routers"
         rows.append(("rails", f"{text}; a node's place is that of its first"))
-    rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
+    rows += [("in a node", _hardware_words(row)) for row in summary["hardware"]]
     rows += [("inside one", text) for text in summary["inside"]]
     if summary["switches"]:
         switches = summary["switches"]
@@ -115,7 +115,7 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [(word, printable(text, 500)) for word, text in rows]
 
 
-def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _level_words(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how much of each level is there: the axes of a torus lie beside one another."""
     rows = []
     torus, above = summary["kind"] == "torus", ""
@@ -128,13 +128,13 @@ def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _nodes(nodes: dict[str, Any], role: str, more: str = "") -> str:
+def _node_words(nodes: dict[str, Any], role: str, more: str = "") -> str:
     states = nodes["states"].get(role, {})
     shown = ", ".join(f"{count} {state}" for state, count in states.items())
     return counted(nodes[role], "node") + more + ("" if set(states) <= {"up"} else f": {shown}")
 
 
-def _hardware(row: dict[str, Any]) -> str:
+def _hardware_words(row: dict[str, Any]) -> str:
     words = [
         counted(row["sockets"], "socket") if row["sockets"] else "",
         counted(row["cores"], "core") if row["cores"] else "",
@@ -204,15 +204,17 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool) -> None:
     """
     sources = open_sources(*machine_specs(specs))
     built, findings = check_sources(sources)
-    report = _report(sources, built, findings)
+    report = _check_document(sources, built, findings)
     if as_json:
         write_output(to_json(report))
     else:
-        write_output("".join(f"{line}\n" for line in [*map(str, findings), _last(report)]))
+        write_output("".join(f"{line}\n" for line in [*map(str, findings), _closing_line(report)]))
     ctx.exit(1 if report["faults"] else 0)
 
 
-def _report(sources: Sources, machine: Machine | None, findings: list[Finding]) -> dict[str, Any]:
+def _check_document(
+    sources: Sources, machine: Machine | None, findings: list[Finding]
+) -> dict[str, Any]:
     return {
         "machine": machine.name if machine is not None else None,
         "nodes": len(machine) if machine is not None else None,
@@ -226,7 +228,7 @@ def _report(sources: Sources, machine: Machine | None, findings: list[Finding]) 
     }
 
 
-def _last(report: dict[str, Any]) -> str:
+def _closing_line(report: dict[str, Any]) -> str:
     """Return the line that sums the report up."""
     count = (
         f"{counted(len(report['faults']), 'fault')}, {counted(len(report['remarks']), 'remark')}"

@@ -89,7 +89,7 @@ def nodes() -> None:
 _lists = click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
 
 
-def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
+def _make_command(text_of: Callable[..., str]) -> Callable[..., None]:
     """Return a command that arranges what lists name, and writes it as JSON or as text."""
 
     def write_names(
@@ -100,7 +100,7 @@ def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
         names = _read_lists(lists, machine)
         names = names.unique if unique else names
         names = names.sorted() if in_order else names
-        text = to_json(_document(names)) if as_json else text_of(names, machine, **options)
+        text = to_json(_list_document(names)) if as_json else text_of(names, machine, **options)
         write_output(text)
 
     by_number = click.option(
@@ -112,7 +112,7 @@ def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
 
 
 @nodes.command()
-@_arranging
+@_make_command
 def fold(names: NodeList, machine: Machine | None) -> str:
     """Fold node lists into one as Slurm writes it, keeping the order.
 
@@ -129,7 +129,7 @@ def fold(names: NodeList, machine: Machine | None) -> str:
 
 
 @nodes.command()
-@_arranging
+@_make_command
 @click.option(
     "--format",
     "form",
@@ -152,11 +152,11 @@ def expand(names: NodeList, machine: Machine | None, form: str) -> str:
     """
     if form == "cnames" and machine is None:
         raise click.UsageError("--format cnames needs a machine: use -m SPEC")
-    words = list(names) if form in ("lines", "comma") else _words(names, form, machine)
+    words = list(names) if form in ("lines", "comma") else _numbers_or_cnames(names, form, machine)
     return ",".join(words) + "\n" if form == "comma" else "".join(f"{word}\n" for word in words)
 
 
-def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
+def _numbers_or_cnames(names: NodeList, form: str, machine: Machine | None) -> list[str]:
     """Return the NID or cname of each node; without a machine the number that its name ends in."""
     if machine is not None:
         rows = lookup.rows_of(machine, names, repeats=True)
@@ -177,14 +177,14 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
 
 def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
-    texts = _texts(lists)
+    texts = _fetch_texts(lists)
     if machine is None:
         return sum((_without_machine(*text) for text in texts), NodeList())
     rows = (lookup.rows_of(machine, *text, repeats=True) for text in texts)
     return sum((lookup.nodes_of(machine, some) for some in rows), NodeList())
 
 
-def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
+def _fetch_texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     """Fetch the texts that the arguments mean; several direct ones are one list."""
     fetched = [read_list(argument) for argument in lists] or [_piped_or_allocated()]
     if all(not source for _, source in fetched):
@@ -239,7 +239,7 @@ def _name_nids(match: re.Match[str]) -> str:
     return f"nid[{low}-{high}]" if match[2] else f"nid{low}"
 
 
-def _document(names: NodeList) -> dict[str, Any]:
+def _list_document(names: NodeList) -> dict[str, Any]:
     return {
         "schema": "nidmap.nodelist/1",
         "count": len(names),
@@ -264,14 +264,16 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool) -> None:
     nidmap nodes info -m daint.xtprocadmin c0-0c1s3 --json
     """
     machine = machine_from(specs)
-    parts = [lookup.rows_of(machine, text, source, repeats=True) for text, source in _texts(lists)]
+    parts = [
+        lookup.rows_of(machine, text, source, repeats=True) for text, source in _fetch_texts(lists)
+    ]
     listed = np.concatenate(parts)
     rows = listed[np.sort(np.unique(listed, return_index=True)[1])]
-    text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)
+    text = to_json(nodes_document(machine, rows)) if as_json else _format_table(machine, rows)
     write_output(text)
 
 
-def _columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
+def _node_columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
     """Return the table of nodes, column by column."""
     table = {"nid": machine.nid[rows], "name": machine.names[rows], "cname": machine.cname[rows]}
     for k, level in enumerate(machine.topology.levels):
@@ -290,7 +292,7 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
     rows : int64 (k,)
         Each once, in the order in which they are listed.
     """
-    columns = _columns(machine, rows) | {"planned": machine.planned[rows].tolist()}
+    columns = _node_columns(machine, rows) | {"planned": machine.planned[rows].tolist()}
     return {
         "schema": "nidmap.nodes/1",
         "machine": machine.name,
@@ -306,9 +308,9 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
     }
 
 
-def _page(machine: Machine, rows: Ints) -> str:
+def _format_table(machine: Machine, rows: Ints) -> str:
     """Return the table and the summary for a person."""
-    columns = _columns(machine, rows)
+    columns = _node_columns(machine, rows)
     states = zip(columns["state"], machine.planned[rows].tolist(), strict=True)
     columns["state"] = [f"{state} (planned)" if planned else state for state, planned in states]
     shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
@@ -356,7 +358,7 @@ def free(specs: tuple[str, ...], source: str | None, as_json: bool, **slurm: Any
     answer = availability.ask_availability(machine, source if specs else source or "idle", **slurm)
     free_nodes, states = answer.nodes(), answer.counts()
     document = {
-        **_document(free_nodes),
+        **_list_document(free_nodes),
         "schema": "nidmap.free/1",
         "source": answer.source,
         **slurm,

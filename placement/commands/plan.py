@@ -70,12 +70,12 @@ SUFFIXES = {
 }
 
 
-def _segment(text: str) -> int:
+def _segment_nodes(text: str) -> int:
     """Return the nodes of a segment; ``auto`` is 0.
 
     Examples
     --------
-    >>> _segment("12"), _segment("auto")
+    >>> _segment_nodes("12"), _segment_nodes("auto")
     (12, 0)
     """
     if text == "auto":
@@ -107,7 +107,9 @@ def _segment(text: str) -> int:
 @kind_option
 @click.option("--ppn", type=click.IntRange(1), help="Ranks per node, for headers and host files.")
 @advanced("--per-blade", type=click.IntRange(1, 4), default=4, help="Nodes per blade; default 4.")
-@advanced("--segment", type=_segment, metavar="S|auto", help="Nodes of a segment (one block).")
+@advanced(
+    "--segment", type=_segment_nodes, metavar="S|auto", help="Nodes of a segment (one block)."
+)
 @advanced("--slack", type=click.IntRange(0), default=0, help="Spare nodes beyond -N.")
 @advanced("--seed", type=int, default=0, help="For random and auto; default 0.")
 @click.option(
@@ -223,7 +225,7 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
         **params,
     )
     _refuse_contradictions(options)
-    return _choose(machine_from(options.specs), options)
+    return _choose_nodes(machine_from(options.specs), options)
 
 
 def _of_job(params: dict[str, Any]) -> dict[str, Any]:
@@ -287,7 +289,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         )
 
 
-def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
+def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
     count = options.count + options.slack
     lists = options.include, options.exclude
@@ -312,7 +314,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
             include=offered.include,
             per_blade=options.per_blade,
             segment=options.segment,
-            weights=_weights(machine, offered.slurm),
+            weights=_node_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=baseline,
             job=job,
@@ -323,7 +325,7 @@ def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
     return PlanReport(machine, chosen, options, offered, baseline)
 
 
-def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
+def _node_weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
     """Return Slurm's weight of each node of the machine, None where Slurm states none."""
     if slurm is None or slurm.weight is None:
         return None
@@ -350,7 +352,7 @@ def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | N
         """Show how much is done, from the first moment that a person would wonder."""
         nonlocal shown
         if shown is None and time.monotonic() >= begun + (AFTER if after is None else after):
-            shown = _progress()
+            shown = _show_progress()
             shown.start()
         if shown is not None:
             shown.update(shown.task_ids[0], completed=done, description=text)
@@ -362,7 +364,7 @@ def bar(after: float | None = None) -> Iterator[Callable[[float, str], None] | N
             shown.stop()
 
 
-def _progress() -> progress.Progress:
+def _show_progress() -> progress.Progress:
     columns = (
         progress.BarColumn(),
         progress.TaskProgressColumn(),

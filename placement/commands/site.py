@@ -83,7 +83,11 @@ def show(name: str, as_json: bool) -> None:
     nidmap site show ./mymachine.toml --json
     """
     loaded = load_configuration(name)
-    text = to_json(_site_document(loaded)) if as_json else f"{_about(loaded)}\n\n{_table(loaded)}"
+    text = (
+        to_json(_site_document(loaded))
+        if as_json
+        else f"{_describe_network(loaded)}\n\n{_format_table(loaded)}"
+    )
     write_output(text)
 
 
@@ -91,7 +95,7 @@ def _site_document(site: Site | Overlay) -> dict[str, Any]:
     if isinstance(site, Overlay):
         about = site.config
         head = {"name": site.name, "title": about.title, "file": site.source, "overlay": True}
-        return {**head, "machine": about.machine, "figures": _figures(site)}
+        return {**head, "machine": about.machine, "figures": _list_figures(site)}
     topology = site.topology()
     return {
         "name": site.name,
@@ -104,11 +108,11 @@ def _site_document(site: Site | Overlay) -> dict[str, Any]:
         "extents": topology.extents,
         "wiring": topology.wiring,
         "scheduler": site.scheduler,
-        "figures": _figures(site),
+        "figures": _list_figures(site),
     }
 
 
-def _figures(site: Site | Overlay) -> dict[str, dict[str, Any]]:
+def _list_figures(site: Site | Overlay) -> dict[str, dict[str, Any]]:
     """Return every figure by its key."""
     return {
         key: {"value": f.value, "mark": f.mark, "source": f.source}
@@ -118,7 +122,7 @@ def _figures(site: Site | Overlay) -> dict[str, dict[str, Any]]:
     }
 
 
-def _about(site: Site | Overlay) -> str:
+def _describe_network(site: Site | Overlay) -> str:
     if isinstance(site, Overlay):
         config = site.config
         where = f", measured on {config.machine}" if config.machine else ""
@@ -132,22 +136,24 @@ def _about(site: Site | Overlay) -> str:
     return f"{about}{topology.kind} ({topology.fabric}): {extents}{wiring}"
 
 
-def _table(site: Site | Overlay) -> str:
+def _format_table(site: Site | Overlay) -> str:
     head = ("figure", "value", "mark", "source")
     rows = [
-        [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f"{f.source}{interval}"]
+        [key, f"{_format_value(f.value)} {f.unit}".rstrip(), f.mark, f"{f.source}{interval}"]
         for key, f in site.figures()
-        for interval in [f"; {_value(list(f.interval))}" if f.interval else ""]
+        for interval in [f"; {_format_value(list(f.interval))}" if f.interval else ""]
     ]
     return align_columns([head, *rows], left=range(4))
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a figure's value on one line."""
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {_value(item)}" for key, item in value.items())
+        return ", ".join(f"{key}: {_format_value(item)}" for key, item in value.items())
     if isinstance(value, (list, tuple)):
-        return ", ".join(f"[{_value(v)}]" if isinstance(v, list) else _value(v) for v in value)
+        return ", ".join(
+            f"[{_format_value(v)}]" if isinstance(v, list) else _format_value(v) for v in value
+        )
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -168,10 +174,10 @@ def check(name: str, as_json: bool) -> None:
     """
     loaded = load_configuration(name)
     verdict = {"name": loaded.name, "file": loaded.source, "holds": True}
-    write_output(to_json(verdict) if as_json else _sentence(loaded))
+    write_output(to_json(verdict) if as_json else _describe_site(loaded))
 
 
-def _sentence(site: Site | Overlay) -> str:
+def _describe_site(site: Site | Overlay) -> str:
     marks = [figure.mark for _, figure in site.figures()]
     counts = ", ".join(f"{marks.count(m)} {m}" for m in ("measured", "published", "assumed"))
     size = f"{len(marks)} figures ({counts})"

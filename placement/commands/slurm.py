@@ -141,7 +141,7 @@ def install(specs: tuple[str, ...], folder: str, command: str | None, seconds: f
     program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
     if texts:
         program = ["env", f"NIDMAP_MACHINE={' '.join(texts)}", *program]
-    settings = f"local NIDMAP = {_lua(shlex.join(program))}\n"
+    settings = f"local NIDMAP = {_lua_string(shlex.join(program))}\n"
     settings += f'local SECONDS, CENTISECONDS = "{seconds:g}", {round(100 * seconds)}\n'
     _install_script(folder, CLI_FILTER, settings)
     say("slurm.conf has to say CliFilterPlugins=lua")
@@ -152,7 +152,7 @@ def _site_script(path: str) -> str:
     return f"{path.removesuffix('.lua')}.site.lua"
 
 
-def _lua(text: str) -> str:
+def _lua_string(text: str) -> str:
     """Return a text as Lua writes it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
@@ -180,7 +180,10 @@ def _install_script(folder: str, name: str, settings: str) -> None:
             raise OutputError(f"cannot rename {path}: {error.strerror}") from None
         chained = f"; the script that was there is {kept} now, and runs first"
     head = _HEAD.format(
-        version=__version__, name=name, kept=_site_script(name), path=_lua(os.path.abspath(kept))
+        version=__version__,
+        name=name,
+        kept=_site_script(name),
+        path=_lua_string(os.path.abspath(kept)),
     )
     body = Path(scripts.__file__).with_name(name).read_text(encoding="utf-8")
     write_output(head + settings + body, path)
@@ -233,7 +236,7 @@ def constrain(options: str) -> None:
     nidmap slurm constrain '{"nodes": "64", "partition": "workq", "comment": "nidmap:pin=yes"}'
     nidmap slurm constrain '{"nodes": "4", "ntasks": "128", "comment": "nidmap:pattern=fft:8x16"}'
     """
-    _answer(lambda: _constraints(json.loads(options)))
+    _print_options(lambda: _constraint_options(json.loads(options)))
 
 
 @slurm.command(hidden=True)
@@ -248,10 +251,10 @@ def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
     nidmap slurm launch --comment nidmap:pattern=stencil:8x8 --pid 4711 -- srun -N 2 -n 64 ./app
     nidmap slurm launch --comment 'nidmap:pattern=ring;bytes=1MiB' --pid 4711 -- srun -n 64 ./app
     """
-    _answer(lambda: load(SERVICES["slurm launch"])(command, _words(comment), pid))
+    _print_options(lambda: load(SERVICES["slurm launch"])(command, _comment_words(comment), pid))
 
 
-def _answer(work: Any) -> None:
+def _print_options(work: Any) -> None:
     """Print the options that some work returns, and what is said of them; nothing half."""
     try:
         options, remark = work()
@@ -262,7 +265,7 @@ def _answer(work: Any) -> None:
     write_output("\n".join([_SIGN, f"say {remark}", *lines, _END]) + "\n", None)
 
 
-def _words(comment: str) -> dict[str, str]:
+def _comment_words(comment: str) -> dict[str, str]:
     """Return what a comment says.
 
     Raises
@@ -272,7 +275,7 @@ def _words(comment: str) -> dict[str, str]:
 
     Examples
     --------
-    >>> _words("nidmap:pattern=stencil:8x8,periodic;bytes=64KiB")
+    >>> _comment_words("nidmap:pattern=stencil:8x8,periodic;bytes=64KiB")
     {'pattern': 'stencil:8x8,periodic', 'bytes': '64KiB'}
     """
     words: dict[str, str] = {}
@@ -289,9 +292,9 @@ def _words(comment: str) -> dict[str, str]:
     return words
 
 
-def _constraints(job_options: dict[str, Any]) -> tuple[dict[str, str], str]:
+def _constraint_options(job_options: dict[str, Any]) -> tuple[dict[str, str], str]:
     """Return the options to add to a job, and what is said of them."""
-    words = _words(str(job_options.get("comment", "")))
+    words = _comment_words(str(job_options.get("comment", "")))
     for name in ("array", "nodelist", "exclude", "switches"):
         if job_options.get(name) not in (None, "", "unset"):
             return {}, f"--{name} is set: submitted as written"
@@ -308,7 +311,7 @@ def _constraints(job_options: dict[str, Any]) -> tuple[dict[str, str], str]:
     return options, f"{report.plan.strategy}: {len(outside)} nodes excluded; {report.led_words()}"
 
 
-def _size(job_options: dict[str, Any]) -> tuple[int, int | None]:
+def _job_size(job_options: dict[str, Any]) -> tuple[int, int | None]:
     """Return nodes, and ranks a node where the options say them.
 
     Raises
@@ -330,7 +333,7 @@ def _size(job_options: dict[str, Any]) -> tuple[int, int | None]:
 
 def _report_of(job_options: dict[str, Any], words: dict[str, str]) -> PlanReport:
     """Return the report on the plan that ``nidmap plan`` makes for a job."""
-    count, ppn = _size(job_options)
+    count, ppn = _job_size(job_options)
     pattern = words.get("pattern")
     options = {
         "count": count,

@@ -22,7 +22,7 @@ from placement.dumps.tables import (
     match_rows,
     refuse_other_nodes,
 )
-from placement.errors import ParseError, place
+from placement.errors import ParseError, at_line
 from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
@@ -38,7 +38,7 @@ else:
     listed = lazy("placement.geometry.listed")
     slurm_tree = lazy("placement.geometry.slurm_tree")
 
-__all__ = ["assemble", "join"]
+__all__ = ["assemble", "join_dumps"]
 
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"
@@ -105,22 +105,22 @@ def assemble(
     dumps = apart.settle(dumps)
     if site is None and not any(d.nodes is not None and len(d.nodes) for d in dumps):
         dumps = [listed.with_nodes(d) for d in dumps]  # a lone link list implies its nodes
-    table = _table(dumps, site, as_given=prefer == "last").in_nid_order()
+    table = _join_nodes(dumps, site, as_given=prefer == "last").in_nid_order()
     if apart.findings:
         first = apart.findings[0].text
         table.notes.append(f"of {len(apart.findings)} contradictions the last dump counts: {first}")
     places = None if site is None else _places_of(site, apart.absent)
     network = locate_nodes(table, dumps, site, groups, places)
-    table.notes += [note for dump in dumps for note in _remarks(dump)]
+    table.notes += [note for dump in dumps for note in _what_is_missing(dump)]
     printed = next(filter(None, (d.scheduler for d in dumps)), "")
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
     named += [d.source for d in dumps if d.kind != "site"]
     first = dumps[0].source if site is None else site.name
-    machine = _machine(table, network, name or first.rpartition("/")[2] or first)
+    machine = _make_machine(table, network, name or first.rpartition("/")[2] or first)
     return replace(
         machine,
-        switches=_switches(dumps, machine.names),
+        switches=_slurm_switches(dumps, machine.names),
         site="" if site is None else site.name,
         scheduler=scheduler,
         batch=scheduler if site is None else site.batch or scheduler,
@@ -128,11 +128,11 @@ def assemble(
     )
 
 
-def _remarks(dump: Dump) -> list[str]:
+def _what_is_missing(dump: Dump) -> list[str]:
     """Return what the user of a machine should know of what its dump leaves out."""
     findings = [fault for fault in dump.findings if fault.kind in _SAID_OF_PLANS]
     more = (
-        [f"{len(findings) - 2} more like these in {place(dump.source)}"]
+        [f"{len(findings) - 2} more like these in {at_line(dump.source)}"]
         if len(findings) > 3
         else []
     )
@@ -150,23 +150,23 @@ def _places_of(site: Source, absent: set[str]) -> Ints32 | None:
     return np.asarray(nodes.position[~np.array(gone)])
 
 
-def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Table:
+def _join_nodes(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Table:
     """Join the nodes, a site's own where no dump says where its nodes are."""
     if site is None or any(d.kind == "site" for d in dumps):
-        table = join(dumps, as_given=as_given)
+        table = join_dumps(dumps, as_given=as_given)
         if {d.kind for d in dumps} == {"links"}:
             table.notes.append(
                 "a link list does not mark service nodes: all are taken as compute nodes"
             )
         return table
-    if not any(_places(d) for d in dumps):
-        return join([site.records(), *dumps], as_given=as_given)
-    table = join(dumps, as_given=as_given)
-    fill(table, site.records())
+    if not any(_says_places(d) for d in dumps):
+        return join_dumps([site.records(), *dumps], as_given=as_given)
+    table = join_dumps(dumps, as_given=as_given)
+    fill_from_site(table, site.records())
     return table
 
 
-def _places(dump: Dump) -> bool:
+def _says_places(dump: Dump) -> bool:
     """Return True where a dump says where its nodes are, without a site's help."""
     if dump.nodes is None:
         return False
@@ -176,7 +176,7 @@ def _places(dump: Dump) -> bool:
     return cname is not None and bool(np.char.startswith(cname, "c").any())
 
 
-def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
+def join_dumps(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
     """Join the nodes of all dumps.
 
     Parameters
@@ -199,7 +199,9 @@ def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
         them has nodes.
     """
     table: Table | None = None
-    for dump in sorted(dumps, key=lambda d: 1 if as_given and _rank(d) == 2 else _rank(d)):
+    for dump in sorted(
+        dumps, key=lambda d: 1 if as_given and _joining_rank(d) == 2 else _joining_rank(d)
+    ):
         if dump.nodes is None or not len(dump.nodes):
             continue
         if table is None and dump.lists_jobs:
@@ -219,7 +221,7 @@ def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
     return table
 
 
-def fill(table: Table, site: Dump) -> None:
+def fill_from_site(table: Table, site: Dump) -> None:
     """Fill in what a site says of the nodes and no dump does: roles and what is in a node.
 
     Raises
@@ -237,10 +239,10 @@ def fill(table: Table, site: Dump) -> None:
     for name in ("role", "sockets", "cores", "memory_mb", "nics", "gpus", "features"):
         use = known & new.known(name)
         use[known] &= ~table.known(name)[at[known]]
-        _overwrite(table, {name: new[name][use]}, at[use])
+        _overwrite_rows(table, {name: new[name][use]}, at[use])
 
 
-def _rank(dump: Dump) -> int:
+def _joining_rank(dump: Dump) -> int:
     """Return where a dump stands among those joined: what lists nodes before what adds to them."""
     return _RANKS.get(dump.kind, 1) + dump.lists_jobs
 
@@ -260,7 +262,7 @@ def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
         else:
             table, at = _add_rows(table, new, at)
     joined = at >= 0
-    _overwrite(table, {name: c[joined] for name, c in new.columns.items()}, at[joined])
+    _overwrite_rows(table, {name: c[joined] for name, c in new.columns.items()}, at[joined])
     if dump.kind == "states" and not dump.lists_jobs:
         _mark_unlisted(table, at[joined])
     return table
@@ -281,7 +283,7 @@ def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
     return Table(source, line, columns, sources, table.notes), at
 
 
-def _overwrite(table: Table, new: dict[str, Array], at: Ints) -> None:
+def _overwrite_rows(table: Table, new: dict[str, Array], at: Ints) -> None:
     """Put what is known of the rows `at` into the table."""
     for name, values in new.items():
         known = is_known(name, values)
@@ -316,11 +318,11 @@ def _refuse_twins(table: Table) -> None:
         same = np.flatnonzero(table[key][order][1:] == table[key][order][:-1])
         if len(same):
             row = int(order[same[0] + 1])
-            where = place(*table.where(int(order[same[0]])))
+            where = at_line(*table.where(int(order[same[0]])))
             raise table.error(row, f"{word} {table[key][row]} is another node's in {where}")
 
 
-def _machine(table: Table, network: Geometry, name: str) -> Machine:
+def _make_machine(table: Table, network: Geometry, name: str) -> Machine:
     nid = table["nid"]
     if network.nid is not None:
         nid = np.where(nid < 0, network.nid, nid)
@@ -332,7 +334,7 @@ def _machine(table: Table, network: Geometry, name: str) -> Machine:
         name=name,
         topology=network.topology,
         nid=nid,
-        names=_names(table, nid),
+        names=_host_names(table, nid),
         coords=network.coords,
         role=np.where(table.known("role"), table["role"], "compute"),
         state=np.where(table.known("state"), table["state"], "up"),
@@ -349,7 +351,7 @@ def _machine(table: Table, network: Geometry, name: str) -> Machine:
     )
 
 
-def _names(table: Table, nid: Ints) -> Strs:
+def _host_names(table: Table, nid: Ints) -> Strs:
     """Return the host names: as given, else by NID, else by cname."""
     known = table.known("name")
     if known.all():
@@ -360,7 +362,7 @@ def _names(table: Table, nid: Ints) -> Strs:
     return np.where(known, table["name"], np.where(nid >= 0, nid_name, table["cname"]))
 
 
-def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
+def _slurm_switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
         if dump.kind == "topology" and (dump.switches or dump.fabric == "flat"):

@@ -24,7 +24,7 @@ from placement.readers.cray import list_faults
 from placement.records import Dump, Finding
 from placement.support.quantities import counted
 from placement.topologies import links, router_coords, router_names
-from placement.views.summary import first_hole, holes
+from placement.views.summary import count_holes, first_hole
 
 if TYPE_CHECKING:
     from placement.load import Sources
@@ -51,7 +51,7 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     """
     findings = [finding for dump in sources.dumps for finding in dump.findings]
     lines = {x.line for x in findings if x.fault and x.line}
-    findings += [x for d in sources.dumps for x in _numbering(d) if x.line not in lines]
+    findings += [x for d in sources.dumps for x in _check_numbering(d) if x.line not in lines]
     if not sources.prefer and not any(x.fault for x in findings):
         findings += contradictions(sources.dumps, sources.site).findings
     machine = None
@@ -68,7 +68,7 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     return machine, sorted(findings, key=lambda x: not x.fault)
 
 
-def _numbering(dump: Dump) -> list[Finding]:
+def _check_numbering(dump: Dump) -> list[Finding]:
     """Return the nodes whose NID is not what most others' numbering gives to their cname."""
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
@@ -106,18 +106,25 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     []
     """
     source = dumps[0].source if dumps else machine.name
-    checks = (_names, _global_ports, _group_pairs, _holes, _switches, _find_unlinked)
+    checks = (
+        _check_names,
+        _global_ports,
+        _group_pairs,
+        _find_holes,
+        _check_switches,
+        _find_unlinked,
+    )
     findings = [finding for search in checks for finding in search(machine)]
     dump_notes = {str(finding.error()) for dump in dumps for finding in dump.findings}
-    findings += [_remark("note", note) for note in machine.notes if note not in dump_notes]
+    findings += [_make_remark("note", note) for note in machine.notes if note not in dump_notes]
     return [replace(finding, source=source) for finding in findings]
 
 
-def _remark(kind: str, text: str, hint: str = "") -> Finding:
+def _make_remark(kind: str, text: str, hint: str = "") -> Finding:
     return Finding(0, kind, text, hint, fault=False)
 
 
-def _names(machine: Machine) -> Iterator[Finding]:
+def _check_names(machine: Machine) -> Iterator[Finding]:
     """Find nodes whose cname says another place than a dump."""
     rule = numbering_of(machine.topology)
     if rule is None:
@@ -165,14 +172,16 @@ def _group_pairs(machine: Machine) -> Iterator[Finding]:
     none = np.flatnonzero(count == 0)
     if len(none):
         first = f"{groups[g[none[0]]]} and {groups[h[none[0]]]}"
-        yield _remark("groups-apart", f"{len(none)} group pairs have no link, {first} the first")
+        yield _make_remark(
+            "groups-apart", f"{len(none)} group pairs have no link, {first} the first"
+        )
     uneven = np.unique(count[count > 0])
     if len(uneven) > 1 and "global_table" not in machine.topology.parameters:
         text = f"group pairs have {uneven[0]} to {uneven[-1]} links"
-        yield _remark("uneven-pairs", text, "links of missing routers are missing too")
+        yield _make_remark("uneven-pairs", text, "links of missing routers are missing too")
 
 
-def _holes(machine: Machine) -> Iterator[Finding]:
+def _find_holes(machine: Machine) -> Iterator[Finding]:
     """Say what is missing in the box that the machine fills."""
     words = {
         "group": "absent groups",
@@ -183,13 +192,13 @@ def _holes(machine: Machine) -> Iterator[Finding]:
     }
     if machine.topology.kind == "torus":
         words["node"] = "nodes absent on routers that have one"
-    for level, count in holes(machine).items():
-        yield _remark(
-            "hole", f"{words[level]}: {count}, {_place(machine, level)} the first", "normal"
+    for level, count in count_holes(machine).items():
+        yield _make_remark(
+            "hole", f"{words[level]}: {count}, {_first_hole(machine, level)} the first", "normal"
         )
 
 
-def _place(machine: Machine, level: str) -> str:
+def _first_hole(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
     at, levels = first_hole(machine, level), machine.topology.levels
     rule = numbering_of(machine.topology)
@@ -200,14 +209,14 @@ def _place(machine: Machine, level: str) -> str:
     return name if len(at) == len(levels) else name[: name.rindex("n")]
 
 
-def _switches(machine: Machine) -> Iterator[Finding]:
+def _check_switches(machine: Machine) -> Iterator[Finding]:
     """Find compute nodes that Slurm's topology does not name."""
     if machine.switches is None or machine.switches.kind == "flat":
         return
     rows = np.flatnonzero(machine.compute & (machine.switches.leaf_of < 0))
     if len(rows):
         text = f"{len(rows)} compute nodes are on no switch, {machine.names[rows[0]]} the first"
-        yield _remark("no-switch", text, "Slurm's topology plugin will not use them together")
+        yield _make_remark("no-switch", text, "Slurm's topology plugin will not use them together")
 
 
 def _find_unlinked(machine: Machine) -> Iterator[Finding]:
@@ -222,6 +231,6 @@ def _find_unlinked(machine: Machine) -> Iterator[Finding]:
         text = (
             f"router {router_names(machine)[router]} has no link: its {counted(len(nodes), 'node')}"
         )
-        yield _remark("no-link", f"{text}, {nodes[0]} the first, reach no other router")
+        yield _make_remark("no-link", f"{text}, {nodes[0]} the first, reach no other router")
     if len(alone) > MOST:
-        yield _remark("no-link", f"{len(alone) - MOST} more routers have no link")
+        yield _make_remark("no-link", f"{len(alone) - MOST} more routers have no link")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, place
+from placement.errors import ParseError, at_line
 from placement.lookup import find_rows
 from placement.names.columns import name_numbers, parse_cnames
 from placement.records import Dump, Finding, NodeRecords
@@ -88,7 +88,7 @@ class Table:
         """Return the table of one dump that has nodes."""
         assert dump.nodes is not None
         line = dump.nodes.line.astype(np.int64)
-        return cls(np.zeros_like(line), line, _columns(dump.nodes), [dump.source], [])
+        return cls(np.zeros_like(line), line, _all_columns(dump.nodes), [dump.source], [])
 
     def has(self, name: str) -> bool:
         """Return True where some row knows the column."""
@@ -148,19 +148,19 @@ def is_known(name: str, column: Array) -> Mask:
     return known if known.ndim == 1 else np.asarray(known.all(axis=1))
 
 
-def _columns(records: NodeRecords) -> dict[str, Array]:
+def _all_columns(records: NodeRecords) -> dict[str, Array]:
     """Return all columns of a dump, those it lacks marked unknown."""
     columns: dict[str, Array] = {}
     for name, unknown in _COLUMNS.items():
         listed = getattr(records, name)
         filled = np.full(len(records), unknown) if listed is None else listed
         columns[name] = np.asarray(filled, dtype=type(unknown))
-    columns["nid"] = _nids(records)
+    columns["nid"] = _find_nids(records)
     more = {name: getattr(records, name) for name in ("coords", "position", "weight")}
     return columns | {name: column for name, column in more.items() if column is not None}
 
 
-def _nids(records: NodeRecords) -> Ints:
+def _find_nids(records: NodeRecords) -> Ints:
     """Return the NIDs as given or as the name says (``nid00045``), -1 for none."""
     nid = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
     if records.name is None or (nid >= 0).all():
@@ -223,7 +223,7 @@ def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
                 row,
                 f"{KEYS[key]} {new[key][row]} has {KEYS[other]} "
                 f"{new[other][row]} here, but "
-                f"{table[other][before]} in {place(*table.where(before))}",
+                f"{table[other][before]} in {at_line(*table.where(before))}",
                 "are the dumps of the same machine?",
             )
 
@@ -293,7 +293,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> Contrad
     listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.kind != "site"]
     apart = Contradictions([], set(), set())
     for earlier, later in combinations(listing, 2):
-        differences = list(_between(earlier, later))
+        differences = list(_contradict(earlier, later))
         apart.findings.extend(differences)
         if differences and earlier.format == later.format:
             apart.formats.add(later.format)
@@ -327,7 +327,7 @@ def _absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
     return [f"c{column}-{row}" for column, row in sorted(floors[0] - floors[1])]
 
 
-def _between(earlier: Dump, later: Dump) -> Iterator[Finding]:
+def _contradict(earlier: Dump, later: Dump) -> Iterator[Finding]:
     """Yield what the later dump says differently."""
     if earlier.lists_jobs or later.lists_jobs:
         return
@@ -341,25 +341,25 @@ def _between(earlier: Dump, later: Dump) -> Iterator[Finding]:
     kinds = {earlier.kind, later.kind}
     alike = kinds in ({"inventory"}, {"states"})  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
-        for row in _differing(mine, theirs, name, rows, at).tolist():
+        for row in _differing_rows(mine, theirs, name, rows, at).tolist():
             now, before = (
                 _value_text(name, theirs[name][row]),
                 _value_text(name, mine[name][at[row]]),
             )
-            where = place(*mine.where(int(at[row])))
+            where = at_line(*mine.where(int(at[row])))
             text = f"{theirs.called(row)} is {now}, but {before} in {where}"
             yield theirs.finding(row, _KIND, text)
     parts = len(rows) < WHOLE * min(len(mine), len(theirs))
     if earlier.format == later.format and kinds != {"states"} and not parts:
         for row in np.flatnonzero(at < 0).tolist():
-            text = f"{theirs.called(row)} is not in {place(earlier.source)}"
+            text = f"{theirs.called(row)} is not in {at_line(earlier.source)}"
             yield theirs.finding(row, _KIND, text)
         for row in np.setdiff1d(np.arange(len(mine)), at[rows]).tolist():
-            text = f"{mine.called(row)} of {place(*mine.where(row))} is not in it"
+            text = f"{mine.called(row)} of {at_line(*mine.where(row))} is not in it"
             yield Finding(0, _KIND, text, source=later.source)
 
 
-def _differing(mine: Table, theirs: Table, name: str, rows: Ints, at: Ints) -> Ints:
+def _differing_rows(mine: Table, theirs: Table, name: str, rows: Ints, at: Ints) -> Ints:
     """Return those of the later dump's `rows` that both dumps know a column of, and differently."""
     known = theirs.known(name)[rows] & mine.known(name)[at[rows]]
     rows = rows[known]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
-from placement.geometry.network import Geometry, refuse
+from placement.geometry.network import Geometry, refuse_first
 from placement.machine import Topology
 from placement.names.columns import parse_cnames
 from placement.records import Dump
@@ -80,7 +80,9 @@ def locate_nodes(
     if not good.any():
         bandwidth = None if stated is None else stated.bandwidth
         return slingshot.locate_ex(table, dumps, groups, bandwidth)
-    refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
+    refuse_first(
+        table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are"
+    )
     return cray.locate_cray(table, parts, dumps, site, places)
 
 
@@ -92,10 +94,10 @@ def _network_as_given(table: Table, dumps: Sequence[Dump], topology: Topology) -
         return cray.attach_aries(topology, coords, lists)
     if topology.fabric == "gemini":
         return cray.attach_geminis(table, topology, coords, lists)
-    return number_positions(topology, coords, _attachments(table, dumps))
+    return number_positions(topology, coords, _stated_attachments(table, dumps))
 
 
-def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
+def _stated_attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
     """Return the switches of the nodes' NICs as a site states them, in the table's order."""
     for dump in dumps:
         switches = dump.parameters.get("attachments")
@@ -120,7 +122,7 @@ def number_positions(
     if topology.kind.startswith("dragonfly") and topology.router_levels == 2:
         return slingshot.attach_switches(topology, coords, switches)
     extents = topology.extents[: topology.router_levels]
-    first = grid.number(coords[:, : len(extents)], extents, topology.kind == "torus")
+    first = grid.number_coords(coords[:, : len(extents)], extents, topology.kind == "torus")
     nics = int(topology.parameters.get("up", (1,))[0]) if topology.kind == "fattree" else 1
     router = first[:, None] * nics + np.arange(nics)
     return Geometry(topology, coords, router.astype(np.int32))

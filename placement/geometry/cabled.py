@@ -30,12 +30,12 @@ import numpy as np
 from placement.dumps.tables import Table
 from placement.errors import ParseError
 from placement.geometry.listed import wiring_of
-from placement.geometry.network import Geometry, refuse, seats
+from placement.geometry.network import Geometry, refuse_first, seats
 from placement.machine import Topology
 from placement.records import Dump
 from placement.support.array_types import Array, Floats, Ints, Mask, Strs
-from placement.support.arrays import components, find, product
-from placement.topologies.bundles import bundle
+from placement.support.arrays import connected_components, find_sorted, product
+from placement.topologies.bundles import bundle_links
 
 if TYPE_CHECKING:
     _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]
@@ -122,7 +122,7 @@ def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
 def _first_switch(a: Ints, b: Ints, leaf: Mask) -> Ints:
     """Return a number for what the cables at leaves hold together: that of its first switch."""
     inside = leaf[a] | leaf[b]
-    return components(len(leaf), a[inside], b[inside])
+    return connected_components(len(leaf), a[inside], b[inside])
 
 
 def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
@@ -167,7 +167,7 @@ def _of_cliques(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
     alike = common / (degree[a] + degree[b] - common)
     for least in np.unique(np.round(alike, 3)).tolist():
         inside = alike >= least - 5e-4
-        group = components(count, a[inside], b[inside])
+        group = connected_components(count, a[inside], b[inside])
         across = group[a] != group[b]
         groups = np.unique(group)
         if _nearly_cliques(group, near) and _mostly_joined(
@@ -253,11 +253,11 @@ def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) ->
         or ``dragonfly`` with ``group`` and the router; ``tree`` with
         ``level1, node`` where the cables make neither layers nor groups.
     """
-    cables = _cables(dumps)
-    cabled = _attachments(table, cables)
+    cables = _join_ends(dumps)
+    cabled = _host_switches(table, cables)
     hosts = np.bincount(cables.at, minlength=len(cables.names))
     idle = idle_leaves(cables.a, cables.b, hosts > 0)
-    level = _levels(cables, np.flatnonzero((hosts > 0) | idle))
+    level = _switch_levels(cables, np.flatnonzero((hosts > 0) | idle))
     layered = bool((np.abs(level[cables.a] - level[cables.b]) == 1).all())
     islands = None if layered else find_islands(cables.a, cables.b, hosts)
     stated = {} if given is None else dict(given.bandwidth)
@@ -265,15 +265,15 @@ def locate_hosts(table: Table, dumps: Sequence[Dump], given: Topology | None) ->
         shape = _shape_of_levels(cables, level, layered)
     else:
         shape = _shape_of_groups(cables, islands)
-    network = _network(cables, cabled, shape, stated)
+    network = _make_network(cables, cabled, shape, stated)
     topology = replace(network.topology, wiring=wiring_of(dumps), fabric=dumps[0].fabric)
     return replace(network, topology=topology)
 
 
-def _cables(dumps: Sequence[Dump]) -> _ListedCables:
+def _join_ends(dumps: Sequence[Dump]) -> _ListedCables:
     """Return each cable once, whichever of its ends are printed."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
-    rows = [_ends(d) for d in dumps]
+    rows = [_cable_ends(d) for d in dumps]
     a, a_port, b, b_port, host, gbs = (np.concatenate([r[i] for r in rows]) for i in range(6))
     swap = host | (~host & ((b < a) | ((b == a) & (b_port < a_port))))
     low, high = np.where(swap, b, a), np.where(swap, a, b)
@@ -294,7 +294,7 @@ def _cables(dumps: Sequence[Dump]) -> _ListedCables:
     )
 
 
-def _ends(dump: Dump) -> _Columns:
+def _cable_ends(dump: Dump) -> _Columns:
     """Return a, its port, b, its port, whether a is a host, and GB/s; hosts always in a."""
     links = dump.links
     assert links is not None
@@ -312,16 +312,18 @@ def _ends(dump: Dump) -> _Columns:
     )
 
 
-def _attachments(table: Table, cables: _ListedCables) -> Ints:
+def _host_switches(table: Table, cables: _ListedCables) -> Ints:
     """Return int64 (n, k): the switches of each host, its first cable's first, -1 for none."""
     order = np.argsort(cables.host, kind="stable")
     hosts, start, count = np.unique(cables.host[order], return_index=True, return_counts=True)
     if count.max(initial=0) > MOST_CABLES:
         name = hosts[np.argmax(count)]
         raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
-    place = find(hosts, table["name"])
+    place = find_sorted(hosts, table["name"])
     hint = "every node of a fabric needs a switch"
-    refuse(table, place < 0, lambda row: f"{table.called(row)} has no cable in the fabric", hint)
+    refuse_first(
+        table, place < 0, lambda row: f"{table.called(row)} has no cable in the fabric", hint
+    )
     k = np.arange(int(count.max(initial=1)))
     index = np.minimum(start[place][:, None] + k, len(order) - 1)
     out = np.where(k < count[place][:, None], cables.at[order[index]], -1)
@@ -339,14 +341,14 @@ def _first_in_front(out: Ints, first: Ints) -> Ints:
     return out
 
 
-def _places(cables: _ListedCables, cabled: Ints) -> Ints:
+def _place_switches(cables: _ListedCables, cabled: Ints) -> Ints:
     """Return the switch that is each node's place: that of its first cable.
 
     Of rails that no cable joins the first says the place. Where a node has lost it, it is taken
     to be where most of the others are that share the switch it has left.
     """
     count, first = len(cables.names), cabled[:, 0]
-    part = components(count, cables.a, cables.b)
+    part = connected_components(count, cables.a, cables.b)
     row, k = np.nonzero(cabled >= 0)
     switch, far = cabled[row, k], first[row]
     away = part[switch] != part[far]
@@ -358,7 +360,7 @@ def _places(cables: _ListedCables, cabled: Ints) -> Ints:
     return np.where(later[part[first]], usual[first], first)
 
 
-def _levels(cables: _ListedCables, leaves: Ints) -> Ints:
+def _switch_levels(cables: _ListedCables, leaves: Ints) -> Ints:
     """Return each switch's level: 1 at a leaf, else one more than the lowest neighbour's.
 
     A switch that no cable joins to the leaves stands at level 2.
@@ -376,13 +378,13 @@ def _levels(cables: _ListedCables, leaves: Ints) -> Ints:
     return level
 
 
-def _parts(cables: _ListedCables, level: Ints) -> list[Ints]:
+def _switch_parts(cables: _ListedCables, level: Ints) -> list[Ints]:
     """Return, for each level below the top, which part of the fabric up to it a switch is in."""
     top = int(level.max(initial=1))
     parts = [np.arange(len(level))]
     for k in range(2, top):
         inside = np.maximum(level[cables.a], level[cables.b]) <= k
-        parts.append(components(len(level), cables.a[inside], cables.b[inside]))
+        parts.append(connected_components(len(level), cables.a[inside], cables.b[inside]))
     return parts
 
 
@@ -423,7 +425,7 @@ class _NetworkShape:
 
 def _shape_of_levels(cables: _ListedCables, level: Ints, layered: bool) -> _NetworkShape:
     """Return a fat tree; where the cables make no layers, a graph of switches."""
-    units = _parts(cables, level) if layered else [np.arange(len(level))]
+    units = _switch_parts(cables, level) if layered else [np.arange(len(level))]
     lower = np.minimum(level[cables.a], level[cables.b])
     top = max(1, int(level.max(initial=1)) - 1)
     joined = np.unique(np.concatenate([cables.a, cables.b]))
@@ -438,7 +440,7 @@ def _shape_of_levels(cables: _ListedCables, level: Ints, layered: bool) -> _Netw
         host_class="up0",
         kind_of=lower - 1 if layered else np.zeros_like(lower),
         parameters={"spines": spines} if layered else {"dist": (1, 2)},
-        notes=_remarks(cables, layered),
+        notes=_say_parts(cables, layered),
     )
 
 
@@ -462,11 +464,11 @@ def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
     )
 
 
-def _network(
+def _make_network(
     cables: _ListedCables, cabled: Ints, shape: _NetworkShape, stated: dict[str, float]
 ) -> Geometry:
     """Put coordinates, routers and links together; `stated` are a site's bandwidths."""
-    leaf = _places(cables, cabled)
+    leaf = _place_switches(cables, cabled)
     first = np.full(len(cables.names), len(leaf), dtype=np.int64)
     np.minimum.at(first, leaf, np.arange(len(leaf)))
     places = seats(leaf, shape.level, shape.units, first)
@@ -474,7 +476,7 @@ def _network(
         kind=shape.kind,
         levels=(*shape.levels, "node"),
         extents=tuple(int(v) + 1 for v in places.coords.max(axis=0, initial=0)),
-        bandwidth=stated or _figures(cables, shape),
+        bandwidth=stated or _usual_bandwidths(cables, shape),
         parameters=shape.parameters,
     )
     ends, single = (
@@ -487,12 +489,12 @@ def _network(
         router=np.where(cabled >= 0, places.rank[cabled], -1).astype(np.int32),
         router_coords=places.switches,
         router_names=cables.names[places.order],
-        links=bundle(*ends, shape.kind_of.astype(np.int8), shape.classes, single, cables.gbs),
+        links=bundle_links(*ends, shape.kind_of.astype(np.int8), shape.classes, single, cables.gbs),
         notes=shape.notes,
     )
 
 
-def _figures(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
+def _usual_bandwidths(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
     """Return the most common rate of the cables of each class."""
     rates = {shape.host_class: cables.host_gbs}
     for k, name in enumerate(shape.classes):
@@ -505,11 +507,11 @@ def _figures(cables: _ListedCables, shape: _NetworkShape) -> dict[str, float]:
     return figures
 
 
-def _remarks(cables: _ListedCables, layered: bool) -> tuple[str, ...]:
+def _say_parts(cables: _ListedCables, layered: bool) -> tuple[str, ...]:
     if not layered:
         return ("the switches are not a fat tree: only a node's own switch is a coordinate",)
     count = len(cables.names)
-    parts = len(np.unique(components(count, cables.a, cables.b)))
+    parts = len(np.unique(connected_components(count, cables.a, cables.b)))
     if parts == 1:
         return ()
     return (f"the listed fabric has {parts} parts with no cable between them",)

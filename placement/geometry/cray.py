@@ -22,7 +22,7 @@ from placement.dumps.tables import Table
 from placement.errors import ParseError
 from placement.fabrics import FABRICS
 from placement.geometry import listed
-from placement.geometry.network import Geometry, Rule, numbering_of, refuse
+from placement.geometry.network import Geometry, Rule, numbering_of, refuse_first
 from placement.machine import Topology
 from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
@@ -76,7 +76,10 @@ def locate_cray(
     """
     if site is None:
         fabrics = {d.fabric for d in dumps} & {"aries", "gemini"}
-        stated, rule = None, _fitting(table, parts, min(fabrics) if len(fabrics) == 1 else "")
+        stated, rule = (
+            None,
+            _fitting_numbering(table, parts, min(fabrics) if len(fabrics) == 1 else ""),
+        )
     else:
         stated = site.topology()
         rule = numbering_of(stated)
@@ -90,7 +93,7 @@ def locate_cray(
     return locate_xe(table, parts, rule, dumps, stated)
 
 
-def _fitting(table: Table, parts: Ints32, fabric: str) -> Rule | None:
+def _fitting_numbering(table: Table, parts: Ints32, fabric: str) -> Rule | None:
     """Return the numbering that gives every node its NID; None on a torus that follows none."""
     nid = table["nid"]
     kinds: tuple[type[Xc] | type[GeminiNumbering], ...] = (Xc, GeminiNumbering)
@@ -102,7 +105,7 @@ def _fitting(table: Table, parts: Ints32, fabric: str) -> Rule | None:
     if fabric == "gemini":
         return None
     for kind in kinds:
-        if (rule := _majority(kind, parts, nid)) is not None:
+        if (rule := _vote_numbering(kind, parts, nid)) is not None:
             by = f"the {rule.title} rule that most nodes follow"
             _refuse_wrong_nids(table, parts, rule, by)
     text, hint = "its nodes have no NIDs", "name the site too: -m SITE -m DUMP"
@@ -114,10 +117,12 @@ def _fitting(table: Table, parts: Ints32, fabric: str) -> Rule | None:
 
 def most_follow(parts: Ints32, nid: Ints) -> Rule | None:
     """Return the numbering that more than half of some nodes follow: an XC's, else an XE's."""
-    return _majority(Xc, parts, nid) or _majority(GeminiNumbering, parts, nid)
+    return _vote_numbering(Xc, parts, nid) or _vote_numbering(GeminiNumbering, parts, nid)
 
 
-def _majority(kind: type[Xc] | type[GeminiNumbering], parts: Ints32, nid: Ints) -> Rule | None:
+def _vote_numbering(
+    kind: type[Xc] | type[GeminiNumbering], parts: Ints32, nid: Ints
+) -> Rule | None:
     voted = kind.vote(parts, nid)
     return voted[0] if voted is not None and 2 * voted[1].sum() > len(nid) else None
 
@@ -201,7 +206,7 @@ def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
         return f"{table.called(row)} is at {at} by one dump, but its name says {is_at}"
 
     wrong = known & (table["coords"] != coords[:, :3]).any(axis=1)
-    refuse(table, wrong, text, "are the dumps of the same machine?")
+    refuse_first(table, wrong, text, "are the dumps of the same machine?")
 
 
 def _xc_shape(
@@ -251,10 +256,12 @@ def attach_aries(
     the nodes: the wiring rules count the groups that the machine has.
     """
     lists = [d for d in dumps if d.links is not None]
-    router_place = grid.number(coords[:, :3], topology.extents[:3])
+    router_place = grid.number_coords(coords[:, :3], topology.extents[:3])
     if not lists:
         more = (
-            router_place[:0] if places is None else grid.number(places[:, :3], topology.extents[:3])
+            router_place[:0]
+            if places is None
+            else grid.number_coords(places[:, :3], topology.extents[:3])
         )
         keys, inverse = np.unique(np.concatenate([router_place, more]), return_inverse=True)
         router = inverse[: len(router_place)].astype(np.int32)[:, None]
@@ -293,7 +300,7 @@ def locate_xe(
         Where a node's coordinates are unknown, outside the machine, or are
         three nodes'.
     """
-    coords, ruled = _coords(table, parts, rule)
+    coords, ruled = _torus_coords(table, parts, rule)
     lists = [d for d in dumps if d.links is not None and d.fabric == "gemini"]
     reach = [listed.router_lists(lists)[1].max(axis=0)] if lists else []
     topology = _xe_shape(np.vstack([coords, *reach]), rule if ruled else None, stated)
@@ -303,14 +310,16 @@ def locate_xe(
     return replace(network, nid=None if rule is None else rule.nid(parts))
 
 
-def _coords(
+def _torus_coords(
     table: Table, parts: NDArray[np.int32], rule: GeminiNumbering | None
 ) -> tuple[NDArray[np.int32], bool]:
     """Return x, y, z of all nodes, and whether the rule holds."""
     known = table.known("coords")
     if rule is None:
         hint = "add a file that lists all coordinates"
-        refuse(table, ~known, lambda row: f"the location of {table.called(row)} is unknown", hint)
+        refuse_first(
+            table, ~known, lambda row: f"the location of {table.called(row)} is unknown", hint
+        )
         return table["coords"], False
     ruled = rule.coords(parts)[:, :3]
     if not known.any():
@@ -324,7 +333,7 @@ def _coords(
             at, is_at = (tuple(x[row].tolist()) for x in (printed, ruled))
             return f"{table.called(row)} is at {at}, which the numbering rule says is {is_at}"
 
-        refuse(table, (printed != ruled).any(axis=1), text, hint)
+        refuse_first(table, (printed != ruled).any(axis=1), text, hint)
     return printed, agree
 
 
@@ -356,7 +365,7 @@ def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology)
         size, at = "x".join(map(str, extents)), tuple(coords[row].tolist())
         return f"{table.called(row)} is at {at}, outside a {size} torus"
 
-    refuse(table, ((coords < 0) | (coords >= np.array(extents))).any(axis=1), text)
+    refuse_first(table, ((coords < 0) | (coords >= np.array(extents))).any(axis=1), text)
 
 
 def attach_geminis(
@@ -365,7 +374,7 @@ def attach_geminis(
     """Return the network: every position has a Gemini, or those of the link lists do."""
     extents = topology.extents[:3]
     grid.refuse_huge(extents, table.sources[0])
-    router_place = grid.number(coords[:, :3], extents, first_fastest=True)
+    router_place = grid.number_coords(coords[:, :3], extents, first_fastest=True)
     _refuse_crowded(table, router_place, coords)
     if not lists:
         return Geometry(topology, coords, router_place.astype(np.int32)[:, None])

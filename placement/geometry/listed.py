@@ -22,9 +22,9 @@ from placement.names.gemini import GeminiNumbering
 from placement.names.xc import Xc
 from placement.records import Dump, NodeRecords
 from placement.support.array_types import Ints, Mask, Strs
-from placement.support.arrays import find
+from placement.support.arrays import find_sorted
 from placement.topologies import grid
-from placement.topologies.bundles import bundle
+from placement.topologies.bundles import bundle_links
 from placement.topologies.dragonfly import BLACK
 from placement.topologies.torus import link_bandwidth
 
@@ -71,7 +71,7 @@ class ListedLinks:
         ParseError
             Where a node's router is not listed.
         """
-        router = find(self.keys, own)
+        router = find_sorted(self.keys, own)
         missing = np.flatnonzero(router < 0)
         if len(missing):
             *place, _ = coords[missing[0]].tolist()
@@ -149,13 +149,13 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     coords = _by_rule(names, printed, topology)
     groups = max(topology.extents[0], int(coords[:, 0].max(initial=0)) + 1)
     topology = replace(topology, extents=(groups, *topology.extents[1:]))
-    keys = grid.number(coords, topology.extents[:3])
+    keys = grid.number_coords(coords, topology.extents[:3])
     order, ends = _index_links(dumps, names, keys)
     kinds = ("green", "black", "blue")
     single = {k: topology.bandwidth.get(k, np.nan) for k in kinds}
     kind = _kind_index(ends.kind, kinds)
     gbs = np.array([single["green"], single["black"] / BLACK, single["blue"]])[kind]
-    links = bundle(ends.a, ends.b, kind, kinds, np.ones(len(kind), np.int64), gbs)
+    links = bundle_links(ends.a, ends.b, kind, kinds, np.ones(len(kind), np.int64), gbs)
     parameters = {k: v for k, v in topology.parameters.items() if k != "global"}
     topology = replace(topology, wiring=wiring_of(dumps), parameters=parameters)
     return ListedLinks(topology, keys[order], coords[order], names[order], links)
@@ -170,7 +170,7 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     names, coords = router_lists(dumps)
     coords = _router_coordinates(names, coords, topology, dumps[0].source)
     extents = topology.extents[:3]
-    keys = grid.number(coords, extents, first_fastest=True)
+    keys = grid.number_coords(coords, extents, first_fastest=True)
     order, ends = _index_links(dumps, names, keys)
     at = coords[order]
     kinds = ("x", "y", "z")
@@ -178,8 +178,8 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     up: Mask = np.asarray(np.char.endswith(ends.kind, "+"))
     start = np.where(up, at[ends.a, axis], at[ends.b, axis])
     gbs = link_bandwidth(axis, start, kinds, topology.bandwidth, gemini=True)
-    gbs = gbs / _tiles(ends, axis, start, extents)
-    links = bundle(ends.a, ends.b, axis, kinds, np.ones(len(axis), np.int64), gbs)
+    gbs = gbs / _tiles_of_links(ends, axis, start, extents)
+    links = bundle_links(ends.a, ends.b, axis, kinds, np.ones(len(axis), np.int64), gbs)
     topology = replace(topology, wiring=wiring_of(dumps))
     return ListedLinks(topology, keys[order], at, names[order], links)
 
@@ -211,7 +211,9 @@ def _router_coordinates(
     return coords
 
 
-def _tiles(ends: _LinkEnds, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]) -> Ints:
+def _tiles_of_links(
+    ends: _LinkEnds, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]
+) -> Ints:
     """Return for each tile-to-tile link how many make up the same torus link."""
     low, high = np.minimum(ends.a, ends.b), np.maximum(ends.a, ends.b)
     size = int(np.prod(extents))
@@ -229,13 +231,13 @@ def _index_links(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[In
     """Return the order of the routers by position, and each physical link once between them."""
     order = np.argsort(position, kind="stable")
     rank = np.argsort(order)
-    rows = [_once(d, names, rank) for d in dumps if d.links is not None]
+    rows = [_drop_far_ends(d, names, rank) for d in dumps if d.links is not None]
     port = np.concatenate([r[0] for r in rows])
     _, first = np.unique(port, return_index=True)  # two dumps may list the same link
     return order, _LinkEnds(*(np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3)))
 
 
-def _once(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:
+def _drop_far_ends(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:
     """Return one row a link of a dump that lists it from both ends: the lower end's."""
     links = dump.links
     assert links is not None
@@ -267,7 +269,11 @@ def with_nodes(dump: Dump) -> Dump:
     names, coords = router_lists([dump])
     parts = np.repeat(blades(names), per, axis=0)
     parts[:, 4] += np.tile(np.arange(per, dtype=np.int32), len(names))
-    rule = _xc(dump, parts) if dump.fabric == "aries" else _gemini(dump, parts, coords)
+    rule = (
+        _xc_numbering(dump, parts)
+        if dump.fabric == "aries"
+        else _gemini_numbering(dump, parts, coords)
+    )
     nodes = NodeRecords(
         line=np.zeros(len(parts), dtype=np.int32),
         nid=rule.nid(parts),
@@ -276,7 +282,7 @@ def with_nodes(dump: Dump) -> Dump:
     return replace(dump, nodes=nodes)
 
 
-def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
+def _xc_numbering(dump: Dump, parts: NDArray[np.int32]) -> Xc:
     stated = dump.parameters.get("positions")
     if isinstance(stated, int):
         return Xc(stated)
@@ -286,7 +292,9 @@ def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
     return Xc(int(parts[:, 0].max()) // 2 * 2 + 2)
 
 
-def _gemini(dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]) -> GeminiNumbering:
+def _gemini_numbering(
+    dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]
+) -> GeminiNumbering:
     extents = dump.parameters.get("extents")
     if isinstance(extents, tuple):
         rule = GeminiNumbering(int(extents[0]), max(1, int(extents[1]) // 2))

@@ -16,7 +16,7 @@ from placement.names.xc import Xc
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import rank_within
 
-__all__ = ["Geometry", "Rule", "SwitchSeats", "numbering_of", "refuse", "seats"]
+__all__ = ["Geometry", "Rule", "SwitchSeats", "numbering_of", "refuse_first", "seats"]
 
 #: How cnames are numbered.
 Rule = Xc | GeminiNumbering
@@ -56,7 +56,7 @@ class Geometry:
     notes: tuple[str, ...] = ()
 
 
-def refuse(
+def refuse_first(
     table: Table, wrong: Mask | np.bool_, text: Callable[[int], str], hint: str = ""
 ) -> None:
     """Refuse the first node of a table that is marked, with what `text` says of its row.

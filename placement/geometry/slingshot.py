@@ -97,7 +97,7 @@ def parse_groups(text: str) -> GroupRule:
     nics = options.whole("nics", 1)
     if "table" in options.given:
         parts = options.given["table"].split("/")
-        return GroupRule(table=tuple(_cabinets(options, part) for part in parts), nics=nics)
+        return GroupRule(table=tuple(_cabinet_numbers(options, part) for part in parts), nics=nics)
     rule = options.given.get("group", "cabinet")
     if rule.endswith("-racks"):
         racks = options.number(rule.removesuffix("-racks"), "group", 99_999)
@@ -105,7 +105,7 @@ def parse_groups(text: str) -> GroupRule:
     return GroupRule(options.choice("group", RULES, "cabinet"), nics=nics)
 
 
-def _cabinets(options: Options, part: str) -> tuple[int, ...]:
+def _cabinet_numbers(options: Options, part: str) -> tuple[int, ...]:
     """Return the numbers of ``x3001-x3004``."""
     first, _, last = part.partition("-")
     ends = (options.number(x.removeprefix("x"), "table", 99_999) for x in (first, last or first))
@@ -140,8 +140,8 @@ def locate_ex(
         Where the table of groups lacks a cabinet.
     """
     chosen = groups or GroupRule()
-    parts = _parts(table)
-    floor = _floor(parts, _count_switches(dumps), chosen)
+    parts = _split_xnames(table)
+    floor = _chassis_table(parts, _count_switches(dumps), chosen)
     chassis = floor.of_node
     # the nodes of a chassis divide evenly over its switches, in the order of their xnames
     switch = (
@@ -164,10 +164,10 @@ def locate_ex(
         bandwidth=dict(bandwidth or FABRICS["slingshot"].bandwidth),
         parameters=parameters,
     )
-    return replace(attach_switches(topology, coords), notes=_notes(groups, floor))
+    return replace(attach_switches(topology, coords), notes=_what_is_assumed(groups, floor))
 
 
-def _notes(groups: GroupRule | None, floor: _ChassisTable) -> tuple[str, ...]:
+def _what_is_assumed(groups: GroupRule | None, floor: _ChassisTable) -> tuple[str, ...]:
     chosen = f"groups: {groups or GroupRule()}"
     notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
     if floor.assumed:
@@ -202,7 +202,7 @@ class _ChassisTable:
     assumed: bool
 
 
-def _parts(table: Table) -> Ints:
+def _split_xnames(table: Table) -> Ints:
     """Return int64 (n, 5): cabinet, chassis, slot, board, node of each xname."""
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
@@ -224,7 +224,9 @@ def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)
 
 
-def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: GroupRule) -> _ChassisTable:
+def _chassis_table(
+    parts: Ints, listed: dict[tuple[int, int], int], groups: GroupRule
+) -> _ChassisTable:
     chassis = parts[:, 0] * 8 + parts[:, 1]
     extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
     places = np.unique(np.concatenate([chassis, extra]))

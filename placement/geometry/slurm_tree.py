@@ -14,14 +14,14 @@ import numpy as np
 
 from placement.dumps.tables import Table
 from placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
-from placement.geometry.network import Geometry, refuse, seats
+from placement.geometry.network import Geometry, refuse_first, seats
 from placement.lookup import find_rows
 from placement.machine import Links, Switches, Topology
 from placement.records import Dump
 from placement.support.array_types import Ints, Strs
 from placement.support.arrays import rank_within
 from placement.topologies import grid
-from placement.topologies.bundles import bundle
+from placement.topologies.bundles import bundle_links
 
 __all__ = ["locate_cells", "locate_leaves", "place_alike", "place_forest", "switches_of"]
 
@@ -79,7 +79,9 @@ def locate_leaves(table: Table, dump: Dump) -> Geometry:
     forest = switches_of(dump, table["name"])
     hint = "every node of a tree needs a switch"
     alone = forest.leaf_of < 0
-    refuse(table, alone, lambda row: f"{table.called(row)} is on no switch of {dump.source}", hint)
+    refuse_first(
+        table, alone, lambda row: f"{table.called(row)} is on no switch of {dump.source}", hint
+    )
     if forest.kind in ("block", "ring"):
         forest = _add_root(_group_blocks(forest))
     placed = place_forest(forest)
@@ -123,7 +125,7 @@ def _as_domains(network: Geometry) -> Geometry:
     )
 
 
-def _height(forest: Switches) -> int:
+def _tree_height(forest: Switches) -> int:
     return int(forest.level.max(initial=0)) + 1
 
 
@@ -151,7 +153,7 @@ def _below_new(forest: Switches, below: Ints, group: Ints, names: list[str]) -> 
     """Add a level of switches with these names, one above each group of the switches `below`."""
     parent = np.append(forest.parent, np.full(len(names), -1, dtype=np.int32))
     parent[below] = len(forest.names) + group
-    level = np.append(forest.level, np.full(len(names), _height(forest), dtype=np.int32))
+    level = np.append(forest.level, np.full(len(names), _tree_height(forest), dtype=np.int32))
     return replace(forest, names=(*forest.names, *names), parent=parent, level=level)
 
 
@@ -163,10 +165,10 @@ def place_forest(forest: Switches) -> Geometry:
     forest : Switches
         Those of a level before those above it.
     """
-    height, roots = _height(forest), int((forest.parent < 0).sum())
+    height, roots = _tree_height(forest), int((forest.parent < 0).sum())
     kept = height if roots > 1 or height == 1 else height - 1
     first = np.arange(len(forest.names))
-    places = seats(forest.leaf_of, forest.level, _ancestors(forest)[:kept], first)
+    places = seats(forest.leaf_of, forest.level, _highest_ancestors(forest)[:kept], first)
     topology = Topology(
         kind="tree",
         levels=(*(f"level{k}" for k in range(kept, 0, -1)), "node"),
@@ -180,16 +182,16 @@ def place_forest(forest: Switches) -> Geometry:
         router=places.rank[forest.leaf_of].astype(np.int32)[:, None],
         router_coords=places.switches,
         router_names=np.array(forest.names)[places.order],
-        links=_links(forest, places.rank),
+        links=_uplinks(forest, places.rank),
         notes=(apart,) if roots > 1 else (),
     )
 
 
-def _ancestors(forest: Switches) -> list[Ints]:
+def _highest_ancestors(forest: Switches) -> list[Ints]:
     """Return, for each level k, every switch's highest ancestor that is no higher than level k."""
     ancestors = []
     at = np.arange(len(forest.names))
-    for k in range(_height(forest)):
+    for k in range(_tree_height(forest)):
         while True:
             above = forest.parent[at]
             step = (above >= 0) & (forest.level[above] <= k)
@@ -200,13 +202,13 @@ def _ancestors(forest: Switches) -> list[Ints]:
     return ancestors
 
 
-def _links(forest: Switches, rank: Ints) -> Links:
+def _uplinks(forest: Switches, rank: Ints) -> Links:
     """Return one link from every switch to the one above; class ``up<k>`` starts at level k."""
     child = np.flatnonzero(forest.parent >= 0)
-    kinds = tuple(f"up{k}" for k in range(1, _height(forest))) or ("up1",)
+    kinds = tuple(f"up{k}" for k in range(1, _tree_height(forest))) or ("up1",)
     ends, level = (rank[child], rank[forest.parent[child]]), forest.level[child].astype(np.int8)
     single, unknown = np.ones(len(child), dtype=np.int64), np.full(len(child), np.nan)
-    return bundle(*ends, level, kinds, single, unknown)
+    return bundle_links(*ends, level, kinds, single, unknown)
 
 
 def locate_cells(table: Table, dump: Dump) -> Geometry:
@@ -221,11 +223,11 @@ def locate_cells(table: Table, dump: Dump) -> Geometry:
     """
     xyz = table["coords"]
     lost = ~table.known("coords")
-    refuse(table, lost, lambda row: f"{table.called(row)} is in no cell of the torus")
+    refuse_first(table, lost, lambda row: f"{table.called(row)} is in no cell of the torus")
     stated = dump.parameters.get("extents")
     extents = tuple(stated) if isinstance(stated, tuple) else tuple((xyz.max(axis=0) + 1).tolist())
     grid.refuse_huge(extents, dump.source)
-    first = grid.number(xyz, extents, first_fastest=True)
+    first = grid.number_coords(xyz, extents, first_fastest=True)
     node = rank_within(first)
     topology = Topology(
         kind="torus",

@@ -109,19 +109,21 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     try:
         tree = _ObjectTree(machine, root.get("version", "1"))
         gpus, nics = tree.gpus(), tree.nics()
-        links = tuple(_links(root, {p: k for k, device in enumerate(gpus) for p in device.indices}))
+        links = tuple(
+            _gpu_links(root, {p: k for k, device in enumerate(gpus) for p in device.indices})
+        )
     except RecursionError:
         raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
     except ValueError as wrong:
         raise ParseError(source, 0, f"'{wrong}' is not an hwloc number") from None
     if not tree.cores:
         raise ParseError(source, 0, "a node without a core")
-    cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, tree)) for pus in tree.cores)
+    cores = tuple(Core(tuple(sorted(pus)), *_core_numbers(pus, tree)) for pus in tree.cores)
     of_pu = {pu: index for index, core in enumerate(cores) for pu in core.pus}
     return NodeHardware(
         cores,
-        gpus=tuple(_device(device, of_pu, len(cores)) for device in gpus),
-        nics=tuple(_device(device, of_pu, len(cores)) for device in nics),
+        gpus=tuple(_make_device(device, of_pu, len(cores)) for device in gpus),
+        nics=tuple(_make_device(device, of_pu, len(cores)) for device in nics),
         gpu_links=links,
         source=source,
     )
@@ -148,8 +150,8 @@ class _ObjectTree:
         self.sets |= dict.fromkeys(("Package", "Socket"), self.sockets)
         self.devices: list[_Pci] = []
         self.version = version
-        self.whole = _cpuset(machine) or frozenset()
-        if (allowed := _cpuset(machine, "allowed_cpuset")) is not None:
+        self.whole = _read_cpuset(machine) or frozenset()
+        if (allowed := _read_cpuset(machine, "allowed_cpuset")) is not None:
             self.whole &= allowed  # lstopo --disallowed lists others, too
         self._walk(machine, self.whole, None)
         if not self.cores:  # a machine whose cores are not known apart from their threads
@@ -158,14 +160,14 @@ class _ObjectTree:
     def _threads(self, below: _Element) -> list[int]:
         """Return the hardware threads below an object that are in use."""
         threads = (o for o in below.iter("object") if o.get("type") == "PU")
-        numbers = (_whole(o.get("os_index", "")) for o in threads)
+        numbers = (_whole_number(o.get("os_index", "")) for o in threads)
         return [pu for pu in numbers if pu in self.whole or not self.whole]
 
     def _walk(self, at: _Element, near: frozenset[int], pci: _Pci | None) -> None:
         kind = at.get("type", "")
         if kind == "Cache" and at.get("depth") == "3":  # hwloc 1
             kind = "L3Cache"
-        cpuset = _cpuset(at)
+        cpuset = _read_cpuset(at)
         near = near if cpuset is None else cpuset
         if kind == "Core":
             self.cores += [frozenset(pus)] if (pus := self._threads(at)) else []
@@ -209,13 +211,13 @@ class _ObjectTree:
             device
             for device in self.devices
             if any(
-                _NIC.fullmatch(name) or (_whole(kind) & 32 if bits else kind == "3")
+                _NIC.fullmatch(name) or (_whole_number(kind) & 32 if bits else kind == "3")
                 for name, kind in device.names
             )
         ]
 
 
-def _numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
+def _core_numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
     """Return the numbers of the L3, the NUMA domain and the socket that a core is in."""
 
     def within(sets: list[frozenset[int]], beyond: int) -> int:
@@ -228,7 +230,7 @@ def _numbers(pus: frozenset[int], node: _ObjectTree) -> tuple[int, int, int]:
     return within(node.caches, len(node.caches) + numa), numa, socket
 
 
-def _device(device: _Pci, of_pu: dict[int, int], cores: int) -> Device:
+def _make_device(device: _Pci, of_pu: dict[int, int], cores: int) -> Device:
     near = sorted({of_pu[pu] for pu in device.near if pu in of_pu})
     name = next(
         (name for name, _ in device.names if _GPU.fullmatch(name) or _NIC.fullmatch(name)), ""
@@ -236,7 +238,7 @@ def _device(device: _Pci, of_pu: dict[int, int], cores: int) -> Device:
     return Device(name or device.kind, tuple(near or range(cores)))
 
 
-def _links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, float]]:
+def _gpu_links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, float]]:
     """Yield the bandwidths (GB/s) between GPUs that hwloc keeps as distances, in MB/s."""
     for table in root.iter():
         if not table.tag.startswith("distances2") or "Bandwidth" not in table.get("name", ""):
@@ -247,16 +249,16 @@ def _links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, floa
             continue
         for k, value in enumerate(values):
             a, b = gpu.get(ends[k // len(ends)]), gpu.get(ends[k % len(ends)])
-            if a is not None and b is not None and a < b and _whole(value):
-                yield a, b, _whole(value) / 1e3
+            if a is not None and b is not None and a < b and _whole_number(value):
+                yield a, b, _whole_number(value) / 1e3
 
 
-def _cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
+def _read_cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
     """Return the processing units of an object; None where it states none, or no end of them.
 
     Examples
     --------
-    >>> sorted(_cpuset(ElementTree.Element("object", cpuset="0x3,,0x0000000f")))
+    >>> sorted(_read_cpuset(ElementTree.Element("object", cpuset="0x3,,0x0000000f")))
     [0, 1, 2, 3, 64, 65]
     """
     text = at.get(name)
@@ -273,7 +275,7 @@ def _cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
     return frozenset(k for k in range(bits.bit_length()) if bits >> k & 1)
 
 
-def _whole(text: str) -> int:
+def _whole_number(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
         raise ValueError(text)
     return int(text)
@@ -299,13 +301,13 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
     if not machine.hardware:
         hint = "-m node.xml adds it (lstopo --of xml node.xml, on such a node)"
         raise UsageError(f"the hardware of {machine.name}'s nodes is not known", hint)
-    kinds = _kinds(machine, rows)
+    kinds = _hardware_kinds(machine, rows)
     texts = [f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds]
     if len(kinds) > 1:
         what = f"the job's nodes are of {len(kinds)} types: {', '.join(texts)}"
         raise UsageError(what, "use nodes of one type")
     for hardware in reversed(machine.hardware):
-        if _fits(hardware, machine, *kinds[0]):
+        if _may_fit(hardware, machine, *kinds[0]):
             return hardware
     what = f"no known hardware for a node of {machine.name} with {texts[0]}"
     raise UsageError(what, "-m node.xml adds it (lstopo --of xml node.xml, on such a node)")
@@ -318,8 +320,8 @@ def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
     ------
     ParseError
     """
-    kinds = _kinds(machine, machine.compute)
-    if any(_fits(one, machine, *kind) for kind in kinds) or not kinds:
+    kinds = _hardware_kinds(machine, machine.compute)
+    if any(_may_fit(one, machine, *kind) for kind in kinds) or not kinds:
         return
     texts = " or ".join(f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds[:3])
     what = f"a node of {len(one.cores)} cores and {len(one.gpus)} GPUs, where {machine.name} has"
@@ -327,13 +329,13 @@ def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
     raise ParseError(one.source, 0, f"{what} {texts}", hint)
 
 
-def _kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
+def _hardware_kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
     """Return the numbers of cores and GPUs that there are among some nodes."""
     cores, gpus = machine.cores[rows].tolist(), machine.gpus[rows].tolist()
     return sorted(set(zip(cores, gpus, strict=True)))
 
 
-def _fits(hardware: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
+def _may_fit(hardware: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
     """Return True where a node with so many cores and GPUs (0: unknown) may be this one.
 
     A Slurm that was told CPUs alone calls each hardware thread a socket with one core.

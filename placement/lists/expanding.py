@@ -244,9 +244,9 @@ class _WordReader:
         self.characters += characters
         if self.names > MAX_NAMES:
             hint = f"a list may hold {MAX_NAMES} names"
-            raise self.error(line, f"'{word}' makes {_short(self.names)} names", hint)
+            raise self.error(line, f"'{word}' makes {_short_number(self.names)} names", hint)
         if self.characters > MAX_CHARACTERS:
-            what = f"'{word}' makes {_short(self.characters)} characters of names"
+            what = f"'{word}' makes {_short_number(self.characters)} characters of names"
             raise self.error(line, what, f"a list may hold {MAX_CHARACTERS}")
 
     def read(self, piece: TextPiece) -> list[_ListWord] | list[list[str]]:
@@ -315,7 +315,7 @@ class _WordReader:
         if names > self.most:
             there = f"there are {self.most} nodes"
             hint = there if self.most < MAX_NAMES else f"a list may hold {MAX_NAMES} names"
-            raise self.error(line, f"'{word}' makes {_short(names)} names", hint)
+            raise self.error(line, f"'{word}' makes {_short_number(names)} names", hint)
         return entry
 
     def _repeats(self, word: str, line: int) -> tuple[str, int, int]:
@@ -374,5 +374,5 @@ class _WordReader:
         raise self.error(entry.line, what, "names hold letters, digits, '.', '-' and '_'")
 
 
-def _short(number: int) -> str:
+def _short_number(number: int) -> str:
     return str(number) if number < 10**15 else "far too many"

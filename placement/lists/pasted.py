@@ -143,7 +143,7 @@ def scontrol(text: str, source: str) -> list[TextPiece]:
     return [
         piece
         for begin, line, record in split_records(text, _BEGIN)
-        for piece in _record(record, begin[1], line, source)
+        for piece in _read_record(record, begin[1], line, source)
     ]
 
 
@@ -155,7 +155,7 @@ def split_records(text: str, begin: re.Pattern[str]) -> Iterator[tuple[re.Match[
         yield match, line, text[match.start() : end]
 
 
-def _record(record: str, kind: str, line: int, source: str) -> list[TextPiece]:
+def _read_record(record: str, kind: str, line: int, source: str) -> list[TextPiece]:
     field = _FIELDS[kind]
     fields = re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record)
     values = [
@@ -199,12 +199,12 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
         if match is None:
             what = f"'{part}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
-        slots = 1 if vnodes else _slots(match)
+        slots = 1 if vnodes else _count_slots(match)
         text_pieces.append(TextPiece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
     return text_pieces
 
 
-def _slots(match: re.Match[str]) -> int:
+def _count_slots(match: re.Match[str]) -> int:
     """Return how many slots one part of ``exec_host`` says."""
     if match[3]:
         return int(match[3])
@@ -371,24 +371,24 @@ def _read_headed(
         if row.text.split() == header.words:
             continue  # printed again by --iterate
         if header.words[0] == "JOBID" and not row.text.lstrip()[0].isdigit():
-            raise _misfit(row, source)
+            raise _refuse_row(row, source)
         cell = header.cell(row.text)
         if cell is None:
             continue
         if not re.match(r"[A-Za-z0-9_\[(]", cell[0]):
-            raise _misfit(row, source)
+            raise _refuse_row(row, source)
         if cell[0][0] != "(":
-            expected = 0 if _leaving(row.text) else cell[1]
+            expected = 0 if _is_leaving(row.text) else cell[1]
             text_pieces.append(TextPiece(cell[0], row.line, expected, header.state(row.text)))
     return text_pieces, once
 
 
-def _leaving(row: str) -> bool:
+def _is_leaving(row: str) -> bool:
     """Tell a job that is giving its nodes back: its list is shorter than its count."""
     return " CG " in row or " COMPLETI" in row
 
 
-def _misfit(row: _TableLine, source: str) -> ParseError:
+def _refuse_row(row: _TableLine, source: str) -> ParseError:
     what = f"this row does not fit the table above it: '{row.text.strip()}'"
     return ParseError(source, row.line, what, _ALONE)
 

@@ -96,7 +96,7 @@ class GeminiNumbering(Numbering):
         [2, 1502, -1]
         """
         columns = columns_of(parts, 5)
-        return np.where(self.inside(*columns), _nid(self.columns, self.rows, columns), -1)
+        return np.where(self.inside(*columns), _nid_of(self.columns, self.rows, columns), -1)
 
     def parts(self, nid: ArrayLike) -> Ints32:
         """Return the places of NIDs.
@@ -158,7 +158,7 @@ class GeminiNumbering(Numbering):
         [[1, 1, 0, 1]]
         """
         columns = columns_of(parts, 5)
-        xyz = _torus(self.columns, self.rows, columns)
+        xyz = _torus_of(self.columns, self.rows, columns)
         return mark_missing(self.inside(*columns), *xyz, columns[4] % 2)
 
     def parts_of_coords(self, coords: ArrayLike) -> Ints32:
@@ -204,7 +204,7 @@ class GeminiNumbering(Numbering):
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
         silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
         best: tuple[GeminiNumbering, Mask] | None = None
-        for shape in _candidates(table[~silent], number[~silent]):
+        for shape in _likely_floors(table[~silent], number[~silent]):
             rule = cls(*shape)
             agrees = rule.nid(table) == number
             if agrees.sum() > (best[1].sum() if best else 0):
@@ -214,7 +214,7 @@ class GeminiNumbering(Numbering):
         return best and (best[0], best[1] | (silent & (table[:, 3] < _SLOTS)))
 
 
-def _torus(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> list[Ints]:
+def _torus_of(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> list[Ints]:
     """Return x, y, z by the rule; `columns` and `rows` may be arrays of candidates."""
     col, row, cage, slot, node = parts
     x = np.where(col % 2 == 1, (col + 1) // 2, np.where(col == 0, 0, columns - col // 2))
@@ -223,22 +223,22 @@ def _torus(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) 
     return [x, 2 * k + node // 2, _SLOTS * third + np.where(third == 1, _SLOTS - 1 - slot, slot)]
 
 
-def _nid(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> Ints:
+def _nid_of(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> Ints:
     """Return the NIDs by the rule; `columns` and `rows` may be arrays of candidates."""
-    x, y, z = _torus(columns, rows, parts)
+    x, y, z = _torus_of(columns, rows, parts)
     b = (columns - x) % columns
     q = _Z * y + np.where(y % 2 == 0, z, _Z - 1 - z)
     q = np.where(b % 2 == 1, 48 * rows - 1 - q, q)
     return np.asarray(96 * rows * b + 2 * q + parts[4] % 2)
 
 
-def _candidates(parts: Ints, nid: Ints) -> list[tuple[int, int]]:
+def _likely_floors(parts: Ints, nid: Ints) -> list[tuple[int, int]]:
     """Return the (columns, rows) that most of a sample agrees with, fewest rows first."""
     if not len(nid):
         return []
     some = np.unique(np.linspace(0, len(nid) - 1, min(_SAMPLE, len(nid))).astype(np.intp))
     more_rows, more_columns = np.indices((_MORE, _MORE)).reshape(2, -1)
     columns, rows = parts[:, 0].max() + 1 + more_columns, parts[:, 1].max() + 1 + more_rows
-    agree = (_nid(columns[:, None], rows[:, None], parts[some].T) == nid[some]).sum(axis=1)
+    agree = (_nid_of(columns[:, None], rows[:, None], parts[some].T) == nid[some]).sum(axis=1)
     top = np.flatnonzero(agree == agree.max())[:_TIES]
     return list(zip(columns[top].tolist(), rows[top].tolist(), strict=True))

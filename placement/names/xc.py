@@ -188,14 +188,14 @@ class Xc(Numbering):
         table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
         silent = (table < 0).any(axis=1) | (number < 0)
-        positions = _positions(table[~silent], number[~silent])
+        positions = _vote_positions(table[~silent], number[~silent])
         if positions is None:
             return None
         rule = cls(positions)
         return rule, silent | (rule.nid(table) == number)
 
 
-def _positions(parts: Ints, nid: Ints) -> int | None:
+def _vote_positions(parts: Ints, nid: Ints) -> int | None:
     """Return the P that most nodes imply; the smallest even one where all are in row 0."""
     col, row, cage, slot, node = parts.T
     cabinet, rest = np.divmod(nid, _CABINET)

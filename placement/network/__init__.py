@@ -101,7 +101,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
         raise UsageError(f"no routing for a network of kind {printable(kind)!r}")
     names: tuple[str, ...] = ROUTINGS[kind]
     if kind in BY_SHAPE:
-        names = _kind(kind).routings(machine)
+        names = _kind_module(kind).routings(machine)
     stated = machine.topology.parameters
     default = stated.get("routing") or next(iter(stated.get("routings", ())), "")
     if not default and known_fabric(machine.topology).adapts:
@@ -156,12 +156,12 @@ def check_routing(machine: Machine, routing: str) -> str:
     return routing or known[0]
 
 
-def _module(machine: Machine, routing: str) -> ModuleType:
+def _routing_module(machine: Machine, routing: str) -> ModuleType:
     """Return the module of a routing: that of the machine's kind, but ``adaptive`` has its own."""
-    return _kind(routing if routing == "adaptive" else machine.topology.kind)
+    return _kind_module(routing if routing == "adaptive" else machine.topology.kind)
 
 
-def _kind(kind: str) -> ModuleType:
+def _kind_module(kind: str) -> ModuleType:
     """Return a module by its name; a DragonFly+ is routed as any dragonfly."""
     return import_module(f"placement.network.{kind.removesuffix('+')}")
 
@@ -191,7 +191,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     32
     """
     routing = check_routing(machine, routing)
-    table: Channels = _module(machine, routing).channels(machine, routing)
+    table: Channels = _routing_module(machine, routing).channels(machine, routing)
     return table
 
 
@@ -259,7 +259,7 @@ def loads_of_each(
     routing = check_routing(machine, routing)
     for demand in demands:
         demand.refuse_other(machine)
-    module = _module(machine, routing)
+    module = _routing_module(machine, routing)
     both = module.channels(machine, routing)
     notes, wiring = module.notes(machine, routing), wiring_text(machine)
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
@@ -310,7 +310,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
     """
     routing = check_routing(machine, routing)
-    steps: Floats = _module(machine, routing).hops(machine, source, target, routing)
+    steps: Floats = _routing_module(machine, routing).hops(machine, source, target, routing)
     return steps
 
 
@@ -350,5 +350,5 @@ def next_channel(
     if routing not in SINGLE_PATH:
         raise UsageError(f"routing {routing} has several paths", "take single")
     goals = np.arange(len(machine)) if nodes is None else nodes
-    table: Ints = _module(machine, routing).next_channel(machine, routing, goals)
+    table: Ints = _routing_module(machine, routing).next_channel(machine, routing, goals)
     return table.astype(np.int32)

@@ -41,7 +41,7 @@ from placement.network.touched import (
     third_groups,
 )  # fmt: skip
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
 
 __all__ = ["Division", "channels", "divide", "divide_each", "guess_each", "hops", "loads", "notes"]
@@ -194,7 +194,7 @@ class Pairs:
     def take(self, share: Floats) -> tuple[Floats, Floats]:
         """Return the bytes by router and far group of a share of each pair."""
         size, part = int(np.prod(self.shape)), share * self.amount
-        away, home = summed(self.away, part, size), summed(self.home, part, size)
+        away, home = add_by_key(self.away, part, size), add_by_key(self.home, part, size)
         return away.reshape(self.shape), home.reshape(self.shape)
 
     def weigh(self, price: PathPrices) -> Floats:
@@ -302,7 +302,7 @@ def divide_each(
         Where no way joins two routers that exchange bytes.
     """
     groups = groups_of(machine)
-    for batch in _batches(machine, demands):
+    for batch in _split_batches(machine, demands):
         every, minimal = batch.touched.every, batch.minimal(bias)
         most = max(1, TOGETHER // max(len(groups.channels), every.numbers))
         for first in range(0, len(batch.demands), most):
@@ -336,7 +336,7 @@ def guess_each(
     >>> [(round(seconds, 1), round(carried / 1e9, 1)) for seconds, carried in guess_each(m, [d], 1)]
     [(1.1, 5.2)]
     """
-    for batch in _batches(machine, demands):
+    for batch in _split_batches(machine, demands):
         minimal = batch.minimal(bias, 1)
         sought = batch.touched.sought
         tables = sought.load(minimal, batch.total.minus(minimal))
@@ -344,7 +344,7 @@ def guess_each(
         yield from zip(seconds.tolist(), sought.carried(tables).tolist(), strict=True)
 
 
-def _batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Batch]:
+def _split_batches(machine: Machine, demands: Sequence[Demand]) -> Iterator[_Batch]:
     """Yield runs of demands that share tables, those with few pairs apart from others."""
     if not demands:
         return
@@ -400,7 +400,7 @@ class _Batch:
         """Return what takes minimal ways after so many shifts, None: as many as are worth it."""
         sought = self.touched.sought
         shares = _Shares(sought, self.total, self.variables)
-        return _fill(sought, self.touched.second, shares, bias, steps)
+        return _fill_ways(sought, self.touched.second, shares, bias, steps)
 
 
 class _Shares:
@@ -439,7 +439,7 @@ class _Shares:
         return weight
 
 
-def _fill(
+def _fill_ways(
     touched: TouchedGroups, second: ChannelTables, shares: _Shares, bias: float, steps: int | None
 ) -> GroupTraffic:
     """Return the bytes that take minimal ways: pairs shift others until both kinds are as full.
@@ -448,7 +448,7 @@ def _fill(
     """
     logit, before = np.zeros(len(shares.free)), np.zeros(len(shares.free))
     length = np.full(len(logit), FIRST)
-    minimal = best = shares.take(_share(logit))
+    minimal = best = shares.take(_share_of(logit))
     least = np.full(len(minimal.inner), np.inf)
     powers = POWERS[:: 2 if touched.mean_passing else 1] if bias == 1 else (1,) * STEPS
     for power in powers[:steps]:
@@ -456,22 +456,22 @@ def _fill(
             break
         load = touched.load(minimal, shares.total.minus(minimal)).times(second)
         if bias == 1:
-            best, least = _fewest(best, least, minimal, load)
+            best, least = _choose_fewest(best, least, minimal, load)
         ways, detours = map(shares.weigh, touched.prices(load.powers(power)))
         move = np.clip(np.log(ways / detours) / power - np.log(bias), -MOST, MOST)
         length[move * before < 0] *= SHORTER
         length[move * before > 0] *= LONGER
         length, before = np.minimum(length, LONGEST), move
         logit = np.clip(logit - length * move, -SURE, SURE)
-        minimal = shares.take(_share(logit))
+        minimal = shares.take(_share_of(logit))
     if bias != 1:
         return minimal
-    return _fewest(
+    return _choose_fewest(
         best, least, minimal, touched.load(minimal, shares.total.minus(minimal)).times(second)
     )[0]
 
 
-def _fewest(
+def _choose_fewest(
     best: GroupTraffic, least: Floats, minimal: GroupTraffic, load: ChannelTables
 ) -> tuple[GroupTraffic, Floats]:
     """Return of two divisions of each demand the one with the smaller largest load, and that."""
@@ -484,12 +484,12 @@ def _fewest(
     return GroupTraffic(*chosen), np.minimum(largest, least)
 
 
-def _share(logit: Floats) -> Floats:
+def _share_of(logit: Floats) -> Floats:
     """Return shares of logits; all or nothing at both ends.
 
     Examples
     --------
-    >>> _share(np.array([-12.0, 0.0, 12.0])).tolist()
+    >>> _share_of(np.array([-12.0, 0.0, 12.0])).tolist()
     [0.0, 0.5, 1.0]
     """
     share: Floats = np.where(np.abs(logit) < SURE, 1 / (1 + np.exp(-logit)), logit > 0)

@@ -39,11 +39,11 @@ from placement.network import channels
 from placement.network.demand import Demand
 from placement.network.model import injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import sum_by_pair, summed
+from placement.support.arrays import add_by_key, sum_by_pair
 from placement.support.quantities import GB
 from placement.topologies import router_coords, router_names
 
-__all__ = ["Bound", "DisjointParts", "best_bound", "bound_demand", "families"]
+__all__ = ["Bound", "DisjointParts", "best_bound", "bound_demand", "partition_families"]
 
 #: On axes longer than this only some thicknesses of slabs are looked at …
 ALL_SLABS = 64
@@ -136,9 +136,9 @@ def bound_demand(machine: Machine, demand: Demand) -> Bound:
     Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
     """
     limits = [NOTHING, *_own_links(machine, demand)]
-    for family in families(machine):
+    for family in partition_families(machine):
         folded = _fold_demand(demand, family.unit)
-        limits += [_cut(machine, folded, family.unit, parts) for parts in family.partitions]
+        limits += [_bound_cut(machine, folded, family.unit, parts) for parts in family.partitions]
     return max(limits, key=lambda bound: bound.seconds)
 
 
@@ -192,11 +192,11 @@ def best_bound(
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
         raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
     limits = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
-    chosen = ((f, p) for f in families(machine) for p in f.partitions if not p.shifted)
+    chosen = ((f, p) for f in partition_families(machine) for p in f.partitions if not p.shifted)
     for family, parts in chosen:
-        room = _room(machine, parts.label[family.unit], len(parts.out), eligible)
+        room = _eligible_room(machine, parts.label[family.unit], len(parts.out), eligible)
         if room is not None:
-            seconds = _least(count, out, pair, room, parts.out)
+            seconds = _least_time(count, out, pair, room, parts.out)
             text = f"any {count} nodes, whichever {parts.name} each is on"
             limits.append(Bound(seconds, "cut", text))
     return max(limits, key=lambda bound: bound.seconds)
@@ -240,10 +240,10 @@ def _fold_demand(demand: Demand, unit: Ints) -> Demand:
     )
 
 
-def _cut(machine: Machine, demand: Demand, unit: Ints, parts: DisjointParts) -> Bound:
+def _bound_cut(machine: Machine, demand: Demand, unit: Ints, parts: DisjointParts) -> Bound:
     """Return the bound of the part of a partition that takes longest."""
     out, into = demand.leaving(parts.label, len(parts.out))
-    after, before = _time(out, parts.out), _time(into, parts.into)
+    after, before = _crossing_time(out, parts.out), _crossing_time(into, parts.into)
     seconds = np.maximum(after, before)
     if not seconds.any():
         return NOTHING
@@ -256,7 +256,7 @@ def _cut(machine: Machine, demand: Demand, unit: Ints, parts: DisjointParts) -> 
     return Bound(float(seconds[row]), "cut", why)
 
 
-def _time(amount: Floats, gbs: Floats) -> Floats:
+def _crossing_time(amount: Floats, gbs: Floats) -> Floats:
     """Return bytes over GB/s; 0 where no channel is known (it then cannot be crossed)."""
     known = np.where(gbs > 0, gbs, np.inf)
     seconds: Floats = amount / (known * GB)
@@ -271,14 +271,14 @@ def _part_name(machine: Machine, name: str, inside: Ints) -> str:
 
 
 @once
-def families(machine: Machine) -> list[Family]:
+def partition_families(machine: Machine) -> list[Family]:
     """Return the partitions of a machine, made once: of routers, and from the outside in.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=2")
-    >>> [part.name for part in families(m)[0].partitions]
+    >>> [part.name for part in partition_families(m)[0].partitions]
     ['router', 'group', 'chassis', 'blade']
     """
     return list(_make_families(machine))
@@ -289,7 +289,7 @@ def _make_families(machine: Machine) -> Iterator[Family]:
     router = np.arange(len(coords))
     links = _between_units(machine, router)
     if machine.topology.kind != "torus":
-        labels = [("router", router), *_subtrees(machine, coords)]
+        labels = [("router", router), *_list_subtrees(machine, coords)]
         yield Family(router, tuple(_weigh_partition(links, *labelling) for labelling in labels))
         return
     yield Family(router, (_weigh_partition(links, "router", router),))
@@ -298,12 +298,12 @@ def _make_families(machine: Machine) -> Iterator[Family]:
         links = _between_units(machine, unit)
         slabs = tuple(
             _weigh_partition(links, f"slab of {width} in {word}", label, first > 0)
-            for width, first, label in _slabs(extent)
+            for width, first, label in _list_slabs(extent)
         )
         yield Family(unit, slabs)
 
 
-def _subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
+def _list_subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
     """Yield groups, chassis … or the subtrees of each level."""
     for level in range(1, machine.topology.router_levels + 1):
         inside: Mask = np.asarray((coords[:, :level] >= 0).all(axis=1))
@@ -313,7 +313,7 @@ def _subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
         yield machine.topology.levels[level - 1], label.ravel()
 
 
-def _slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
+def _list_slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
     """Yield thickness, first plane and the slab of each plane; of long axes some of all."""
     widths = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
     complete = extent <= ALL_SLABS
@@ -329,7 +329,7 @@ def _weigh_partition(
     count = int(label.max(initial=-1)) + 1
     crosses = np.flatnonzero(label[source] != label[target])
     some = gbs[crosses]
-    out, into = (summed(label[end[crosses]], some, count) for end in (source, target))
+    out, into = (add_by_key(label[end[crosses]], some, count) for end in (source, target))
     return DisjointParts(name, label, out, into, shifted)
 
 
@@ -342,7 +342,7 @@ def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
     return sum_by_pair(unit[links.source], unit[links.target], links.bandwidth, count)
 
 
-def _room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | None:
+def _eligible_room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | None:
     """Return how many eligible nodes each part has; None where a node is in two parts."""
     table = machine.router[eligible]
     label: Ints = np.where(table >= 0, part[table], -1)
@@ -353,7 +353,7 @@ def _room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | No
     return np.bincount(first, minlength=parts)
 
 
-def _least(count: int, out: float, pair: float, room: Ints, gbs: Floats) -> float:
+def _least_time(count: int, out: float, pair: float, room: Ints, gbs: Floats) -> float:
     """Return the largest time at which the parts cannot hold `count` nodes together."""
     most = np.minimum(room, count)
     some = most > 0
@@ -365,7 +365,7 @@ def _least(count: int, out: float, pair: float, room: Ints, gbs: Floats) -> floa
     def fits(seconds: float) -> bool:
         return held + float(_most_within(most, out, pair, seconds * gbs * GB).sum()) >= count
 
-    high = float(np.max(_time(_out_of(most, out, pair), gbs), initial=0.0))
+    high = float(np.max(_crossing_time(_out_of(most, out, pair), gbs), initial=0.0))
     if fits(0.0) or not fits(high * (1 + 1e-9)):
         return 0.0
     low = 0.0

@@ -23,7 +23,7 @@ from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
 from placement.network.rails import Rails, rails_of
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import sum_by_pair, summed
+from placement.support.arrays import add_by_key, sum_by_pair
 from placement.topologies import router_count
 from placement.traffic import NO_TRAFFIC, Traffic
 
@@ -111,7 +111,7 @@ class Demand:
         ends = traffic.source, traffic.target
         out, into = traffic.sent_and_received(nodes)
         _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
-        parts = _ends(machine, *ends) if len(traffic) else []
+        parts = _split_ends(machine, *ends) if len(traffic) else []
         listed = [(s, t, traffic.bytes[kept] * share) for s, t, kept, share in parts]
         within, twice = _on_routers(machine, traffic.all_to_alls)
         between = _between_routers(router_count(machine), [*listed, *twice])
@@ -186,7 +186,7 @@ class Demand:
             if len(within):
                 table = within.rows(low, high, size).reshape(-1)
                 table[np.arange(high - low) * (size + 1) + low] = 0  # to itself
-                table += summed(pair - low * size, amount, len(table))
+                table += add_by_key(pair - low * size, amount, len(table))
                 pair, amount = np.arange(low * size, high * size), table
             kept = np.flatnonzero(amount > 0)
             source, target = np.divmod(pair[kept], size)
@@ -218,7 +218,7 @@ class Demand:
         a, b = label[self.source], label[self.target]
         both = self.within.leaving(label, count)
         out, into = (
-            both + summed(end[rows], self.amount[rows], count)
+            both + add_by_key(end[rows], self.amount[rows], count)
             for end in (a, b)
             for rows in [np.flatnonzero((a != b) & (end >= 0))]
         )
@@ -243,7 +243,7 @@ def _require_routers(machine: Machine, rows: Ints) -> None:
         )
 
 
-def _ends(
+def _split_ends(
     machine: Machine, a: Ints, b: Ints
 ) -> Iterator[tuple[Ints, Ints, Mask | slice, Floats | float]]:
     """Yield for each pair of attachments the routers, which messages have it, and their share."""

@@ -127,7 +127,7 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     groups = groups_of(machine)
     if routing == "single":
         return np.maximum(single.loads(groups, demand), 0)
-    touched = _touched(groups, demand.routers_used(), routing == "valiant")
+    touched = _touched_groups(groups, demand.routers_used(), routing == "valiant")
     units = np.ix_(touched.routers.units, touched.routers.units)
     over = groups.valiant if routing == "valiant" else np.zeros_like(groups.linked)
     joined = groups.linked | over
@@ -143,7 +143,7 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
 
 
-def _touched(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
+def _touched_groups(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
     """Return the tables of some routers, with all third groups where bytes go over them."""
 
     def make() -> TouchedGroups:
@@ -156,7 +156,7 @@ def _touched(groups: Groups, routers: Ints, valiant: bool) -> TouchedGroups:
 
 @once
 def _known_tables(machine: Machine) -> dict[bool, dict[bytes, TouchedGroups]]:
-    """Return where the last tables of `_touched` are kept: of `minimal`, of `valiant`."""
+    """Return where the last tables of `_touched_groups` are kept: of `minimal`, of `valiant`."""
     return {False: {}, True: {}}
 
 
@@ -206,7 +206,9 @@ def path_hops(groups: Groups, source: Ints, target: Ints, over: Mask) -> Floats:
     """
     g, h = groups.group[source], groups.group[target]
     turns = over[g, h] & (g != h)
-    touched = _touched(groups, np.unique(np.concatenate([source, target])), bool(turns.any()))
+    touched = _touched_groups(
+        groups, np.unique(np.concatenate([source, target])), bool(turns.any())
+    )
     rows = touched.routers.row[source], touched.routers.row[target]
     out = np.zeros((len(source), len(groups.channels.kinds)))
     for kind in range(out.shape[1]):

@@ -32,9 +32,9 @@ from placement.network.demand import Demand
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.topologies.fattree import TreeShape, shape
-from placement.topologies.grid import number
+from placement.topologies.grid import number_coords
 
 __all__ = [
     "by_residue",
@@ -43,7 +43,7 @@ __all__ = [
     "loads",
     "next_channel",
     "notes",
-    "ports",
+    "port_bytes",
     "regular_tree",
     "routings",
 ]
@@ -114,7 +114,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "d-mod-k") -> Floats:
     half = regular.first[-1]
     out = np.zeros(2 * half)
     for level in range(1, regular.shape.height):
-        up, down = _level(regular, demand, level)
+        up, down = _level_loads(regular, demand, level)
         rows = slice(regular.first[level - 1], regular.first[level])
         out[:half][rows] = _by_link(regular.shape, level, up)
         out[half:][rows] = _by_link(regular.shape, level, down)
@@ -181,9 +181,9 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
             lower = regular.subtree(level - 1)[nodes] * tree.twins(level - 1) + below
             cable = d % regular.ways(level - 1) // tree.twins(level)
             port = cable * tree.up[level - 1] + parent
-            towards = half + _cable(regular, level - 1, lower, port)
+            towards = half + _cable_row(regular, level - 1, lower, port)
         if level < tree.height:
-            climb = _cable(regular, level, switch, d % regular.ways(level) // tree.twins(level))
+            climb = _cable_row(regular, level, switch, d % regular.ways(level) // tree.twins(level))
             towards = np.where(regular.subtree(level)[nodes] == place, towards, climb)
         out[tree.first(level) : tree.first(level) + len(switch)] = towards
     return out
@@ -207,7 +207,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     )
 
 
-def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
+def port_bytes(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     """Return the bytes that count for each node's own links, out and in, float64 (n,) each.
 
     With one parent a node these are the bytes that it sends and receives.
@@ -223,19 +223,19 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:down=2x2,up=2x2")
-    >>> [x.tolist() for x in ports(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
+    >>> [x.tolist() for x in port_bytes(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
     [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
     """
     regular = regular_tree(machine)
     if regular is None or regular.shape.up[0] == 1:
         return demand.out, demand.into
     wide = regular.shape.up[0]
-    up, down = _level(regular, demand, 0)
+    up, down = _level_loads(regular, demand, 0)
     place = regular.index
     return wide * up.max(axis=1)[place], wide * down.max(axis=1)[place]
 
 
-def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats]:
+def _level_loads(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats]:
     """Return bytes that leave and enter each subtree of a level by the destination's residue.
 
     Returns
@@ -249,7 +249,7 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
     apart = np.flatnonzero(a != b)
     port, amount = residue[traffic.target[apart]], traffic.bytes[apart]
     spots, count = (end[apart] * ways + port for end in (a, b)), size[0] * ways
-    up, down = (summed(spot, amount, count).reshape(size) for spot in spots)
+    up, down = (add_by_key(spot, amount, count).reshape(size) for spot in spots)
     if len(traffic.all_to_alls):
         more = _all_to_alls(traffic.all_to_alls, subtree, residue, size)
         up, down = up + more[0], down + more[1]
@@ -259,16 +259,16 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
 def _all_to_alls(
     lines: AllToAlls, subtree: Ints, residue: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    """Return `_level` of all-to-alls: a subtree's bytes by residue, less what stays in it."""
+    """Return `_level_loads` of all-to-alls: a subtree's bytes by residue, less what stays in it."""
     line, ranks, tree, port = lines.line, lines.weight, subtree[lines.end], residue[lines.end]
-    total, sent = summed(line, ranks), lines.scale[line] * ranks
+    total, sent = add_by_key(line, ranks), lines.scale[line] * ranks
     _, place = np.unique(line * size[0] + tree, return_inverse=True)
-    inside = summed(place, ranks)[place]
+    inside = add_by_key(place, ranks)[place]
     spot, count = tree * size[1] + port, size[0] * size[1]
     sides = (line, tree, ranks), (line, port, ranks)
     up = product_over_lines(*sides, lines.scale, *size)
-    up -= summed(spot, sent * inside, count).reshape(size)
-    down = summed(spot, sent * (total[line] - inside), count).reshape(size)
+    up -= add_by_key(spot, sent * inside, count).reshape(size)
+    down = add_by_key(spot, sent * (total[line] - inside), count).reshape(size)
     return np.maximum(up, 0.0), down
 
 
@@ -290,7 +290,7 @@ def by_residue(regular: Regular, level: int, price: Floats) -> tuple[Floats, Flo
     return up, down
 
 
-def _cable(regular: Regular, level: int, lower: Ints, port: Ints) -> Ints:
+def _cable_row(regular: Regular, level: int, lower: Ints, port: Ints) -> Ints:
     """Return the row of a cable up from a switch of a level, `port` its q of the module's text."""
     parents, parallel = regular.shape.up[level], regular.shape.parallel[level]
     pair = lower * parents + port % parents
@@ -306,7 +306,7 @@ def regular_tree(machine: Machine) -> Regular | None:
     levels = range(1, tree.height)
     sizes = [tree.switches(level) * tree.up[level] * tree.parallel[level] for level in levels]
     first = tuple(np.cumsum([0, *sizes]).tolist())
-    return Regular(tree, number(machine.coords, machine.topology.extents), first)
+    return Regular(tree, number_coords(machine.coords, machine.topology.extents), first)
 
 
 def _two_levels(machine: Machine) -> TreeShape | None:

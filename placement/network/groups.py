@@ -23,7 +23,7 @@ from placement.network.demand import Demand
 from placement.network.local_paths import UNREACHED, LocalPaths
 from placement.network.model import Channels, from_links, has_spines
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import components, product, rank_within, summed
+from placement.support.arrays import add_by_key, connected_components, product, rank_within
 from placement.topologies import router_coords
 
 __all__ = ["Groups", "groups_of"]
@@ -156,7 +156,9 @@ class Groups:
     def table(self, of_channels: Floats) -> Floats:
         """Return what is known of all channels inside groups, (groups, positions, lanes)."""
         size = int(np.prod(self.lanes))
-        return summed(self.lane, self.paths * of_channels[self.inside], size).reshape(self.lanes)
+        return add_by_key(self.lane, self.paths * of_channels[self.inside], size).reshape(
+            self.lanes
+        )
 
     def far_loads(self, demand: Demand, apart: Mask) -> Floats:
         """Return the loads of a demand between groups, by the fewest links, float64 (c,).
@@ -203,22 +205,22 @@ def groups_of(machine: Machine) -> Groups:
     _, label = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     source, target = channels.source.astype(np.int64), channels.target.astype(np.int64)
     near = label[source] == label[target]
-    piece = components(len(label), source[near], target[near])
+    piece = connected_components(len(label), source[near], target[near])
     _, group = np.unique(label * len(label) + piece, return_inverse=True)
     place = rank_within(label)
     count, width = int(group.max(initial=-1)) + 1, int(place.max(initial=-1)) + 1
     _refuse_large(count, width, len(group))
     inside, between = np.flatnonzero(near), np.flatnonzero(~near)
-    paths = _paths(channels, inside)
+    paths = _count_paths(channels, inside)
     spot = (group * width + place)[source[inside]] * width + place[target[inside]]
-    wiring, local = _wirings(channels, inside, spot, paths, (count, width))
+    wiring, local = _tell_wirings(channels, inside, spot, paths, (count, width))
     at, to = np.divmod(spot, width)
     pair = group[source[between]] * count + group[target[between]]
     order = np.argsort(pair, kind="stable")
     between, pair = between[order], pair[order]
     links = channels.count[between].astype(np.float64)
-    share = links / summed(pair, links, count * count)[pair]
-    gates = summed(pair * width + place[source[between]], share, count**2 * width)
+    share = links / add_by_key(pair, links, count * count)[pair]
+    gates = add_by_key(pair * width + place[source[between]], share, count**2 * width)
     return Groups(
         channels=channels,
         count=count,
@@ -249,19 +251,19 @@ def _refuse_large(count: int, width: int, routers: int) -> None:
         )
 
 
-def _paths(channels: Channels, rows: Ints) -> Floats:
+def _count_paths(channels: Channels, rows: Ints) -> Floats:
     """Return how many paths each channel inside a group is: a bundle is one, blue links are not."""
     spines = has_spines(channels.machine)  # all links of a DragonFly+ count one by one
     single = np.array([spines or kind in ("blue", "global") for kind in channels.kinds])
     return np.where(single[channels.kind[rows]], channels.count[rows], 1).astype(np.float64)
 
 
-def _wirings(
+def _tell_wirings(
     channels: Channels, inside: Ints, spot: Ints, paths: Floats, size: tuple[int, int]
 ) -> tuple[Ints, LocalPaths]:
     """Return the wiring of each group by number, and the paths of each wiring."""
     shape = (*size, size[1])
-    joined = summed(spot, paths, int(np.prod(shape))).reshape(shape)
+    joined = add_by_key(spot, paths, int(np.prod(shape))).reshape(shape)
     kind = 1024.0 ** channels.kind[inside]  # the classes must be alike too
     looks = np.bincount(spot, kind * channels.count[inside], minlength=joined.size)
     known: dict[bytes, int] = {}

@@ -150,8 +150,8 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     dense = np.zeros(grid.there.shape)
     dense[grid.there] = price
     axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
-    tables = [_stretches(grid, axis, dense[axis]) for axis in axes]
-    ends = _ends(machine)
+    tables = [_price_stretches(grid, axis, dense[axis]) for axis in axes]
+    ends = _axis_places(machine)
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
@@ -163,7 +163,7 @@ def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
 
 
 @once
-def _ends(machine: Machine) -> list[tuple[Ints, Ints]]:
+def _axis_places(machine: Machine) -> list[tuple[Ints, Ints]]:
     """Return what a source and a target add to the place in the table of each axis."""
     grid = grid_of(machine)
     one_switch = machine.router.shape[1] == 1
@@ -178,7 +178,7 @@ def _ends(machine: Machine) -> list[tuple[Ints, Ints]]:
     return ends
 
 
-def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:
+def _price_stretches(grid: Grid, axis: int, price: Floats) -> Floats:
     """Return the cost by (ring, start, end), flat; most rings have no price at all."""
     spots, extent = grid.spots(axis), grid.extents[axis]
     out = np.zeros((len(spots), extent, extent))
@@ -187,7 +187,7 @@ def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:
     for way in (0, 1):
         np.cumsum(np.tile(price[way][spots[priced]], 2), axis=1, out=sums[way, :, 1:])
     start, end = np.indices((extent, extent))
-    plus, minus = rings.steps(start, end, extent)
+    plus, minus = rings.ring_steps(start, end, extent)
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     up = sums[0][:, start + plus] - sums[0][:, start]
     out[priced] = up + sums[1][:, last] - sums[1][:, last - minus]

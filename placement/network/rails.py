@@ -19,7 +19,7 @@ import numpy as np
 from placement.errors import NidmapError, printable
 from placement.machine import Machine, once
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import components
+from placement.support.arrays import connected_components
 from placement.topologies import links, router_count, router_names
 
 __all__ = ["Rails", "no_path", "rails_of"]
@@ -176,7 +176,7 @@ def rails_of(machine: Machine) -> Rails:
     """
     cables = links(machine)
     ends = cables.a.astype(np.int64), cables.b.astype(np.int64)
-    label = components(router_count(machine), *ends)
+    label = connected_components(router_count(machine), *ends)
     there = machine.router >= 0
     part = np.where(there, label[machine.router], -1)
     alike = np.maximum(1.0, (part[:, :, None] == part[:, None, :]).sum(axis=2))

@@ -12,10 +12,10 @@ import numpy as np
 
 from placement.support.array_types import Floats, Ints
 
-__all__ = ["products", "steps"]
+__all__ = ["product_loads", "ring_steps"]
 
 
-def steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
+def ring_steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     """Return how many steps each way takes in direction + and in direction -; one is 0.
 
     Parameters
@@ -28,7 +28,7 @@ def steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     Examples
     --------
     >>> import numpy as np
-    >>> [way.tolist() for way in steps(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)]
+    >>> [way.tolist() for way in ring_steps(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)]
     [[2, 1, 0], [0, 0, 1]]
     """
     ahead = (target - start) % extent
@@ -36,7 +36,7 @@ def steps(start: Ints, target: Ints, extent: int) -> tuple[Ints, Ints]:
     return np.where(plus, ahead, 0), np.where(plus, 0, (extent - ahead) % extent)
 
 
-def products(senders: Floats, receivers: Floats) -> Floats:
+def product_loads(senders: Floats, receivers: Floats) -> Floats:
     """Return the loads of rings on which i sends senders[i] x receivers[j] to every j.
 
     Parameters
@@ -54,7 +54,7 @@ def products(senders: Floats, receivers: Floats) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> products(np.ones((1, 4)), np.ones((1, 4))).tolist()
+    >>> product_loads(np.ones((1, 4)), np.ones((1, 4))).tolist()
     [[[3.0, 3.0, 3.0, 3.0]], [[1.0, 1.0, 1.0, 1.0]]]
     """
     extent = senders.shape[1]
@@ -75,23 +75,23 @@ def _one_way(senders: Floats, receivers: Floats, most: int) -> Floats:
     if not most:
         return np.zeros_like(senders)
     unrolled = np.tile(senders, 2)
-    reach = _running(np.tile(receivers, 3))[:, 1:]  # [i]: all up to and with position i
+    reach = _running_sums(np.tile(receivers, 3))[:, 1:]  # [i]: all up to and with position i
     place = np.arange(extent, 2 * extent)
-    ahead = _window(unrolled * reach[:, most : most + 2 * extent], place, most)
-    window = _window(unrolled, place, most)
+    ahead = _window_sums(unrolled * reach[:, most : most + 2 * extent], place, most)
+    window = _window_sums(unrolled, place, most)
     load: Floats = np.maximum(ahead - reach[:, place] * window, 0.0)
     return load
 
 
-def _running(values: Floats) -> Floats:
+def _running_sums(values: Floats) -> Floats:
     """Return running sums along each row, a 0 first."""
     out = np.zeros((values.shape[0], values.shape[1] + 1))
     np.cumsum(values, axis=1, out=out[:, 1:])
     return out
 
 
-def _window(values: Floats, end: Ints, length: int) -> Floats:
+def _window_sums(values: Floats, end: Ints, length: int) -> Floats:
     """Return the sum of the `length` values up to and with each of the places `end`."""
-    total = _running(values)
+    total = _running_sums(values)
     window: Floats = total[:, end + 1] - total[:, end + 1 - length]
     return window

@@ -10,14 +10,14 @@ from placement.machine import Machine
 from placement.network import channels, next_channel, torus
 from placement.network.tree import forest_of
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.support.quantities import GB
 from placement.traffic import Traffic
 
-__all__ = ["busiest_link_s", "walk"]
+__all__ = ["busiest_link_s", "walk_paths"]
 
 
-def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
+def walk_paths(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
     """Return the channels between routers on the way of each message, on single paths.
 
     A node with several links to switches sends by its first.
@@ -44,7 +44,8 @@ def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> [x.tolist() for x in walk(parse_spec("torus:4"), np.array([3]), np.array([1]), "single")]
+    >>> three, one = np.array([3]), np.array([1])
+    >>> [x.tolist() for x in walk_paths(parse_spec("torus:4"), three, one, "single")]
     [[0, 0], [3, 0]]
     """
     if machine.topology.kind == "torus" and routing in ("single", "dimension-order"):
@@ -122,7 +123,7 @@ def busiest_link_s(
         (step, target, sent, node_gbs[rows]),
         (step[message], link, sent[message], gbs[used]),
     ):
-        load = summed(of_step * len(wire) + end, amount, len(flows) * len(wire))
+        load = add_by_key(of_step * len(wire) + end, amount, len(flows) * len(wire))
         seconds = load.reshape(len(flows), -1) / (wire * GB)
         np.maximum(busiest, seconds.max(axis=1, initial=0.0), out=busiest)
     return busiest

@@ -25,7 +25,7 @@ from placement.network.demand import Demand
 from placement.network.model import Channels
 from placement.network.rails import no_path
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 
 __all__ = [
     "BETWEEN_GROUPS",
@@ -33,8 +33,8 @@ __all__ = [
     "StateGraph",
     "chosen_channels",
     "distances",
-    "follow",
-    "forward",
+    "follow_messages",
+    "forward_loads",
     "graph_of",
     "loads",
     "mean_hops",
@@ -237,7 +237,7 @@ class _Search:
         states = graph.target[by_target][first]
         for level in reversed(self._levels()):
             moved = np.where(self.far == level, flow, 0.0)[graph.source] * self.share
-            out += summed(graph.channel, moved.sum(axis=1), channels)
+            out += add_by_key(graph.channel, moved.sum(axis=1), channels)
             flow[states] += np.add.reduceat(moved[by_target], first, axis=0)
         return out
 
@@ -282,7 +282,7 @@ def pair_loads(
         search = _Search(graph, some)
         search.refuse_lost(source[rows], column)
         key = source[rows] * len(some) + column
-        flow = summed(key, amount[rows], graph.states * len(some)).reshape(graph.states, -1)
+        flow = add_by_key(key, amount[rows], graph.states * len(some)).reshape(graph.states, -1)
         out += search.carried(flow, channels)
     return out
 
@@ -354,7 +354,9 @@ def chosen_channels(graph: StateGraph, target: Ints, turn: Ints) -> Ints:
     return out
 
 
-def forward(channels: Channels, table: Ints, flow: Floats, goals: tuple[Ints, Ints]) -> Floats:
+def forward_loads(
+    channels: Channels, table: Ints, flow: Floats, goals: tuple[Ints, Ints]
+) -> Floats:
     """Return the loads when every router forwards all that it has by a table of channels.
 
     Parameters
@@ -382,14 +384,14 @@ def forward(channels: Channels, table: Ints, flow: Floats, goals: tuple[Ints, In
         router, column = np.nonzero(flow)
         channel, amount = table[router, column], flow[router, column]
         _refuse_lost(channels, channel, router, goals[0][np.searchsorted(goals[1], column)])
-        out += summed(channel, amount, len(out))
-        flow = summed(entered[channel] * flow.shape[1] + column, amount, flow.size)
+        out += add_by_key(channel, amount, len(out))
+        flow = add_by_key(entered[channel] * flow.shape[1] + column, amount, flow.size)
         flow = flow.reshape(table.shape)
         flow[goals] = 0
     return out
 
 
-def follow(
+def follow_messages(
     channels: Channels, table: Ints, router: Ints, column: Ints, target: Ints
 ) -> tuple[Ints, Ints]:
     """Return the channels that messages take one after the other, and which message takes each.

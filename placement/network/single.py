@@ -168,7 +168,7 @@ def _next_hops(machine: Machine) -> NextHops:
     return NextHops(groups_of(machine))
 
 
-def _batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]:
+def _target_batches(groups: Groups, target: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield some different targets at a time, and the table of channels towards them."""
     step = max(1, _TABLE // max(1, groups.routers))
     for low in range(0, len(target), step):
@@ -186,13 +186,13 @@ def loads(groups: Groups, demand: Demand) -> Floats:
     """
     load = np.zeros(len(groups.channels))
     for target, source, amount in demand.reversed().blocks():
-        for some, table in _batches(groups, np.unique(target)):
+        for some, table in _target_batches(groups, np.unique(target)):
             first, last = np.searchsorted(target, [some[0], some[-1] + 1])
             column = np.searchsorted(some, target[first:last])
             flow = np.zeros(table.shape)
             flow[source[first:last], column] = amount[first:last]
             goals = some, np.arange(len(some))
-            load += shortest_paths.forward(groups.channels, table, flow, goals)
+            load += shortest_paths.forward_loads(groups.channels, table, flow, goals)
     return load
 
 
@@ -206,11 +206,11 @@ def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
     """
     channels = groups.channels
     out = np.zeros((len(source), len(channels.kinds)))
-    for some, table in _batches(groups, np.unique(target)):
+    for some, table in _target_batches(groups, np.unique(target)):
         rows = np.flatnonzero(np.isin(target, some))
         column = np.searchsorted(some, target[rows])
         ends = source[rows], target[rows]
-        message, channel = shortest_paths.follow(channels, table, ends[0], column, ends[1])
+        message, channel = shortest_paths.follow_messages(channels, table, ends[0], column, ends[1])
         np.add.at(out, (rows[message], channels.kind[channel]), 1)
     return out
 
@@ -226,7 +226,7 @@ def next_channel(groups: Groups, machine: Machine, nodes: Ints) -> Ints:
     shortest_paths.refuse_large_table(groups.routers, len(nodes))
     out = np.full((groups.routers, len(nodes)), -1, dtype=np.int64)
     router = machine.router[nodes, 0].astype(np.int64)
-    for some, table in _batches(groups, np.unique(router[router >= 0])):
+    for some, table in _target_batches(groups, np.unique(router[router >= 0])):
         rows = np.flatnonzero(np.isin(router, some))
         out[:, rows] = table[:, np.searchsorted(some, router[rows])]
     return shortest_paths.stop_at_switches(machine, nodes, out)

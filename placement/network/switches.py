@@ -23,7 +23,7 @@ from placement.network.model import Channels, from_links
 from placement.network.rails import rails_of
 from placement.network.shortest_paths import StateGraph
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import components, summed
+from placement.support.arrays import add_by_key, connected_components
 from placement.topologies import links, router_coords
 from placement.topologies.bundles import refuse_many
 from placement.traffic import Traffic
@@ -74,12 +74,14 @@ def _directed_channels(machine: Machine) -> Channels:
 @once
 def graph(machine: Machine) -> StateGraph:
     """Return the switches as a graph whose paths climb and then descend, where those reach all."""
-    routers, level, links = len(router_coords(machine)), _levels(machine), channels(machine)
+    routers, level, links = len(router_coords(machine)), _switch_levels(machine), channels(machine)
     cable = links.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
     if level is not None:
         climbing = shortest_paths.graph_of(links, routers, level=level, order=cable)
-        part = components(routers, links.source.astype(np.int64), links.target.astype(np.int64))
+        part = connected_components(
+            routers, links.source.astype(np.int64), links.target.astype(np.int64)
+        )
         ends = np.arange(climbing.batch, len(leaves), climbing.batch)
         if all(
             (
@@ -92,7 +94,7 @@ def graph(machine: Machine) -> StateGraph:
     return shortest_paths.graph_of(links, routers, order=cable)
 
 
-def _levels(machine: Machine) -> Ints | None:
+def _switch_levels(machine: Machine) -> Ints | None:
     """Return the level of each switch of a fat tree, 1 at the leaves."""
     if machine.topology.kind != "fattree":
         return None
@@ -130,9 +132,9 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     step = max(1, _TABLE // max(1, routers))
     for first in range(0, len(nodes), step):
         some = nodes[first : first + step]
-        table, flow = _table(machine, some), _towards(machine, demand, some, routers)
+        table, flow = _next_channels(machine, some), _bytes_towards(machine, demand, some, routers)
         goal, k = np.nonzero(_first_of_parts(machine, some))
-        out += shortest_paths.forward(
+        out += shortest_paths.forward_loads(
             links, table, flow, (machine.router[some[goal], k].astype(np.int64), goal)
         )
     return out
@@ -146,7 +148,7 @@ def _first_of_parts(machine: Machine, nodes: Ints) -> Mask:
     return np.asarray((part >= 0) & ~again)
 
 
-def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Floats:
+def _bytes_towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Floats:
     """Return the bytes from each router to some nodes, float64 (routers, b)."""
     column = np.full(len(machine), -1, dtype=np.int64)
     column[nodes] = np.arange(len(nodes))
@@ -164,7 +166,7 @@ def _add_flows(machine: Machine, traffic: Traffic, column: Ints, out: Floats) ->
         sent = np.flatnonzero(share)
         place = machine.router[flows.source[sent], i].astype(np.int64)
         key = place * out.shape[1] + column[flows.target[sent]]
-        out += summed(key, (flows.bytes * share)[sent], out.size).reshape(out.shape)
+        out += add_by_key(key, (flows.bytes * share)[sent], out.size).reshape(out.shape)
 
 
 def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floats) -> None:
@@ -186,7 +188,7 @@ def _add_all_to_alls(machine: Machine, lines: AllToAlls, column: Ints, out: Floa
     own_entry, key = entry[both], place[both] * out.shape[1] + to[entry[both]]
     ranks, size = lines.weight[own_entry], lines.scale[lines.line[own_entry]]
     self_bytes = size * ranks**2 / rails.count[row[own_entry]]
-    out -= summed(key, self_bytes, out.size).reshape(out.shape)
+    out -= add_by_key(key, self_bytes, out.size).reshape(out.shape)
     np.maximum(out, 0.0, out=out)
 
 
@@ -210,14 +212,14 @@ def next_channel(machine: Machine, nodes: Ints) -> Ints:
 
     -1 where the node is attached to the switch, or no path leads there.
     """
-    return shortest_paths.stop_at_switches(machine, nodes, _table(machine, nodes))
+    return shortest_paths.stop_at_switches(machine, nodes, _next_channels(machine, nodes))
 
 
-def _table(machine: Machine, nodes: Ints) -> Ints:
+def _next_channels(machine: Machine, nodes: Ints) -> Ints:
     """Return the channel from each switch towards some nodes, -1 at a node's first switches."""
     switches, target = graph(machine), machine.router[nodes].astype(np.int64)
     shortest_paths.refuse_large_table(switches.routers, len(nodes))
-    divisor, offset = _digits(machine)
+    divisor, offset = _port_digits(machine)
     out = np.full((switches.routers, len(nodes)), -1, dtype=np.int64)
     for k, first in enumerate(_first_of_parts(machine, nodes).T):
         known = np.flatnonzero(first)
@@ -228,9 +230,9 @@ def _table(machine: Machine, nodes: Ints) -> Ints:
     return out
 
 
-def _digits(machine: Machine) -> tuple[Ints, Ints]:
+def _port_digits(machine: Machine) -> tuple[Ints, Ints]:
     """Return the divisor and the offset by which ``single`` picks a node's cable at each switch."""
-    links, routers, level = channels(machine), graph(machine).routers, _levels(machine)
+    links, routers, level = channels(machine), graph(machine).routers, _switch_levels(machine)
     if level is None or not graph(machine).climbs:
         return np.ones(routers, dtype=np.int64), np.arange(routers)
     up = (level[links.target] > level[links.source]) & (links.earlier(slice(None)) == 0)

@@ -4,7 +4,7 @@ The way between two routers is one stretch of one ring an axis: messages are
 followed link by link. An all-to-all needs only the sums of its weights: on axis
 k of the ring through (t0 … tk-1, ·, sk+1 …), what starts at sk is the weight
 of all routers (*, …, sk, sk+1 …) and what ends at tk that of all
-(t0 … tk, *, …) (`rings.products`). That is exact and linear in the size of
+(t0 … tk, *, …) (`rings.product_loads`). That is exact and linear in the size of
 the machine; no table of all pairs is made.
 
 Every direction of every axis is a channel of its own: an extent of 2 has two
@@ -65,11 +65,11 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
-    return _channels(machine)
+    return _make_channels(machine)
 
 
 @once
-def _channels(machine: Machine) -> Channels:
+def _make_channels(machine: Machine) -> Channels:
     grid = grid_of(machine)
     axis, way, at = np.nonzero(grid.there)
     target = np.empty_like(at)
@@ -123,15 +123,15 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
         listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
     else:
         listed = _listed_pairs(grid, demand)
-        for weight, scale in _wide(grid, demand):
-            _product(grid, weight, scale, dense)
+        for weight, scale in _wide_lines(grid, demand):
+            _add_product(grid, weight, scale, dense)
     for source, target, amount in listed:
-        stuck = _stuck(grid, grid.position[source], grid.position[target])
+        stuck = _find_stuck(grid, grid.position[source], grid.position[target])
         ends = grid.position[source[~stuck]], grid.position[target[~stuck]]
-        _pairs(grid, *ends, amount[~stuck], dense)
+        _add_pairs(grid, *ends, amount[~stuck], dense)
         if stuck.any():
             lost = source[stuck], target[stuck], amount[stuck]
-            more = shortest_paths.pair_loads(_search(machine), *lost, len(grid.slots))
+            more = shortest_paths.pair_loads(_search_graph(machine), *lost, len(grid.slots))
             far = far + more if len(far) else more
     load: Floats = np.maximum(dense.reshape(-1)[grid.slots], 0.0)
     return load + far if len(far) else load
@@ -165,7 +165,7 @@ def passed_channels(machine: Machine, source: Ints, target: Ints) -> tuple[Ints,
     at, to = grid.position[source], grid.position[target]
     columns = [(at[:0], at[:0])]
     for axis in range(len(grid.extents)):
-        columns.extend(_slots(grid, axis, at, to))
+        columns.extend(_slots_left(grid, axis, at, to))
         at = grid.moved(at, axis, grid.along(to, axis))
     message, slot = (np.concatenate(column) for column in zip(*columns, strict=True))
     return message, grid.channel.reshape(-1)[slot]
@@ -194,15 +194,15 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     """
     grid, source, target = grid_of(machine), np.asarray(source), np.asarray(target)
     at, to = grid.position[source], grid.position[target]
-    far = np.flatnonzero(_stuck(grid, at, to))
+    far = np.flatnonzero(_find_stuck(grid, at, to))
     out = np.zeros((len(at), len(grid.extents)))
     for axis in range(len(grid.extents)):
-        plus, minus, _ = _steps(grid, axis, at, to)
+        plus, minus, _ = _axis_steps(grid, axis, at, to)
         out[:, axis] = plus + minus
         at = grid.moved(at, axis, grid.along(to, axis))
     if len(far):
         out[far] = shortest_paths.mean_hops(
-            _search(machine), source[far], target[far], len(grid.extents)
+            _search_graph(machine), source[far], target[far], len(grid.extents)
         )
     return out
 
@@ -239,12 +239,12 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     flat = table.reshape(-1)
     for axis in reversed(range(len(grid.extents))):  # the first axis that differs wins
         rows = np.flatnonzero(grid.along(at, axis) != grid.along(to, axis))
-        plus, _, _ = _steps(grid, axis, at[rows], to[rows])
+        plus, _, _ = _axis_steps(grid, axis, at[rows], to[rows])
         flat[rows] = grid.channel[axis, np.where(plus > 0, 0, 1), at[rows]]
-    far = np.flatnonzero(_stuck(grid, at, to).reshape(table.shape).any(axis=0))
+    far = np.flatnonzero(_find_stuck(grid, at, to).reshape(table.shape).any(axis=0))
     if len(far):
         turn = np.arange(routers)[:, None] + goal[far]
-        table[:, far] = shortest_paths.chosen_channels(_search(machine), goal[far], turn)
+        table[:, far] = shortest_paths.chosen_channels(_search_graph(machine), goal[far], turn)
     out = np.full((routers, len(nodes)), -1, dtype=np.int64)
     out[:, router >= 0] = table[:, column]
     return out
@@ -276,33 +276,33 @@ def _is_cut(grid: Grid) -> bool:
     return any(bool((gaps > 1).any()) for gaps in grid.gaps)
 
 
-def _stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
+def _find_stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
     """Return which messages need a ring that is cut both ways round."""
     stuck = np.zeros(len(at), dtype=np.bool_)
     for axis in range(len(grid.extents)) if _is_cut(grid) else ():
-        stuck |= _steps(grid, axis, at, to)[2]
+        stuck |= _axis_steps(grid, axis, at, to)[2]
         at = grid.moved(at, axis, grid.along(to, axis))
     return stuck
 
 
 @once
-def _search(machine: Machine) -> StateGraph:
+def _search_graph(machine: Machine) -> StateGraph:
     """Return the routers as a graph, every direction of an axis one way."""
     two = channels(machine)
     return graph_of(two, router_count(machine), count=np.ones(len(two)))
 
 
-def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:
+def _narrow_lines(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:
     """Return where each all-to-all begins, and which have so few pairs that these are listed."""
     lines = demand.within
     start = np.searchsorted(lines.line, np.arange(len(lines) + 1))
     return start, np.diff(start) ** 2 < grid.size * _DEAR
 
 
-def _wide(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
+def _wide_lines(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
     """Yield the all-to-alls that are worth a pass over the whole grid: weights, bytes."""
     lines = demand.within
-    start, narrow = _narrow(grid, demand)
+    start, narrow = _narrow_lines(grid, demand)
     for line in np.flatnonzero(~narrow).tolist():
         rows = slice(start[line], start[line + 1])
         weight = np.zeros(grid.size)
@@ -315,7 +315,7 @@ def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floa
     if len(demand.source):
         yield demand.source, demand.target, demand.amount
     lines = demand.within
-    start, narrow = _narrow(grid, demand)
+    start, narrow = _narrow_lines(grid, demand)
     chosen = np.flatnonzero(narrow[lines.line])
     for entry, target in match_lines(lines.line[chosen], start):
         source = chosen[entry]
@@ -323,7 +323,7 @@ def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floa
         yield lines.end[source], lines.end[target], amount
 
 
-def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
+def _add_product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
     """Add the loads of an all-to-all, bytes = scale x weight x weight."""
     for axis, extent in enumerate(grid.extents):
         if extent == 1:
@@ -336,7 +336,7 @@ def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
         broken = (grid.gaps[axis] > 0) & busy
         complete = np.flatnonzero(busy & ~broken)
         both = np.zeros((2, len(busy), extent))
-        both[:, complete] = rings.products(sent[complete // low], taken[complete % low])
+        both[:, complete] = rings.product_loads(sent[complete // low], taken[complete % low])
         by_ring = (both * scale).reshape(2, high, low, extent)
         dense[axis] += np.swapaxes(by_ring, 2, 3).reshape(2, grid.size)
         for line in np.flatnonzero(broken).tolist():  # pair by pair of its positions
@@ -346,7 +346,7 @@ def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
             _one_axis(grid, axis, spots[start], spots[to], amount[start, to], dense)
 
 
-def _pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Floats) -> None:
+def _add_pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Floats) -> None:
     """Add the loads of listed pairs of positions."""
     at = source
     for axis, extent in enumerate(grid.extents):
@@ -363,14 +363,14 @@ def _one_axis(grid: Grid, axis: int, at: Ints, target: Ints, amount: Floats, den
     """
     for low in range(0, len(at), TOGETHER):
         some = slice(low, low + TOGETHER)
-        for message, slot in _slots(grid, axis, at[some], target[some]):
+        for message, slot in _slots_left(grid, axis, at[some], target[some]):
             np.add.at(dense.reshape(-1), slot, amount[some][message])
 
 
-def _slots(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
+def _slots_left(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield messages and the slots that they leave along an axis, one direction after the other."""
     extent, stride, start = grid.extents[axis], grid.stride(axis), grid.along(at, axis)
-    plus, minus, _ = _steps(grid, axis, at, target)
+    plus, minus, _ = _axis_steps(grid, axis, at, target)
     for way, steps in ((0, plus), (1, minus)):
         message, step = ragged_ranges(np.zeros(len(at), dtype=np.int64), steps)
         place = (start[message] + (step if way == 0 else -step)) % extent
@@ -378,13 +378,13 @@ def _slots(grid: Grid, axis: int, at: Ints, target: Ints) -> Iterator[tuple[Ints
         yield message, (2 * axis + way) * grid.size + position
 
 
-def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
+def _axis_steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
     """Return the steps in direction + and - along an axis, one of them 0, and if they are cut.
 
     The shorter way, unless a link of it is missing: then the other.
     """
     extent, start = grid.extents[axis], grid.along(at, axis)
-    plus, minus = rings.steps(start, grid.along(target, axis), extent)
+    plus, minus = rings.ring_steps(start, grid.along(target, axis), extent)
     cut = np.zeros(len(at), dtype=np.bool_)
     if not grid.gaps[axis].any():
         return plus, minus, cut

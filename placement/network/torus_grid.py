@@ -10,9 +10,9 @@ import numpy as np
 
 from placement.machine import Machine, once
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import find
+from placement.support.arrays import find_sorted
 from placement.topologies import router_coords
-from placement.topologies.grid import number
+from placement.topologies.grid import number_coords
 from placement.topologies.torus import link_bandwidth
 
 __all__ = ["Grid", "grid_of"]
@@ -119,7 +119,7 @@ class Grid:
 def grid_of(machine: Machine) -> Grid:
     """Return the grid of a torus, made once a machine."""
     extents = machine.topology.extents[: machine.topology.router_levels]
-    position = number(router_coords(machine), extents, first_fastest=True)
+    position = number_coords(router_coords(machine), extents, first_fastest=True)
     cells = np.arange(math.prod(extents))
     router = np.full(len(cells), -1, dtype=np.int64)
     router[position] = np.arange(len(position))
@@ -164,7 +164,7 @@ def _links_up(
     on_axis = np.flatnonzero(links.kind == (links.kinds.index(name) if name in links.kinds else -1))
     key = links.a[on_axis].astype(np.int64) * span + links.b[on_axis]
     order = np.argsort(key)
-    place = find(key[order], np.minimum(router, other) * span + np.maximum(router, other))
+    place = find_sorted(key[order], np.minimum(router, other) * span + np.maximum(router, other))
     row = np.append(on_axis[order], -1)[np.where(there, place, -1)]
     gbs = np.where(row >= 0, np.append(links.bandwidth, np.nan)[row], np.nan)
     count = np.where(row >= 0, np.append(links.count, 0)[row], 0).astype(np.int64)

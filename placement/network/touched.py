@@ -24,7 +24,7 @@ from placement.network.demand import Demand
 from placement.network.groups import Groups
 from placement.network.local_paths import Ends, Leg
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import product, summed
+from placement.support.arrays import add_by_key, product
 
 __all__ = [
     "ChannelTables",
@@ -190,11 +190,11 @@ class TouchedRouters:
         source, target = self.row[demand.source], self.row[demand.target]
         g, h = source // width, target // width
         between = count * width * count
-        away = summed(source * count + h, demand.amount, between)
-        home = summed(target * count + g, demand.amount, between)
+        away = add_by_key(source * count + h, demand.amount, between)
+        home = add_by_key(target * count + g, demand.amount, between)
         near = np.flatnonzero(g == h)
         key = source[near] * width + target[near] % width
-        inner = summed(key, demand.amount[near], count * width**2)
+        inner = add_by_key(key, demand.amount[near], count * width**2)
         if len(demand.within):
             both, inside = self._traffic_of_lines(demand.within)
             away, home, inner = away + both, home + both, inner + inside
@@ -487,7 +487,7 @@ class TouchedGroups:
         """Return prices of channels, (…, c), as tables: of two groups the mean of their links."""
         groups, units = self.groups, self.routers.units
         count = groups.count
-        between = summed(groups.pair, price[groups.between] * groups.share, count * count)
+        between = add_by_key(groups.pair, price[groups.between] * groups.share, count * count)
         between = between.reshape(count, count)
         inside = groups.table(price)[self.members]
         pairs = np.ix_(units, self.members)

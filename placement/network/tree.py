@@ -21,7 +21,7 @@ from placement.network.rails import no_path
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import rank_within, summed
+from placement.support.arrays import add_by_key, rank_within
 from placement.topologies import links, router_count
 
 __all__ = [
@@ -70,7 +70,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
     ('single',)
     """
     cables = links(machine)
-    parent, _ = _parents(
+    parent, _ = _find_parents(
         router_count(machine), cables.a.astype(np.int64), cables.b.astype(np.int64)
     )
     return ("single",) if len(cables) == int((parent >= 0).sum()) else ("shortest", "single")
@@ -119,12 +119,12 @@ def _beyond_switch(leaf: Ints, demand: Demand) -> tuple[Floats, Floats]:
     traffic, lines = demand.nodewise, demand.nodewise.all_to_alls
     far = traffic.some(leaf[traffic.source] != leaf[traffic.target])
     ends = far.source, far.target
-    sent, received = (summed(end, far.bytes, len(leaf)) for end in ends)
+    sent, received = (add_by_key(end, far.bytes, len(leaf)) for end in ends)
     if len(lines):
-        total = summed(lines.line, lines.weight)[lines.line]
+        total = add_by_key(lines.line, lines.weight)[lines.line]
         _, unit = np.unique(lines.line * demand.routers + leaf[lines.end], return_inverse=True)
-        others = total - summed(unit, lines.weight)[unit]
-        both = summed(lines.end, lines.scale[lines.line] * lines.weight * others, len(leaf))
+        others = total - add_by_key(unit, lines.weight)[unit]
+        both = add_by_key(lines.end, lines.scale[lines.line] * lines.weight * others, len(leaf))
         sent, received = sent + both, received + both
     return sent, received
 
@@ -207,7 +207,7 @@ def forest_of(machine: Machine) -> Forest | None:
     half = int(bundles.count.sum())
     a, b = bundles.a.astype(np.int64), bundles.b.astype(np.int64)
     count = router_count(machine)
-    parent, depth = _parents(count, a, b)
+    parent, depth = _find_parents(count, a, b)
     low = np.where(parent[a] == b, a, b)
     own_cables = bool(machine.topology.parameters.get("own_cables"))
     if len(a) != int((parent >= 0).sum()) or (half > len(a) and not own_cables):
@@ -216,7 +216,7 @@ def forest_of(machine: Machine) -> Forest | None:
     row = np.cumsum(bundles.count, dtype=np.int64) - bundles.count
     up[low] = np.where(low == a, row, row + half)
     down[low] = np.where(low == a, row + half, row)
-    forest = Forest(_ancestors(parent, depth), depth, up, down)
+    forest = Forest(_find_ancestors(parent, depth), depth, up, down)
     if not own_cables:
         return forest
     cables = np.ones(count, dtype=np.int64)
@@ -227,7 +227,7 @@ def forest_of(machine: Machine) -> Forest | None:
     return replace(forest, out=out, into=into)
 
 
-def _parents(count: int, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+def _find_parents(count: int, a: Ints, b: Ints) -> tuple[Ints, Ints]:
     """Return each router's parent (-1 at roots) and depth, each part rooted at its last router."""
     parent = np.full(count, -1, dtype=np.int64)
     depth = np.full(count, -1, dtype=np.int64)
@@ -245,7 +245,7 @@ def _parents(count: int, a: Ints, b: Ints) -> tuple[Ints, Ints]:
     return parent, depth
 
 
-def _ancestors(parent: Ints, depth: Ints) -> Ints:
+def _find_ancestors(parent: Ints, depth: Ints) -> Ints:
     """Return the router above each at every depth, -1 below its own."""
     most = int(depth.max(initial=0))
     out = np.full((most + 1, len(parent)), -1, dtype=np.int64)

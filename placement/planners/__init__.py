@@ -35,12 +35,12 @@ __all__ = [
     "Needs",
     "find",
     "find_predicting",
-    "fitting",
+    "fitting_planners",
     "free_rows",
     "names",
     "nested_units",
     "planner",
-    "refusal",
+    "why_refused",
 ]
 
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
@@ -133,7 +133,7 @@ def planner(
         @wraps(choose)
         def choose_where_fit(machine: Machine, request: Request) -> Ints:
             if lacking := needs.lacking(machine):
-                raise _refuse(machine, name, lacking)
+                raise _refuse_planner(machine, name, lacking)
             return choose(machine, request)
 
         return _planners.register(name)(choose_where_fit)
@@ -141,7 +141,7 @@ def planner(
     return decorate
 
 
-def refusal(machine: Machine, name: str) -> UsageError | None:
+def why_refused(machine: Machine, name: str) -> UsageError | None:
     """Return why a strategy does not apply to a machine, None where it does; nothing is planned.
 
     Parameters
@@ -157,28 +157,28 @@ def refusal(machine: Machine, name: str) -> UsageError | None:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> refusal(parse_spec("torus:4x4"), "hilbert") is None
+    >>> why_refused(parse_spec("torus:4x4"), "hilbert") is None
     True
-    >>> print(refusal(parse_spec("torus:4x4"), "blades").message)
+    >>> print(why_refused(parse_spec("torus:4x4"), "blades").message)
     strategy blades needs a dragonfly, and torus:4x4 is a torus
     """
-    lacking = _lacking(machine, name)
-    return _refuse(machine, name, lacking) if lacking else None
+    lacking = _lacking_needs(machine, name)
+    return _refuse_planner(machine, name, lacking) if lacking else None
 
 
-def _refuse(machine: Machine, name: str, lacking: str) -> UsageError:
+def _refuse_planner(machine: Machine, name: str, lacking: str) -> UsageError:
     return UsageError(
         f"strategy {name} needs {lacking}",
-        f"strategies that fit: {', '.join(fitting(machine, BUNDLED))}",
+        f"strategies that fit: {', '.join(fitting_planners(machine, BUNDLED))}",
     )
 
 
-def fitting(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
+def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
     """Return the strategies that apply to a machine, of some or of all that there are."""
-    return [n for n in (names() if among is None else among) if not _lacking(machine, n)]
+    return [n for n in (names() if among is None else among) if not _lacking_needs(machine, n)]
 
 
-def _lacking(machine: Machine, name: str) -> str:
+def _lacking_needs(machine: Machine, name: str) -> str:
     find(name)  # its module says what it needs
     return _needs.get(name, Needs()).lacking(machine)
 

@@ -74,7 +74,7 @@ def blades(machine: Machine, request: Request) -> Ints:
     >>> blades(machine, Request(count=7, free=machine.free)).tolist()
     [0, 8, 16, 1, 9, 17, 2]
     """
-    free = _places(machine, request)
+    free = _free_places(machine, request)
     order = np.lexsort((free.group, free.slot, free.turn))
     order = order[free.usable[order]]
     others = order[~free.must[order]][: request.count - int(free.must.sum())]
@@ -107,7 +107,7 @@ class _FreePlaces(NamedTuple):
     usable: Mask
 
 
-def _places(machine: Machine, request: Request) -> _FreePlaces:
+def _free_places(machine: Machine, request: Request) -> _FreePlaces:
     """Return where the free nodes sit, refusing what the strategy cannot serve."""
     rows, must = free_rows(request)
     if request.per_blade < 1:
@@ -117,7 +117,7 @@ def _places(machine: Machine, request: Request) -> _FreePlaces:
     for axis in range(1, coords.shape[1] - 1):
         column = column * machine.topology.extents[axis] + coords[:, axis]
     group = coords[:, 0]
-    blade = group * _columns(machine) + column
+    blade = group * _column_count(machine) + column
     slot = rank_within(blade, ~must, coords[:, -1])
     usable = (slot < request.per_blade) | must
     reach = int(usable.sum())
@@ -127,15 +127,15 @@ def _places(machine: Machine, request: Request) -> _FreePlaces:
             f"of {len(rows)} free nodes can be taken: {request.count - reach} missing",
             "take more with --per-blade, or strategy compact, spread or hilbert",
         )
-    turn = _turns(machine, column[usable], must[usable], request.count)[column]
+    turn = _column_turns(machine, column[usable], must[usable], request.count)[column]
     return _FreePlaces(rows, must, slot, group, turn, usable)
 
 
-def _columns(machine: Machine) -> int:
+def _column_count(machine: Machine) -> int:
     return int(np.prod(machine.topology.extents[1:-1]))
 
 
-def _turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
+def _column_turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
     """Return the turn of every column.
 
     Parameters
@@ -154,7 +154,7 @@ def _turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
         0 for the first column, then its chassis round, then the next chassis.
     """
     blades = machine.topology.extents[-2]
-    size = _columns(machine)
+    size = _column_count(machine)
     room = np.bincount(column, minlength=size).reshape(-1, blades)
     forced = np.bincount(column[must], minlength=size).reshape(-1, blades).sum(axis=1)
     slices = _slices_from_each(room.sum(axis=1) - forced, forced, count)
@@ -235,7 +235,7 @@ def count_joined(machine: Machine, rows: Ints) -> Joined:
     >>> count_joined(machine, np.array([0, 2, 4, 5]))
     Joined(blades=4, pairs=3, groups=3, group_pairs=3)
     """
-    a, b, group = _between(machine)
+    a, b, group = _links_between(machine)
     chosen = np.zeros(len(group), dtype=bool)
     chosen[machine.router[rows, 0]] = True
     both = chosen[a] & chosen[b]
@@ -249,7 +249,9 @@ def count_joined(machine: Machine, rows: Ints) -> Joined:
     )
 
 
-def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _links_between(
+    machine: Machine,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """Return the two ends of the links between groups, and the group of every router."""
     cables = links(machine)
     group = router_coords(machine)[:, 0]
@@ -300,7 +302,7 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
     [0, 2, 4]
     """
-    free = _places(machine, request)
+    free = _free_places(machine, request)
     router = machine.router[free.rows, 0]
     place = _BladeSearch(machine, free, request.count).best()[router]
     taken = np.lexsort((free.slot, place, ~free.must, ~free.usable))[: request.count]
@@ -321,7 +323,7 @@ class _BladeSearch:
     """
 
     def __init__(self, machine: Machine, free: _FreePlaces, count: int) -> None:
-        a, b, group = _between(machine)
+        a, b, group = _links_between(machine)
         router = machine.router[free.rows, 0]
         #: Nodes that may be taken of each router.
         self.room = np.bincount(router[free.usable], minlength=len(group))

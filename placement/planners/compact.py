@@ -35,7 +35,7 @@ from placement.planners.curve import curve_positions
 from placement.request import Request
 from placement.support.array_types import Floats, Ints, Mask
 
-__all__ = ["compact", "fewest"]
+__all__ = ["compact", "fewest_units"]
 
 #: Levels above the node that are minimised together.
 TOGETHER = 3
@@ -107,12 +107,12 @@ def _choose_members(levels: list[Ints], must: Mask, count: int) -> Mask:
     """Return the members in the fewest units."""
     together = levels[:TOGETHER]
     parents = [outer[np.unique(inner, return_index=True)[1]] for outer, inner in pairwise(together)]
-    units = fewest(parents, *_units_held(together[-1], must), count)
+    units = fewest_units(parents, *_units_held(together[-1], must), count)
     inside = np.isin(together[-1], units)
     for level in levels[TOGETHER:]:
         size, forced = _units_held(np.where(inside, level + 1, 0), must)
         size[0] = 0  # all that is outside
-        inside &= np.isin(level + 1, largest(size, forced, count))
+        inside &= np.isin(level + 1, largest_units(size, forced, count))
     return inside
 
 
@@ -130,7 +130,7 @@ def _whole_units(level: Ints, must: Mask, inside: Mask) -> Ints:
     return members[order]
 
 
-def fewest(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints:
+def fewest_units(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints:
     """Return innermost units with `need` nodes that touch the fewest units, outermost level first.
 
     Parameters
@@ -154,18 +154,18 @@ def fewest(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints:
     --------
     >>> import numpy as np
     >>> none = np.zeros(5, dtype=bool)
-    >>> fewest([np.array([0, 0, 0, 1, 1])], np.array([2, 2, 2, 1, 4]), none, 5)
+    >>> fewest_units([np.array([0, 0, 0, 1, 1])], np.array([2, 2, 2, 1, 4]), none, 5)
     array([4, 3])
     """
     if not parents:
-        return largest(size, must, need)
+        return largest_units(size, must, need)
     if len(parents) == 1:
         return fewest_children(parents[0], size, must, need)
     outer, inner = parents
     return _fewest_blades(outer, inner, size, must, need)
 
 
-def largest(size: Ints, must: Mask, need: int) -> Ints:
+def largest_units(size: Ints, must: Mask, need: int) -> Ints:
     """Return the fewest units with `need` nodes: those that must be taken, then the largest."""
     order = np.lexsort((-size, ~must))
     enough = int(np.searchsorted(np.cumsum(size[order]), need)) + 1
@@ -187,18 +187,18 @@ def fewest_children(parent: Ints, size: Ints, must: Mask, need: int) -> Ints:
     int64 (k,)
     """
     held = np.bincount(parent, weights=size).astype(np.int64)
-    groups = len(largest(held, np.bincount(parent, weights=must) > 0, need))
+    groups = len(largest_units(held, np.bincount(parent, weights=must) > 0, need))
     prices = np.unique(np.concatenate([[0, 0.5], size, np.arange(min(size.max(), 64))]))
-    _, ranking = _worth(parent, size, must, prices, groups)
+    _, ranking = _price_groups(parent, size, must, prices, groups)
     choices = []
     for chosen in np.unique(np.sort(ranking, axis=1), axis=0):
         inside = np.flatnonzero(np.isin(parent, chosen))
         if size[inside].sum() >= need:
-            choices.append(inside[largest(size[inside], must[inside], need)])
+            choices.append(inside[largest_units(size[inside], must[inside], need)])
     return min(choices, key=len)  # the largest groups hold the job, whatever the price
 
 
-def _worth(
+def _price_groups(
     parent: Ints, size: Ints, must: Mask, prices: Floats, groups: int
 ) -> tuple[Floats, Ints]:
     """Return what the best so many groups are worth at each price a chassis, and which they are.
@@ -248,7 +248,7 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
         Chassis of each blade.
     size, must : (blades,)
     need : int
-        As for `fewest`.
+        As for `fewest_units`.
     """
     chassis = len(outer)
     held = np.bincount(inner, weights=size, minlength=chassis).astype(np.int64)
@@ -262,16 +262,16 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
 
     def within(chosen: Ints) -> Ints:
         inside = np.flatnonzero(np.isin(inner, chosen))
-        return inside[largest(size[inside], must[inside], need)]
+        return inside[largest_units(size[inside], must[inside], need)]
 
     blades = within(middle)
-    least = len(largest(size, must, need))
-    for shares in _mixtures(len(steps)):
+    least = len(largest_units(size, must, need))
+    for shares in _mix_weights(len(steps)):
         if len(blades) == least:
             break
         weight = shares @ heavy
         prices = np.linspace(0, float(weight.max()), PRICES)
-        worth, ranking = _worth(outer, weight, forced, prices, groups)
+        worth, ranking = _price_groups(outer, weight, forced, prices, groups)
         best = int(np.argmin(prices * len(middle) + worth))
         near = ranking[max(0, best - 2) : best + 3]
         for some in np.unique(np.sort(near, axis=1), axis=0):
@@ -283,7 +283,7 @@ def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) 
     return blades
 
 
-def _mixtures(number: int) -> Iterator[Ints]:
+def _mix_weights(number: int) -> Iterator[Ints]:
     """Yield how the weights of the thresholds are mixed: each alone, then two and two."""
     unit = np.eye(number, dtype=np.int64)
     yield from unit[1:]
@@ -328,7 +328,7 @@ def _nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> I
     return rows[np.sort(ball.settled(best, least))]
 
 
-def _ring(extent: int) -> Ints:
+def _ring_hops(extent: int) -> Ints:
     """Return the hops between any two places of a ring."""
     apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
     return np.asarray(np.minimum(apart, extent - apart))
@@ -349,7 +349,7 @@ class _Ball:
         self.places = machine.coords[rows, :-1].astype(np.int64)
         self.must, self.count = must, count
         self.tie = hilbert_key(self.places, self.extents)
-        self.rings = [_ring(extent) for extent in self.extents]
+        self.rings = [_ring_hops(extent) for extent in self.extents]
         self.centres = self._centres(machine.topology.extents[-1])
 
     def _centres(self, nodes: int) -> Ints:
@@ -367,7 +367,7 @@ class _Ball:
         side = max(1, round(routers ** (1 / free.ndim)))
         near = free
         for axis, extent in enumerate(self.extents):
-            near = _window(near, min(side, extent), axis)
+            near = _window_sums(near, min(side, extent), axis)
         most = np.argsort(-near, axis=None, kind="stable")[:CENTRES]
         return np.asarray(np.column_stack(np.unravel_index(most, self.extents)))
 
@@ -402,7 +402,7 @@ class _Ball:
         return best
 
 
-def _window(values: Ints, side: int, axis: int) -> Ints:
+def _window_sums(values: Ints, side: int, axis: int) -> Ints:
     """Return the sums over `side` neighbouring places about each place, round the ring."""
     back = side // 2
     wrapped = np.concatenate([values] * 2, axis=axis)

@@ -14,7 +14,7 @@ from placement.machine import Machine
 from placement.planners import free_rows, planner
 from placement.request import Request
 from placement.support.array_types import Ints, Mask
-from placement.topologies.grid import number
+from placement.topologies.grid import number_coords
 
 if TYPE_CHECKING:
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
@@ -65,7 +65,7 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     >>> hilbert(machine, Request(count=4, free=machine.free)).tolist()
     [0, 1, 5, 4]
     """
-    return _along(machine, request, hilbert_key, apart=False)
+    return _take_along(machine, request, hilbert_key, apart=False)
 
 
 @planner("hilbert-groups", kinds=("dragonfly", "dragonfly+"))
@@ -92,7 +92,7 @@ def hilbert_groups(machine: Machine, request: Request) -> Ints:
     UsageError
         Where the machine is not a dragonfly.
     """
-    return _along(machine, request, hilbert_key, apart=True)
+    return _take_along(machine, request, hilbert_key, apart=True)
 
 
 @planner("morton")
@@ -116,7 +116,7 @@ def morton(machine: Machine, request: Request) -> Ints:
     PlanError
         Where too few nodes are free.
     """
-    return _along(machine, request, morton_key, apart=False)
+    return _take_along(machine, request, morton_key, apart=False)
 
 
 @planner("morton-groups", kinds=("dragonfly", "dragonfly+"))
@@ -142,14 +142,14 @@ def morton_groups(machine: Machine, request: Request) -> Ints:
     UsageError
         Where the machine is not a dragonfly.
     """
-    return _along(machine, request, morton_key, apart=True)
+    return _take_along(machine, request, morton_key, apart=True)
 
 
-def _along(machine: Machine, request: Request, key: Key, *, apart: bool) -> Ints:
+def _take_along(machine: Machine, request: Request, key: Key, *, apart: bool) -> Ints:
     rows, must = free_rows(request)
     place = curve_positions(machine, rows, key, apart=apart)
     order = np.argsort(place, kind="stable")
-    taken = _tightest(place[order], must[order], request.count)
+    taken = _tightest_window(place[order], must[order], request.count)
     return rows[order[taken]]
 
 
@@ -183,10 +183,10 @@ def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = Fal
         return key(coords, extents)
     if kind == "torus":
         return key(coords[:, :-1], extents[:-1]) * extents[-1] + coords[:, -1]
-    return number(coords, extents)
+    return number_coords(coords, extents)
 
 
-def _tightest(place: Ints, must: Mask, count: int) -> Ints:
+def _tightest_window(place: Ints, must: Mask, count: int) -> Ints:
     """Return which of the sorted places to take: least span with what must be in, then first.
 
     What need not be in is one run among its like: of runs that give the same

@@ -164,13 +164,13 @@ def level_spread(machine: Machine, request: Request) -> Ints:
     """
     rows, must = free_rows(request)
     levels = nested_units(machine, rows)
-    depth, unit = _smallest(levels, must, request.count)
+    depth, unit = _smallest_unit(levels, must, request.count)
     inside = np.arange(len(rows)) if depth == 0 else np.flatnonzero(levels[depth - 1] == unit)
     order = _even_order([level[inside] for level in levels[depth:]], must[inside])
     return np.sort(rows[inside[order[: request.count]]])
 
 
-def _smallest(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
+def _smallest_unit(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
     """Return the deepest level with a unit that holds the job, and its unit with most free nodes.
 
     Level 0 is the machine.

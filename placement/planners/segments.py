@@ -130,7 +130,7 @@ def in_segments(
     room = blocks.whole(request, segment)
     _refuse_few(request, blocks, room, segment)
     first = choose(machine, replace(request, free=_offer_blocks(request, blocks, room * segment)))
-    shares = _shares(request, blocks, room, blocks.of[first], segment)
+    shares = _segments_of_blocks(request, blocks, room, blocks.of[first], segment)
     inside = blocks.of[request.include]
     chosen = []
     for block in dict.fromkeys(blocks.of[first].tolist() + np.flatnonzero(shares).tolist()):
@@ -177,7 +177,9 @@ def _offer_blocks(request: Request, blocks: Blocks, most: Ints) -> Mask:
     return offered
 
 
-def _shares(request: Request, blocks: Blocks, room: Ints, chosen: Ints, segment: int) -> Ints:
+def _segments_of_blocks(
+    request: Request, blocks: Blocks, room: Ints, chosen: Ints, segment: int
+) -> Ints:
     """Return the segments of each block: near to the planner's own nodes there, and all whole."""
     nodes = np.bincount(chosen, minlength=len(room))
     shares = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)

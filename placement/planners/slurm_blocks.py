@@ -16,7 +16,12 @@ import numpy as np
 
 from placement.machine import Machine, Switches
 from placement.planners import planner
-from placement.planners.slurm_job import SlurmJob, choose, lightest_that_fit, switches_in_node_order
+from placement.planners.slurm_job import (
+    SlurmJob,
+    choose_rows,
+    lightest_that_fit,
+    switches_in_node_order,
+)
 from placement.request import Request
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints, Mask
@@ -39,7 +44,7 @@ def slurm_block(machine: Machine, request: Request) -> Ints:
         Where the machine has no topology/block.
     """
     blocks = switches_in_node_order(machine)
-    return choose(machine, request, lambda job: pick_blocks(job, blocks, request.segment))
+    return choose_rows(machine, request, lambda job: pick_blocks(job, blocks, request.segment))
 
 
 def pick_blocks(job: SlurmJob, blocks: Switches, segment: int | None = None) -> Ints | None:
@@ -97,7 +102,7 @@ class _BlockLevel:
         return self.bases != self.lower * self.most
 
 
-def _level(size: int, blocks: Switches) -> _BlockLevel:
+def _block_level(size: int, blocks: Switches) -> _BlockLevel:
     base, *_ = sizes = block_sizes(blocks)
     need = -(-size // base)
     lower = max((s // base for s in sizes if s // base < need), default=1)
@@ -107,7 +112,7 @@ def _level(size: int, blocks: Switches) -> _BlockLevel:
 
 def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
     """Return the nodes of a job without segments."""
-    level = _level(job.count, blocks)
+    level = _block_level(job.count, blocks)
     block = _block_of(job, blocks, level)
     if block is None:
         return None
@@ -128,7 +133,7 @@ def _pick_one(job: SlurmJob, blocks: Switches) -> Ints | None:
     by_block = loose[np.argsort(blocks.leaf_of[loose], kind="stable")]
     in_used = by_block[used[blocks.leaf_of[by_block]]][: pool.left]
     rest = by_block[~used[blocks.leaf_of[by_block]]]
-    more = _fill(blocks, level, used, rest, pool.left - len(in_used), left, block)
+    more = _fill_bases(blocks, level, used, rest, pool.left - len(in_used), left, block)
     return None if more is None else np.concatenate([taken, in_used, more])
 
 
@@ -179,7 +184,7 @@ def _blocks_begun(
     return (used, left) if left >= 0 else None
 
 
-def _fill(
+def _fill_bases(
     blocks: Switches, level: _BlockLevel, used: Mask, rest: Ints, need: int, left: int, block: int
 ) -> Ints | None:
     """Take base block after base block; None: not enough.
@@ -200,11 +205,11 @@ def _fill(
     rows = [rest[:0]]
 
     def fit(block: int) -> tuple[int, ...]:
-        base_fit = (*_fitting(int(nodes[block]), need), block)
+        base_fit = (*_fit_key(int(nodes[block]), need), block)
         above = block // level.lower
         if not level.limited:
             return base_fit
-        return (above in begun, *_fitting(int(lower[above]), need), *base_fit)
+        return (above in begun, *_fit_key(int(lower[above]), need), *base_fit)
 
     while need > 0:
         best = max(waiting, key=fit, default=-1)
@@ -220,6 +225,6 @@ def _fill(
     return np.concatenate(rows)
 
 
-def _fitting(held: int, need: int) -> tuple[bool, int]:
+def _fit_key(held: int, need: int) -> tuple[bool, int]:
     """Return the key by which one that is enough, and smaller, or else larger fits better."""
     return (True, -held) if held >= need else (False, held)

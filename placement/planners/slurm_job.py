@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Pool",
     "SlurmJob",
-    "choose",
+    "choose_rows",
     "lightest_that_fit",
-    "pick",
+    "pick_nodes",
     "slurm_none",
     "switches_in_node_order",
 ]  # fmt: skip
@@ -112,8 +112,8 @@ def lightest_that_fit(job: SlurmJob, part: Mask) -> Pool | None:
     return Pool(taken, taken | same, left - int(lower.sum()))
 
 
-def choose(machine: Machine, request: Request, pick: Pick) -> Ints:
-    """Return the rows that `pick` chooses, in Slurm's node order.
+def choose_rows(machine: Machine, request: Request, pick: Pick) -> Ints:
+    """Return the rows that `pick_nodes` chooses, in Slurm's node order.
 
     Where it finds nothing it is asked again without the nodes of the fewest
     CPUs, and so on: Slurm does so against knapsack problems.
@@ -194,7 +194,7 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
     >>> slurm_none(machine, Request(count=4, free=free)).tolist()
     [10, 11, 12, 13]
     """
-    return choose(machine, request, pick)
+    return choose_rows(machine, request, pick_nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,15 +222,15 @@ class _Runs:
     size: Ints
 
 
-def pick(job: SlurmJob) -> Ints | None:
+def pick_nodes(job: SlurmJob) -> Ints | None:
     """Return the nodes that Slurm takes, None where the job would wait."""
     must = job.must
     chosen = [np.flatnonzero(must)]
     left = job.count - len(chosen[0])
     if left <= 0:
         return chosen[0]
-    runs = _runs(job, must)
-    stretches = _stretches(runs)
+    runs = _cut_runs(job, must)
+    stretches = _required_stretches(runs)
     while left > 0:
         if not stretches:
             return None
@@ -238,8 +238,8 @@ def pick(job: SlurmJob) -> Ints | None:
         able = [  # while none is enough only the first can be the best
             alike if runs.size[alike].max() >= left else alike[:1] for alike in lightest
         ]
-        best = _best(runs, np.sort(np.concatenate(able)), left)
-        chosen.append(_take(job, runs, best, left))
+        best = _best_run(runs, np.sort(np.concatenate(able)), left)
+        chosen.append(_take_nodes(job, runs, best, left))
         left -= len(chosen[-1])
         for classes in stretches:
             rest = classes[-1][classes[-1] != best]
@@ -248,7 +248,7 @@ def pick(job: SlurmJob) -> Ints | None:
     return np.concatenate(chosen)
 
 
-def _runs(job: SlurmJob, must: Mask) -> _Runs:
+def _cut_runs(job: SlurmJob, must: Mask) -> _Runs:
     """Cut the node table into runs."""
     nodes = np.flatnonzero(job.free & ~must)
     weight = job.weight[nodes]
@@ -299,7 +299,7 @@ def _cut_at_required(job: SlurmJob, must: Mask, nodes: Ints) -> Ints:
     return np.array(runs, dtype=np.int64).reshape(-1, 3)
 
 
-def _stretches(runs: _Runs) -> list[list[Ints]]:
+def _required_stretches(runs: _Runs) -> list[list[Ints]]:
     """Return the runs between two with a required node, and each of those alone.
 
     Of each stretch the runs of one weight, the lightest at the end; of these
@@ -308,16 +308,16 @@ def _stretches(runs: _Runs) -> list[list[Ints]]:
     required = runs.required >= 0
     stretch = 2 * np.cumsum(required) - required
     order = np.lexsort((-runs.cpus, -runs.weight, stretch))
-    return [_cut(part, runs.weight) for part in _cut(order, stretch)]
+    return [_cut_where_changed(part, runs.weight) for part in _cut_where_changed(order, stretch)]
 
 
-def _cut(runs: Ints, column: Ints) -> list[Ints]:
+def _cut_where_changed(runs: Ints, column: Ints) -> list[Ints]:
     """Cut a list of runs where their entry in a column changes."""
     parts = np.split(runs, np.flatnonzero(np.diff(column[runs])) + 1)
     return parts if len(runs) else []
 
 
-def _best(runs: _Runs, offered: Ints, left: int) -> int:
+def _best_run(runs: _Runs, offered: Ints, left: int) -> int:
     """Walk the runs as Slurm does and return the one it takes, -1 for none."""
     best, best_weight, best_cpus, best_enough, best_required = -1, 0, 0, False, False
     columns = (offered, runs.weight[offered], runs.cpus[offered])
@@ -337,7 +337,7 @@ def _best(runs: _Runs, offered: Ints, left: int) -> int:
     return best
 
 
-def _take(job: SlurmJob, runs: _Runs, run: int, left: int) -> Ints:
+def _take_nodes(job: SlurmJob, runs: _Runs, run: int, left: int) -> Ints:
     """Return the nodes that the job gets of a run."""
     nodes = runs.nodes[runs.first[run] : runs.last[run]]
     required = int(runs.required[run])

@@ -24,7 +24,7 @@ from placement.planners import planner
 from placement.planners.slurm_job import (
     Pool,
     SlurmJob,
-    choose,
+    choose_rows,
     lightest_that_fit,
     switches_in_node_order,
 )
@@ -90,13 +90,13 @@ def _choose_on_switches(
 ) -> Ints:
     """Let `walk` choose on the machine's switches, `leaf_of` in Slurm's node order."""
     tree = switches_in_node_order(machine)
-    return choose(machine, request, lambda job: walk(job, tree))
+    return choose_rows(machine, request, lambda job: walk(job, tree))
 
 
 def pick_tree(job: SlurmJob, tree: Switches) -> Ints | None:
     """Return the nodes that Slurm takes under topology/tree, None where the job would wait."""
     top = _top_of_tree(job, tree)
-    below = _below(tree, top)
+    below = _mark_below(tree, top)
     if top < 0 or bool((job.must & ~below).any()):
         return None
     if int(job.must.sum()) >= job.count:
@@ -116,7 +116,7 @@ def pick_dragonfly(job: SlurmJob, tree: Switches) -> Ints | None:
     if int(job.must.sum()) >= job.count:
         return np.flatnonzero(job.must)
     top = _highest_touched(tree, job.must if job.must.any() else job.free)
-    below = _below(tree, top)
+    below = _mark_below(tree, top)
     if top < 0 or bool((job.must & ~below).any()):
         return None
     pool = lightest_that_fit(job, below)
@@ -129,7 +129,7 @@ def _per_leaf(tree: Switches, nodes: Mask) -> Ints:
     return np.bincount(leaves[leaves >= 0], minlength=len(tree.parent))
 
 
-def _below(tree: Switches, top: int) -> Mask:
+def _mark_below(tree: Switches, top: int) -> Mask:
     """Mark the nodes below the root `top`."""
     inside = forest_roots(tree) == top
     return np.where(tree.leaf_of >= 0, inside[tree.leaf_of], False)

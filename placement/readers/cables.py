@@ -182,8 +182,8 @@ class _PortTable:
             line=self.line[rows].astype(np.int32),
             a=self.name[a],
             b=self.name[b],
-            a_port=_printed(self.a_port[rows]),
-            b_port=_printed(self.b_port[rows]),
+            a_port=_printed_ports(self.a_port[rows]),
+            b_port=_printed_ports(self.b_port[rows]),
             kind=np.full(len(rows), "ib" if self.cables.fabric == "infiniband" else "cable"),
             host_a=self.host[a],
             host_b=self.host[b],
@@ -263,6 +263,6 @@ class _PortTable:
         return name or list(self.cables.index)[end]
 
 
-def _printed(ports: Array) -> Array:
+def _printed_ports(ports: Array) -> Array:
     """Return ports as records have them: numbers in 32 bits, words as they are."""
     return ports if ports.dtype.kind == "U" else ports.astype(np.int32)

@@ -61,7 +61,7 @@ def cray_dump(
     findings = [*faults, *_node_faults(rows.line, nid, parts, names)]
     xyz = rows.table("xyz") if rows.having("x").all() else None
     if xyz is not None:
-        fabric = fabric or _fabric(parts, xyz)
+        fabric = fabric or _tell_fabric(parts, xyz)
         findings += _coordinate_faults(rows.line, parts, xyz, names, fabric)
     words = {
         key: np.where((column := rows.word(key)) == "-", "", column)
@@ -91,7 +91,7 @@ def node_key(parts: Ints32) -> Ints:
 
 def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Finding]:
     """Return what is wrong with the NIDs and cnames of a list of nodes."""
-    fine = _possible(parts)
+    fine = _possible_rows(parts)
     some = names[fine]
 
     def impossible(row: int) -> str:
@@ -107,7 +107,7 @@ def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Fi
     ]
 
 
-def _possible(parts: Ints32) -> Mask:
+def _possible_rows(parts: Ints32) -> Mask:
     """Return which rows of (column, row, cage, slot, node) can exist."""
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
@@ -166,7 +166,7 @@ def expected_coords(parts: Ints32, xyz: Ints32) -> Ints32:
     return np.stack([group, cage + 3 * (col % 2), slot], axis=1).astype(np.int32)
 
 
-def _fabric(parts: Ints32, xyz: Ints32) -> str:
+def _tell_fabric(parts: Ints32, xyz: Ints32) -> str:
     """Return ``aries`` where most coordinates are those of an XC's cnames, else ``gemini``."""
     expected = expected_coords(parts, xyz)
     same = np.all((expected == xyz) | (expected < 0), axis=1)
@@ -183,23 +183,29 @@ def _coordinate_faults(
     """
     far = np.flatnonzero(np.any(xyz > FARTHEST, axis=1))
     findings = list_faults(
-        far, line, "coordinates", lambda row: f"{names[row]} cannot be at {_at(xyz[row])}"
+        far,
+        line,
+        "coordinates",
+        lambda row: f"{names[row]} cannot be at {_coordinate_text(xyz[row])}",
     )
     if fabric == "aries":
         expected, why = expected_coords(parts, xyz), "an XC's name says"
     else:
         _, first, of = np.unique(node_key(parts) // 2, return_index=True, return_inverse=True)
         expected, why = xyz[first[of]], "another node of its Gemini is at"
-    wrong = np.any((expected != xyz) & (expected >= 0), axis=1) & _possible(parts)
+    wrong = np.any((expected != xyz) & (expected >= 0), axis=1) & _possible_rows(parts)
     return findings + list_faults(
         np.flatnonzero(wrong),
         line,
         "coordinates",
-        lambda row: f"{names[row]} is at {_at(xyz[row])}, {why} {_at(expected[row])}",
+        lambda row: (
+            f"{names[row]} is at {_coordinate_text(xyz[row])},"
+            f" {why} {_coordinate_text(expected[row])}"
+        ),
     )
 
 
-def _at(xyz: Ints32) -> str:
+def _coordinate_text(xyz: Ints32) -> str:
     return "(" + ",".join("?" if x < 0 else str(x) for x in xyz.tolist()) + ")"
 
 

@@ -62,11 +62,11 @@ def read(text: str, source: str) -> Dump:
     """
     lines = split_lines(text, source)
     headers = sum(bool(_HEADER.fullmatch(line)) for line in lines)
-    nodes = _nodes(lines, source)
+    nodes = _read_nodes(lines, source)
     return states_dump(source, count_lines(lines, headers), nodes)
 
 
-def _nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
+def _read_nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#") or _HEADER.fullmatch(line):
             continue

@@ -110,14 +110,14 @@ def read(text: str, source: str) -> Dump:
             owner = fabric.end(guid, _KINDS[letter], description or "")
         elif _REST.match(line):
             headers += 1
-        elif owner < 0 or not _take(fabric, line, number, owner):
+        elif owner < 0 or not _take_port(fabric, line, number, owner):
             raise strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover")
     counts = count_lines(lines, headers)
     refuse_empty(counts, source, "switch")
     return fabric.dump(counts)
 
 
-def _take(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
+def _take_port(fabric: InfinibandCables, line: str, number: int, owner: int) -> bool:
     """Take one port of the switch or adapter whose paragraph this is, False where it is none."""
     match = _PORT.fullmatch(line)
     _, quote, rest = ((match and match[5]) or "").partition('"')

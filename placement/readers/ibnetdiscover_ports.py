@@ -60,13 +60,13 @@ def read(text: str, source: str) -> Dump:
     refuse_empty(counts, source, "port")
     fabric = InfinibandCables()
     for number, line in fabric_lines(lines, source):
-        if not _take(fabric, line, number):
+        if not _take_port(fabric, line, number):
             what = "a port of ibnetdiscover"
             raise strange_line("ibnetdiscover-ports", source, number, line, what)
     return fabric.dump(counts)
 
 
-def _take(fabric: InfinibandCables, line: str, number: int) -> bool:
+def _take_port(fabric: InfinibandCables, line: str, number: int) -> bool:
     """Take one port, False where it is none."""
     match = _PORT.fullmatch(line)
     if not match or not match[7]:

@@ -88,7 +88,7 @@ def read(text: str, source: str) -> Dump:
     if not isinstance(root, dict) or "lldp" in root:
         raise ParseError(source, 0, "says what a device sees, but not which device it is", _HOW)
     try:
-        seen = {device: list(_neighbours(root[device]["lldp"])) for device in root}
+        seen = {device: list(_read_neighbours(root[device]["lldp"])) for device in root}
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         what = f"an entry is not as lldpcli prints it: {error}"
         raise ParseError(source, 0, what, _HOW) from None
@@ -153,50 +153,50 @@ def _short_names(names: set[str], devices: set[str]) -> dict[str, str]:
     }
 
 
-def _neighbours(lldp: Any) -> Iterator[_Neighbour]:
+def _read_neighbours(lldp: Any) -> Iterator[_Neighbour]:
     """Yield what one device sees."""
-    for part in _list(lldp):
-        for interface, body in _named(part.get("interface"), "chassis"):
-            [(name, chassis)] = list(_named(body["chassis"], "id"))[:1]
-            port = _list(body["port"])[0]
-            named = [_text(x) for x in _list(port["id"]) if x.get("type") == "ifname"]
-            enabled = [c for c in _list(chassis.get("capability")) if c.get("enabled") is True]
+    for part in _as_list(lldp):
+        for interface, body in _named_objects(part.get("interface"), "chassis"):
+            [(name, chassis)] = list(_named_objects(body["chassis"], "id"))[:1]
+            port = _as_list(body["port"])[0]
+            named = [_plain_text(x) for x in _as_list(port["id"]) if x.get("type") == "ifname"]
+            enabled = [c for c in _as_list(chassis.get("capability")) if c.get("enabled") is True]
             yield _Neighbour(
                 interface,
                 name,
-                next(iter(named), "") or _text(port.get("descr")) or _text(port["id"]),
+                next(iter(named), "") or _plain_text(port.get("descr")) or _plain_text(port["id"]),
                 {str(c.get("type")) for c in enabled},
-                _bandwidth(port),
+                _mau_bandwidth(port),
             )
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """Return values that stand in a list, or one alone."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-def _named(value: Any, key: str) -> Iterator[tuple[str, Any]]:
+def _named_objects(value: Any, key: str) -> Iterator[tuple[str, Any]]:
     """Yield objects with their names: those of json0, which have `key`, say theirs inside."""
-    for item in _list(value):
+    for item in _as_list(value):
         if key in item:
-            yield _text(item.get("name")), item
+            yield _plain_text(item.get("name")), item
         else:
             yield from item.items()
 
 
-def _text(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     """Return a text that stands alone, as ``value``, or in a list."""
-    first = next(iter(_list(value)), "")
+    first = next(iter(_as_list(value)), "")
     word = first.get("value", "") if isinstance(first, dict) else first
     if not isinstance(word, str):
         raise TypeError(f"{word!r} is not a word")
     return word
 
 
-def _bandwidth(port: dict[str, Any]) -> float:
+def _mau_bandwidth(port: dict[str, Any]) -> float:
     """Return GB/s a direction by the operational MAU type (``100GbaseCR4 - …``), NaN for none."""
-    for negotiated in _list(port.get("auto-negotiation")):
-        rate = _RATE.match(_text(negotiated.get("current")))
+    for negotiated in _as_list(port.get("auto-negotiation")):
+        rate = _RATE.match(_plain_text(negotiated.get("current")))
         if rate and len(rate[1]) < 7:
             return int(rate[1]) / (8 if rate[2] else 8000)
     return math.nan

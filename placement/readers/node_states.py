@@ -19,7 +19,7 @@ from placement.errors import ParseError
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords
 
-__all__ = ["FIGURES", "StatedNode", "node_state", "slurm_state", "states_dump", "worst"]
+__all__ = ["FIGURES", "StatedNode", "badness_of", "node_state", "slurm_state", "states_dump"]
 
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {
@@ -132,7 +132,7 @@ def states_dump(
     for node in printed:
         before = by_name.setdefault(node.name, node)
         if before is not node:
-            state = max(before.state, node.state, key=worst)
+            state = max(before.state, node.state, key=badness_of)
             planned, up = before.planned or node.planned, before.up or node.up
             by_name[node.name] = before._replace(state=state, planned=planned, up=up)
         elif len(by_name) > MOST_NODES:
@@ -179,7 +179,7 @@ def node_state(text: str) -> tuple[str, bool] | None:
     (('draining', False), ('idle', True), ('reboot', False), None)
     """
     parts = [_PART.fullmatch(part) for part in text.lower().rstrip("+").split("+")]
-    words = [_long(part[1]) for part in parts if part]
+    words = [_long_state(part[1]) for part in parts if part]
     if len(words) < len(parts) or not text[0].isalpha():
         return None
     signs = "".join(part[2] for part in parts if part)
@@ -191,7 +191,7 @@ def node_state(text: str) -> tuple[str, bool] | None:
     if state == "drained" and {"allocated", "mixed", "completing"} & set(counted):
         state = "draining"
     if state in ("idle", "planned"):
-        state = max([state, *(SIGNS[s] for s in signs if s in SIGNS)], key=worst)
+        state = max([state, *(SIGNS[s] for s in signs if s in SIGNS)], key=badness_of)
     return state, planned
 
 
@@ -199,23 +199,23 @@ def _worst_known(words: list[str]) -> str:
     """Return the worst of some words; one that a column has cut off never makes a node free."""
     known = [w for w in words if w in _RANK]
     if len(known) == len(words) or len(words) == 1:
-        return max(words, key=worst)
-    state = max(known, key=worst, default="unknown")
-    return state if worst(state) > worst("planned") else "unknown"
+        return max(words, key=badness_of)
+    state = max(known, key=badness_of, default="unknown")
+    return state if badness_of(state) > badness_of("planned") else "unknown"
 
 
-def worst(word: str) -> int:
+def badness_of(word: str) -> int:
     """Return how far from usable a state is; a word that is not known counts as bad.
 
     Examples
     --------
-    >>> worst("idle") < worst("allocated") < worst("drained") < worst("down")
+    >>> badness_of("idle") < badness_of("allocated") < badness_of("drained") < badness_of("down")
     True
     """
     return _RANK.get(word, _RANK["unknown"])
 
 
-def _long(word: str) -> str:
+def _long_state(word: str) -> str:
     """Return the full word for a short form or one that a column has cut off."""
     if word not in WORDS and word not in _RANK and len(word) >= 5:  # sinfo's widths: 6, 11, 20
         full = {WORDS.get(w, w) for w in _LONG if w.startswith(word)}

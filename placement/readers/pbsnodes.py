@@ -13,7 +13,7 @@ from typing import Any
 
 from placement.errors import ParseError
 from placement.readers import dump_format
-from placement.readers.node_states import StatedNode, states_dump, worst
+from placement.readers.node_states import StatedNode, badness_of, states_dump
 from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump
@@ -102,7 +102,7 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
         cores = assigned.get("ncpus") if isinstance(assigned, dict) else 0
         more = has.items() if isinstance(has, dict) else ()
         fields = {**entry, "resources_assigned.ncpus": cores}
-        yield _node(name, fields | {_RESOURCE + key: value for key, value in more}, source, 0)
+        yield _make_node(name, fields | {_RESOURCE + key: value for key, value in more}, source, 0)
 
 
 def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
@@ -114,27 +114,29 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
             fields[field[1]] = field[2]
         elif _NAME.fullmatch(line.rstrip()):
             if name:
-                yield _node(name, fields, source, start)
+                yield _make_node(name, fields, source, start)
             name, start, fields = line.rstrip(), number, {}
         elif line.strip() and not (name and line.startswith("\t")):  # a long value goes on
             what = "a node or an attribute of one"
             raise strange_line("pbsnodes", source, number, line, what, "print it by pbsnodes -a")
     if name:
-        yield _node(name, fields, source, start)
+        yield _make_node(name, fields, source, start)
 
 
-def _node(name: str, fields: Mapping[str, Any], source: str, line: int) -> StatedNode:
+def _make_node(name: str, fields: Mapping[str, Any], source: str, line: int) -> StatedNode:
     words = fields.get("state")
     if not isinstance(words, str) or not _NAME.fullmatch(name):
         raise ParseError(source, line, f"node {name} has no state", "is it complete?")
-    state = max((STATES.get(w, w) for w in re.split(r"[,\s]+", words.strip().lower())), key=worst)
+    state = max(
+        (STATES.get(w, w) for w in re.split(r"[,\s]+", words.strip().lower())), key=badness_of
+    )
     cores = str(fields.get("resources_assigned.ncpus") or 0).strip()
     if state == "idle" and (fields.get("jobs") or cores != "0"):
         state = "mixed"
-    return StatedNode(name.partition("[")[0], state, line=line, figures=_features(fields))
+    return StatedNode(name.partition("[")[0], state, line=line, figures=_list_features(fields))
 
 
-def _features(fields: Mapping[str, Any]) -> dict[str, int | str]:
+def _list_features(fields: Mapping[str, Any]) -> dict[str, int | str]:
     """Return the resources that are words, as features."""
     pairs = [(key.removeprefix(_RESOURCE), value) for key, value in fields.items()
              if key.startswith(_RESOURCE) and isinstance(value, str)]  # fmt: skip

@@ -74,7 +74,7 @@ def numbers_in(shape: str) -> int:
     return len(_NUMBER.findall(shape))
 
 
-def pieces(text: str, source: str) -> Iterator[LineBlock]:
+def split_by_shape(text: str, source: str) -> Iterator[LineBlock]:
     r"""Yield the lines of a text by shape, some thousand at a time.
 
     Parameters
@@ -91,7 +91,7 @@ def pieces(text: str, source: str) -> Iterator[LineBlock]:
 
     Examples
     --------
-    >>> [piece] = pieces("7  0x1F c0-0\nx99999999999\n", "")
+    >>> [piece] = split_by_shape("7  0x1F c0-0\nx99999999999\n", "")
     >>> piece.shapes, piece.numbers.tolist(), piece.first.tolist()
     (('0 0x0 c0-0', 'x0'), [7, 31, 0, 0, -1], [0, 4, 5])
     """
@@ -100,12 +100,12 @@ def pieces(text: str, source: str) -> Iterator[LineBlock]:
         end = len(text)
         if end - start > _PIECE:  # cut behind a newline
             end = text.rfind("\n", start, start + _PIECE) + 1 or start + _PIECE
-        block = _block(text[start:end], line, source)
+        block = _line_shapes(text[start:end], line, source)
         yield block
         start, line = end, line + len(block.shapes)
 
 
-def _block(text: str, line: int, source: str) -> LineBlock:
+def _line_shapes(text: str, line: int, source: str) -> LineBlock:
     """Return the shapes of some lines, and the numbers in them."""
     # hexadecimal numbers in decimals behind an X, which lower case has not
     lower = _HEX.sub(lambda word: f"X{min(int(word[1], 16), BIGGEST + 1)}", text.lower())
@@ -204,7 +204,7 @@ CORES = Column("cores", "number of CORES", NUMBER, ["cores"])
 XYZ = tuple(Column(axis, f"{axis.upper()} coordinate", NUMBER, axis) for axis in "xyz")
 
 
-def columns(line: str, expected: Sequence[Column]) -> Row:
+def read_columns(line: str, expected: Sequence[Column]) -> Row:
     """Interpret a line of words that stand in `expected` order.
 
     Raises
@@ -215,9 +215,9 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
 
     Examples
     --------
-    >>> columns("17 compute", (NID, ROLE))
+    >>> read_columns("17 compute", (NID, ROLE))
     Row(at={'nid': 0}, words={'role': 'compute'})
-    >>> columns("17", (NID, ROLE))  # doctest: +ELLIPSIS
+    >>> read_columns("17", (NID, ROLE))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     placement.errors.NidmapError: 1 of 2 fields (TYPE (service or compute) is missing); was ...
@@ -323,7 +323,7 @@ class _Reading:
 
     def __init__(self, text: str, source: str, name: str, parser: Parser) -> None:
         self.text, self.source, self.name, self.parser = text, source, name, parser
-        parts = list(pieces(text or "\n", source))
+        parts = list(split_by_shape(text or "\n", source))
         self.shapes = [shape for piece in parts for shape in piece.shapes]
         self.numbers = np.concatenate([piece.numbers for piece in parts])
         before = np.cumsum([0, *(len(piece.numbers) for piece in parts[:-1])]).tolist()

@@ -68,7 +68,7 @@ class Tiles:
         self._refuse_impossible(name, ends)
         keys = [node_key(end[:, :4]) * 2 + end[:, 4] for end in ends]
         order = np.unique(np.concatenate((keys[0], keys[1][linked])))
-        self.place = _places(order)
+        self.place = _router_places(order)
         self.names = write_names(self.place, ("c", "-", "c", "s", name[4]))
         a_tile, b_tile = (end[:, 5] // 10 * 8 + end[:, 5] % 10 for end in ends)  # octal digits
         self.a, b = (np.searchsorted(order, key) for key in keys)
@@ -179,7 +179,7 @@ class Tiles:
         )
 
 
-def _places(keys: Ints) -> Ints32:
+def _router_places(keys: Ints) -> Ints32:
     """Return column, row, cage, slot and router number of routers' keys: `node_key` undone."""
     place = np.empty((len(keys), 5), dtype=np.int32)
     rest, place[:, 4] = np.divmod(keys, 2)

@@ -69,24 +69,24 @@ def read(text: str, source: str) -> Dump:
     >>> dump.routers.tolist(), dump.links.b_port.tolist(), [f.kind for f in dump.findings]
     (['c0-0c0s0a0', 'c0-0c0s6a0'], [8, 0], ['missing-tiles', 'missing-tiles'])
     """
-    tiles = Tiles(text, source, "rtr-aries", _line)
+    tiles = Tiles(text, source, "rtr-aries", _read_line)
     kind, faults = tiles.rows.word("kind"), tiles.faults()
-    faults += _missing(tiles) + _find_misplaced(tiles)
+    faults += _missing_tiles(tiles) + _find_misplaced(tiles)
     positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
     return tiles.dump("aries", {"positions": positions} if positions else {}, faults, kind=kind)
 
 
-def _line(line: str) -> r.Row:
+def _read_line(line: str) -> r.Row:
     words = line.split()
     if len(words) == 4 and words[3][:1] in "upUP":
-        return r.columns(line, _TO_NONE)
-    row = r.columns(line, _TO_TILE)
+        return r.read_columns(line, _TO_NONE)
+    row = r.read_columns(line, _TO_TILE)
     if row.words["kind"] == "ptile":
         raise NidmapError("a ptile leads to a processor, not to a tile")
     return row
 
 
-def _missing(tiles: Tiles) -> list[Finding]:
+def _missing_tiles(tiles: Tiles) -> list[Finding]:
     """Return the routers that are listed with fewer than their 48 tiles."""
     there = np.zeros((len(tiles.names), 64), dtype=np.bool_)
     there[tiles.a, tiles.a_tile] = True
@@ -116,12 +116,12 @@ def _find_misplaced(tiles: Tiles) -> list[Finding]:
     np.minimum.at(first, tiles.b[linked], tiles.line[linked])
 
     def text(i: int) -> str:
-        says = f"an XC's name says {_colons(expected[i])}"
-        return f"{tiles.names[i]} is at {_colons(xyz[i])}, {says}"
+        says = f"an XC's name says {_coordinate_text(expected[i])}"
+        return f"{tiles.names[i]} is at {_coordinate_text(xyz[i])}, {says}"
 
     order = wrong[np.argsort(first[wrong], kind="stable")]
     return list_faults(order, first, "coordinates", text)
 
 
-def _colons(xyz: Ints32) -> str:
+def _coordinate_text(xyz: Ints32) -> str:
     return "(" + ":".join(map(str, xyz.tolist())) + ")"

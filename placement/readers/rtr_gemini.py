@@ -74,7 +74,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.routers.tolist(), dump.links.kind.tolist(), dump.links.bandwidth.tolist()
     (['c0-0c0s0g0', 'c0-0c0s1g0'], ['z+', 'z-'], [1.875, 1.875])
     """
-    tiles = Tiles(text, source, "rtr-gemini", _line)
+    tiles = Tiles(text, source, "rtr-gemini", _read_line)
     kind, medium = tiles.rows.word("kind"), tiles.rows.word("medium")
     faults = tiles.faults()
     cut_off = (medium == "") & (tiles.back >= 0) & (medium[tiles.back] != "")
@@ -92,13 +92,13 @@ def read(text: str, source: str) -> Dump:
     return tiles.dump("gemini", placed, faults, kind=kind, **typed)
 
 
-def _line(line: str) -> r.Row:
+def _read_line(line: str) -> r.Row:
     words = line.split()
     to = words[3] if len(words) > 3 else ""
     unlinked = to.lower() in ("unused", "processor")
-    end = _NONE if unlinked else _tile(to, END_B, XYZ_B)
-    start = (_tile(words[0], END_A, XYZ_A), _KIND, _ARROW)
-    row = r.columns(line, (*start, end, *(_TYPE if len(words) > 4 else ())))
+    end = _NONE if unlinked else _tile_column(to, END_B, XYZ_B)
+    start = (_tile_column(words[0], END_A, XYZ_A), _KIND, _ARROW)
+    row = r.read_columns(line, (*start, end, *(_TYPE if len(words) > 4 else ())))
     if not unlinked and row.words["kind"] in ("ptile", "host"):
         raise NidmapError(f"a {row.words['kind']} tile leads to a processor, not to a tile")
     if "cable" in row.words.get("medium", ""):  # cable11x …
@@ -106,6 +106,6 @@ def _line(line: str) -> r.Row:
     return row
 
 
-def _tile(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column:
+def _tile_column(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column:
     """Return the column of a tile, with coordinates if `word` has them."""
     return _END._replace(numbers=numbers + xyz if "(" in word else numbers)

@@ -68,10 +68,10 @@ def read(text: str, source: str) -> Dump:
     (['drained'], [16])
     """
     lines = split_lines(text, source)
-    return states_dump(source, count_lines(lines), _nodes(text, source))
+    return states_dump(source, count_lines(lines), _read_nodes(text, source))
 
 
-def _nodes(text: str, source: str) -> Iterator[StatedNode]:
+def _read_nodes(text: str, source: str) -> Iterator[StatedNode]:
     first = _BEGIN.search(text)
     if first and text[: first.start()].strip():
         word = text.split(None, 1)[0]
@@ -84,12 +84,12 @@ def _nodes(text: str, source: str) -> Iterator[StatedNode]:
             raise ParseError(source, line, what, hint)
         word, planned = slurm_state(state[1], source, line)
         complete = "CoresPerSocket=" in record  # else partitions may have been left out of it
-        up, figures = not complete or bool(_PARTITIONS.search(record)), _figures(record)
+        up, figures = not complete or bool(_PARTITIONS.search(record)), _node_figures(record)
         for name in expand(begin[1], source, line, "NodeName"):
             yield StatedNode(name, word, planned, line, figures, up)
 
 
-def _figures(record: str) -> dict[str, int | str]:
+def _node_figures(record: str) -> dict[str, int | str]:
     """Return what a record says of the inside of its node."""
     numbers = {k: int(match[1]) for k, form in _NUMBERS.items() if (match := form.search(record))}
     numbers["cores"] = numbers.get("cores", 0) * numbers.get("sockets", 0)

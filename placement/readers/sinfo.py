@@ -59,7 +59,7 @@ def sniff(head: str) -> bool:
     True
     """
     lines = (line for line in head.split("\n") if line.strip() and not _DATE.fullmatch(line))
-    return bool(_header(next(lines, "")))
+    return bool(_header_columns(next(lines, "")))
 
 
 @dump_format("sinfo", "states", sniff, scheduler="slurm")
@@ -120,7 +120,7 @@ class _SinfoOutput:
 
     def __init__(self, lines: Sequence[str], source: str) -> None:
         self.source = source
-        self.names, self.bar, self.start, self.headers = _layout(lines, source)
+        self.names, self.bar, self.start, self.headers = _read_layout(lines, source)
         self.lines: list[int] = []
         self.cells: dict[str, list[str]] = {name: [] for name in self.names if name}
         self.partitions: dict[str, dict[str, None]] = {}
@@ -170,7 +170,7 @@ class _SinfoOutput:
                 row = dict(zip(names, cells, strict=True))
                 state, planned = slurm_state(row["state"], self.source, line)
                 up = row.get("avail", "up") == "up"
-                known[cells] = state, planned, _figures(row, self.source, line), up
+                known[cells] = state, planned, _node_figures(row, self.source, line), up
             state, planned, figures, up = known[cells]
             single = _NAME.fullmatch(listed)
             hosts = (listed,) if single else expand(listed, self.source, line, "NODELIST")
@@ -207,13 +207,13 @@ class _SinfoOutput:
             yield Finding(self.start, "cut-features", text, _HINT, fault=False)
 
 
-def _layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
+def _read_layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
     """Return the columns by the header, and what `_SinfoOutput` has."""
     headers = 1
     for number, line in enumerate(lines, start=1):
         if number == 1 and _DATE.fullmatch(line):
             headers = 2
-        elif header := _header(line):
+        elif header := _header_columns(line):
             return _check_columns(header, number, source), "|" in line, number, headers
         elif line.strip():
             raise _strange_line(source, number, line)
@@ -236,7 +236,7 @@ def _is_cut(features: str) -> bool:
     return features not in _UNKNOWN and len(features) >= _CUT_WIDTH
 
 
-def _figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | str]:
+def _node_figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | str]:
     """Return what a row says of the inside of its nodes."""
 
     def number(column: str, text: str) -> int:
@@ -265,7 +265,7 @@ def _figures(row: Mapping[str, str], source: str, line: int) -> dict[str, int | 
     return figures
 
 
-def _header(line: str) -> tuple[str, ...]:
+def _header_columns(line: str) -> tuple[str, ...]:
     """Return the columns that a header names ('' for those left out), () for no header."""
     words = [w.strip() for w in line.split("|")] if "|" in line else line.split()
     others = {"JOBID", "NNODES"} & set(words)  # squeue's, Flux's

@@ -131,7 +131,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.fabric, dump.nodes.nid.tolist(), dump.nodes.name.tolist(), dump.nodes.role.tolist()
     ('slingshot', [1], ['nid000001'], ['compute'])
     """
-    hardware, networks = _parts(load_json(text, source), source)
+    hardware, networks = _file_parts(load_json(text, source), source)
     lines: dict[str, int] = {}
     for match, line in with_lines(_MEMBER.finditer(text), text):
         lines.setdefault(match[1], line)
@@ -141,13 +141,13 @@ def read(text: str, source: str) -> Dump:
     classes = {str(n.get("Type")).lower() for n in networks.values() if isinstance(n, dict)}
     for key, entry in hardware:
         line, xname = lines.get(key, 0), normalise_xname(key)
-        thing = _typed(entry, SlsHardware, key, source, line)
+        thing = _as_struct(entry, SlsHardware, key, source, line)
         classes.add(thing.class_.lower())
         kinds = {thing.type.lower(), thing.type_string.lower()}
         if kinds & _NODE_TYPES:
             extra = thing.extra_properties or {}
-            properties = _typed(extra, SlsNodeProperties, key, source, line)
-            nodes.append(_node(properties, xname, line))
+            properties = _as_struct(extra, SlsNodeProperties, key, source, line)
+            nodes.append(_make_node(properties, xname, line))
             findings += _node_remarks(properties, key, line)
             good = _NODE_XNAME.fullmatch(xname) is not None
         elif kinds & _SWITCH_TYPES:
@@ -165,14 +165,14 @@ def read(text: str, source: str) -> Dump:
     slingshot = any(word.startswith(("slingshot", *_SLINGSHOT_CLASSES)) for word in classes)
     return Dump(
         count_json_lines(text),
-        nodes=_records(nodes) if nodes else None,
+        nodes=_node_columns(nodes) if nodes else None,
         routers=np.array(list(switches)) if switches else None,
         fabric="slingshot" if slingshot else "",
-        findings=(*findings, *_twice(nodes)),
+        findings=(*findings, *_find_repeats(nodes)),
     )
 
 
-def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
+def _file_parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
     """Return the hardware as pairs of name and object, and the networks by name."""
     if isinstance(root, list):
         if not all(isinstance(e, dict) and isinstance(e.get("Xname"), str) for e in root):
@@ -186,7 +186,7 @@ def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any
     return list(hardware.items()), networks
 
 
-def _typed(entry: Any, kind: type[Kind], key: str, source: str, line: int) -> Kind:
+def _as_struct(entry: Any, kind: type[Kind], key: str, source: str, line: int) -> Kind:
     """Return an object of the file as its Struct."""
     try:
         return msgspec.convert(entry, kind, strict=False)
@@ -194,7 +194,7 @@ def _typed(entry: Any, kind: type[Kind], key: str, source: str, line: int) -> Ki
         raise ParseError(source, line, f"{key}: {schema_sentence(error)}") from None
 
 
-def _node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:
+def _make_node(properties: SlsNodeProperties, xname: str, line: int) -> SlsNode:
     """Return a node, called as its first alias where that is a host name."""
     aliases = properties.aliases or ""
     alias = aliases if isinstance(aliases, str) else aliases[0]
@@ -213,7 +213,7 @@ def _node_remarks(properties: SlsNodeProperties, key: str, line: int) -> Iterato
         yield Finding(line, "no-nid", text, hint, fault=False)
 
 
-def _records(nodes: Iterable[SlsNode]) -> NodeRecords:
+def _node_columns(nodes: Iterable[SlsNode]) -> NodeRecords:
     """Return the nodes as columns."""
     line, nid, name, cname, role = map(np.array, zip(*nodes, strict=True))
     return NodeRecords(
@@ -221,7 +221,7 @@ def _records(nodes: Iterable[SlsNode]) -> NodeRecords:
     )
 
 
-def _twice(nodes: Iterable[SlsNode]) -> Iterator[Finding]:
+def _find_repeats(nodes: Iterable[SlsNode]) -> Iterator[Finding]:
     """Yield a fault for each xname, name and NID that an earlier node has already."""
     first: dict[tuple[str, object], SlsNode] = {}
     for node in nodes:

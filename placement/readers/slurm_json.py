@@ -87,28 +87,32 @@ def read(text: str, source: str) -> Dump:
 
 def _node_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
     for entry in entries:
-        words = [*_words(entry["state"]), *entry.get("state_flags", ())]
+        words = [*_list_words(entry["state"]), *entry.get("state_flags", ())]
         state, planned = slurm_state("+".join(words), source)
-        features, gres = ",".join(_words(entry.get("active_features", ""))), entry.get("gres")
-        sizes = [_number(entry.get(key)) for key in ("sockets", "cores", "real_memory", "weight")]
-        figures = _figures(sizes, features, gres)
+        features, gres = ",".join(_list_words(entry.get("active_features", ""))), entry.get("gres")
+        sizes = [
+            _plain_number(entry.get(key)) for key in ("sockets", "cores", "real_memory", "weight")
+        ]
+        figures = _node_figures(sizes, features, gres)
         up = bool(entry.get("partitions", True))
-        yield StatedNode(_name(entry["name"]), state, planned, 0, figures, up)
+        yield StatedNode(_checked_name(entry["name"]), state, planned, 0, figures, up)
 
 
 def _sinfo_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
     for entry in entries:
         if not entry["nodes"]["nodes"]:
             continue  # a partition without nodes
-        state, planned = slurm_state("+".join(_words(entry["node"]["state"])), source)
+        state, planned = slurm_state("+".join(_list_words(entry["node"]["state"])), source)
         least = ((entry.get(key) or {}).get("minimum") for key in _SIZES)
         features = (entry.get("features") or {}).get("active", "")
-        figures = _figures([*map(_number, least)], features, (entry.get("gres") or {}).get("total"))
+        figures = _node_figures(
+            [*map(_plain_number, least)], features, (entry.get("gres") or {}).get("total")
+        )
         for name in entry["nodes"]["nodes"]:
-            yield StatedNode(_name(name), state, planned, 0, figures)
+            yield StatedNode(_checked_name(name), state, planned, 0, figures)
 
 
-def _figures(sizes: list[int], features: str, gres: str | None) -> dict[str, int | str]:
+def _node_figures(sizes: list[int], features: str, gres: str | None) -> dict[str, int | str]:
     """Return what is said of the inside of a node: sockets, cores of each, memory and weight."""
     sockets, cores, memory, weight = sizes
     numbers = {"sockets": sockets, "cores": sockets * cores, "memory_mb": memory, "weight": weight}
@@ -117,24 +121,24 @@ def _figures(sizes: list[int], features: str, gres: str | None) -> dict[str, int
 
 def _job_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
     for entry in entries:
-        if entry["nodes"] and BUSY & set(_words(entry["job_state"])):
+        if entry["nodes"] and BUSY & set(_list_words(entry["job_state"])):
             for name in expand(entry["nodes"], source, 0, "nodes"):
                 yield StatedNode(name, "allocated")
 
 
-def _words(value: Any) -> list[str]:
+def _list_words(value: Any) -> list[str]:
     """Return words that are listed, or joined by commas."""
     words = value.split(",") if isinstance(value, str) else list(value)
-    return [_name(word) for word in words if word]
+    return [_checked_name(word) for word in words if word]
 
 
-def _name(value: Any) -> str:
+def _checked_name(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a word")
     return value
 
 
-def _number(value: Any) -> int:
+def _plain_number(value: Any) -> int:
     """Return a number, also one wrapped as ``{"set": true, "number": 1}``; 0 for none."""
     inner = value.get("number") if isinstance(value, dict) else value
     return inner if isinstance(inner, int) and 0 <= inner < 2**31 else 0

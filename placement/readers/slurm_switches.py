@@ -77,7 +77,7 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     return names
 
 
-def resolve(
+def resolve_members(
     declared: Sequence[Declared], source: str
 ) -> tuple[tuple[SwitchRecord, ...], list[Finding]]:
     """Expand the lists of all switches, blocks or rings, and give each its level.
@@ -115,8 +115,8 @@ def resolve(
         if total > MOST_NODES:
             raise ParseError(source, row.line, f"more than {MOST_NODES:,} nodes in one topology")
         switches.append(SwitchRecord(row.name, nodes, children, row.line))
-    below = _children(switches, source)
-    heights = _heights(below)
+    below = _number_children(switches, source)
+    heights = _switch_heights(below)
     loop = [s for s, height in zip(switches, heights, strict=True) if height < 0]
     if loop:
         names = ", ".join(s.name for s in loop[:8])
@@ -130,7 +130,7 @@ def resolve(
     return _below_one_leaf(placed)
 
 
-def _children(switches: Sequence[SwitchRecord], source: str) -> list[list[int]]:
+def _number_children(switches: Sequence[SwitchRecord], source: str) -> list[list[int]]:
     """Return the numbers of the children of each switch, refusing what makes no tree."""
     index: dict[str, int] = {}
     for number, switch in enumerate(switches):
@@ -152,7 +152,7 @@ def _children(switches: Sequence[SwitchRecord], source: str) -> list[list[int]]:
     return [[index[child] for child in switch.children] for switch in switches]
 
 
-def _heights(below: Sequence[Sequence[int]]) -> list[int]:
+def _switch_heights(below: Sequence[Sequence[int]]) -> list[int]:
     """Return each switch's height over its leaves; -1 on a loop, which has nothing above it."""
     above: list[list[int]] = [[] for _ in below]
     for i, children in enumerate(below):

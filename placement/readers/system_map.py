@@ -100,6 +100,6 @@ class _SystemMapLines:
             self.headers |= {line: None}
             if len(self.headers) <= 2:
                 return None
-        row = r.columns(line, _COLUMNS if words[1:2] and "x" in words[1].lower() else _BARE)
+        row = r.read_columns(line, _COLUMNS if words[1:2] and "x" in words[1].lower() else _BARE)
         self.begun = True
         return row

@@ -107,11 +107,11 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(lines)
     records = list(statements(lines, source))
     refuse_empty(counts if records else LineCounts(0), source, "SwitchName, BlockName or RingName")
-    kind = _kind(records)
+    kind = _tell_plugin(records)
     base = [s for s in records if _is_base(s)]
     if not base:
         raise records[0].error(f"no {kind} of its own", "add the lines that define each")
-    switches, remarks = w.resolve([_declare_switch(s) for s in base], source)
+    switches, remarks = w.resolve_members([_declare_switch(s) for s in base], source)
     sizes = _block_sizes(records)
     parameters = {"block_sizes": sizes} if sizes else {}
     return w.switch_dump(counts, kind, switches, remarks, parameters)
@@ -140,7 +140,7 @@ def statements(lines: Sequence[str], source: str) -> Iterator[Statement]:
     for count, (number, text) in enumerate(numbered):
         if count == MAX_STATEMENTS:
             raise ParseError(source, number, f"more than {MAX_STATEMENTS:,} switches")
-        yield _statement(text, number, source)
+        yield _make_statement(text, number, source)
 
 
 def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -166,7 +166,7 @@ def _is_escaped(text: str, at: int) -> bool:
     return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
-def _statement(text: str, line: int, source: str) -> Statement:
+def _make_statement(text: str, line: int, source: str) -> Statement:
     if "\\" in text:
         text = re.sub(r"\\(.)", r"\1", text)  # as Slurm: a backslash gives the next as it is
     pairs: list[tuple[str, str]] = []
@@ -192,7 +192,7 @@ def _not_a_statement(text: str, rest: str, line: int, source: str) -> ParseError
     return ParseError(source, line, f"{rest!r} is not Key=value", "is the line cut off?")
 
 
-def _kind(records: Sequence[Statement]) -> str:
+def _tell_plugin(records: Sequence[Statement]) -> str:
     """Return the plugin that the switches are of, refusing several and what no plugin knows."""
     kind = KINDS.get(records[0].key, ("",))[0]
     for statement in records:

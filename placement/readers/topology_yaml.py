@@ -21,7 +21,7 @@ from msgspec import Meta, Struct, field
 from placement.errors import ParseError
 from placement.readers import dump_format
 from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
-from placement.readers.slurm_switches import Declared, expand, resolve, switch_dump
+from placement.readers.slurm_switches import Declared, expand, resolve_members, switch_dump
 from placement.readers.trees import LINE, line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord
 from placement.support.array_types import Ints32
@@ -176,7 +176,7 @@ def read(text: str, source: str) -> Dump:
     """
     counts = count_lines(split_lines(text, source))
     refuse_empty(counts, source, "topology")
-    topologies = _typed(parse_yaml(text, source), source)
+    topologies = _read_topologies(parse_yaml(text, source), source)
     chosen = next((t for t in topologies if t.cluster_default.lower() not in _FALSE), topologies[0])
     remarks = [
         Finding(
@@ -199,11 +199,11 @@ def read(text: str, source: str) -> Dump:
         return switch_dump(counts, "torus3d", switches, remarks, parameters, nodes)
     if chosen.block and chosen.block.block_sizes:
         parameters["block_sizes"] = tuple(dict.fromkeys(chosen.block.block_sizes))
-    switches, more = resolve(_declared(chosen), source)
-    return switch_dump(counts, _kinds(chosen)[0], switches, [*remarks, *more], parameters)
+    switches, more = resolve_members(_declared_units(chosen), source)
+    return switch_dump(counts, _topology_kinds(chosen)[0], switches, [*remarks, *more], parameters)
 
 
-def _typed(root: Any, source: str) -> list[YamlTopology]:
+def _read_topologies(root: Any, source: str) -> list[YamlTopology]:
     """Return the topologies of a file, each of one kind that is not empty."""
     _wrap_single(root)
     try:
@@ -214,13 +214,13 @@ def _typed(root: Any, source: str) -> list[YamlTopology]:
     if not topologies:
         raise ParseError(source, line_of(root), "a list without a topology")
     for topology in topologies:
-        kinds = _kinds(topology)
+        kinds = _topology_kinds(topology)
         if len(kinds) != 1:
             has = " and ".join(kinds) or "no kind"
             what = f"topology {topology.topology} has {has} where one of tree, block, ring, "
             raise ParseError(source, topology.line, f"{what}torus3d and flat belongs")
         tori = topology.torus3d is not None and not topology.torus3d.toruses
-        if tori or (kinds[0] in ("tree", "block", "ring") and not _declared(topology)):
+        if tori or (kinds[0] in ("tree", "block", "ring") and not _declared_units(topology)):
             raise ParseError(source, topology.line, f"topology {topology.topology} is empty")
     return topologies
 
@@ -243,14 +243,14 @@ def _line_at(root: Any, path: str) -> int:
     return line
 
 
-def _kinds(topology: YamlTopology) -> list[str]:
+def _topology_kinds(topology: YamlTopology) -> list[str]:
     """Return the kinds that a topology has; ``flat: false`` is none."""
     flat = topology.flat is not None and str(topology.flat).lower() not in _FALSE
     kinds = [kind for kind in ("tree", "block", "ring", "torus3d") if getattr(topology, kind)]
     return [*kinds, *(["flat"] if flat else [])]
 
 
-def _declared(topology: YamlTopology) -> list[Declared]:
+def _declared_units(topology: YamlTopology) -> list[Declared]:
     """Return the switches, blocks or rings of a topology."""
     if topology.tree:
         return [Declared(s.switch, s.nodes, s.children, s.line) for s in topology.tree.switches]

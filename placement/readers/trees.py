@@ -127,7 +127,7 @@ def parse_yaml(text: str, source: str) -> Any:
     """
     stream = _List()
     opened: list[_List | _Dict] = [stream]
-    for count, event in enumerate(_events(text, source)):
+    for count, event in enumerate(_parse_events(text, source)):
         line, name = event.start_mark.line + 1, type(event).__name__
         if count > MAX_YAML:
             raise ParseError(source, line, f"more than {MAX_YAML:,} keys and values")
@@ -139,7 +139,7 @@ def parse_yaml(text: str, source: str) -> Any:
         elif name in _NODES:
             node: Node = _NODES[name](getattr(event, "value", ()))
             node.line = line
-            _add(node, opened[-1], source)
+            _add_node(node, opened[-1], source)
             if not isinstance(node, _Text):
                 opened.append(node)
             if len(opened) > MAX_DEPTH + 1:
@@ -151,7 +151,7 @@ def parse_yaml(text: str, source: str) -> Any:
     return stream[0]
 
 
-def _add(node: Node, parent: _List | _Dict, source: str) -> None:
+def _add_node(node: Node, parent: _List | _Dict, source: str) -> None:
     """Put a node where it stands: as an item, a key, or the value of the key before it."""
     if isinstance(node, _Dict):
         node[LINE] = node.line
@@ -169,7 +169,7 @@ def _add(node: Node, parent: _List | _Dict, source: str) -> None:
         parent.key = str(node)
 
 
-def _events(text: str, source: str) -> Iterator[Any]:
+def _parse_events(text: str, source: str) -> Iterator[Any]:
     """Yield the parser's events, its errors as ours."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

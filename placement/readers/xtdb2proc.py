@@ -82,14 +82,14 @@ class _Records:
 
     def __call__(self, line: str) -> r.Row:
         """Return how to read a record."""
-        values, at = _pairs(line.strip())
+        values, at = _split_record(line.strip())
         self._same_fields(values.keys())
         for name in (name for name in _NUMBERS if name in values):
             if not (values[name].isascii() and values[name].isdigit()):
                 raise NidmapError(f"{name}={values[name]} is not a number")
         return r.Row(
             {short: at[name] for name, short in _NUMBERS.items() if name in values},
-            {short: _word(values, name) for name, short in _WORDS.items() if name in values},
+            {short: _column_word(values, name) for name, short in _WORDS.items() if name in values},
         )
 
     def _same_fields(self, fields: AbstractSet[str]) -> None:
@@ -105,7 +105,7 @@ class _Records:
             raise NidmapError(f"the record has {name}, which none above has")
 
 
-def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
+def _split_record(line: str) -> tuple[dict[str, str], dict[str, int]]:
     """Return the values of a record, and how many numbers stand before each value."""
     values: dict[str, str] = {}
     at: dict[str, int] = {}
@@ -127,7 +127,7 @@ def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
     return values, at
 
 
-def _word(values: dict[str, str], name: str) -> str:
+def _column_word(values: dict[str, str], name: str) -> str:
     word = values[name].strip("'").lower()
     word = "" if word == "null" else word
     if name == "processor_type" and word not in ("service", "compute"):

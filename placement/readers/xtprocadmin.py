@@ -112,10 +112,10 @@ class _StatusLines:
             self._take_header(words)
             return None
         if len(words) == 4 and self.xt:
-            row = r.columns(line, self.expected[:4])
+            row = r.read_columns(line, self.expected[:4])
             if row.words["role"] == "compute":  # a down compute node has no more to say
                 return r.Row(row.at, {**row.words, "state": "down"})
-        return r.columns(line, self.expected)
+        return r.read_columns(line, self.expected)
 
     def _take_header(self, words: Sequence[str]) -> None:
         if words == self.header:

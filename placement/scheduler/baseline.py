@@ -16,7 +16,7 @@ from placement import planners
 from placement.errors import LaunchError, PlanError
 from placement.machine import Machine
 from placement.request import Baseline, Plan, Request
-from placement.scheduler.kinds import alike
+from placement.scheduler.kinds import of_same_kinds
 from placement.scheduler.switches import slurm_switches
 from placement.support.array_types import Ints, Ints32, Mask
 from placement.support.lazy import lazy
@@ -62,7 +62,7 @@ def baseline_of(
     named : str
         A planner that the user names instead; '' for none.
     config : mapping or None
-        What the live Slurm says of itself (`placement.slurm.command.configuration`).
+        What the live Slurm says of itself (`placement.slurm.command.slurm_settings`).
         None: a machine read from a topology.conf is taken to run the plugin
         that reads this file, any other Slurm no topology plugin; of ALPS,
         PBS and Cobalt the first free nodes in NID order are taken, since
@@ -123,7 +123,7 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
     A Slurm that does not answer leaves it at what is known of the machine.
     """
     try:
-        return baseline_of(machine, named, None if named else slurm_command.configuration())
+        return baseline_of(machine, named, None if named else slurm_command.slurm_settings())
     except LaunchError:
         return baseline_of(machine)
 
@@ -275,8 +275,8 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
     """
     free_choice = led_to(machine, plan, baseline, machine.compute)
     exclusions: list[Exclusion] = []
-    same = alike(machine, plan.rows)
-    for unit, part in _parts(machine, plan.rows):
+    same = of_same_kinds(machine, plan.rows)
+    for unit, part in _touched_parts(machine, plan.rows):
         inside = unit & same
         rows = led_to(machine, plan, baseline, inside)
         pays, words = False, ""
@@ -320,14 +320,14 @@ def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
     >>> np.flatnonzero(inside).tolist(), words
     ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')
     """
-    return next(_parts(machine, rows))
+    return next(_touched_parts(machine, rows))
 
 
-def _parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
+def _touched_parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
     """Yield the parts that some nodes lie in, the largest first: the units of each level."""
     levels = machine.topology.levels
     if machine.topology.kind == "torus":
-        yield _box(machine, rows)
+        yield _box_touched(machine, rows)
         return
     if len(levels) == 1:
         yield machine.compute, "the machine"
@@ -338,7 +338,7 @@ def _parts(machine: Machine, rows: Ints) -> Iterator[tuple[Mask, str]]:
         yield np.isin(unit, used), f"the {counted(len(used), levels[depth - 1])} that the plan uses"
 
 
-def _box(machine: Machine, rows: Ints) -> tuple[Mask, str]:
+def _box_touched(machine: Machine, rows: Ints) -> tuple[Mask, str]:
     inside = np.ones(len(machine), dtype=bool)
     words = []
     levels, extents = machine.topology.levels[:-1], machine.topology.extents[:-1]

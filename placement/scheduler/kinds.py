@@ -14,7 +14,7 @@ from placement.errors import PlanError, UsageError
 from placement.machine import Machine, once
 from placement.support.array_types import Array, Ints, Mask
 
-__all__ = ["ANY", "Kinds", "alike", "kinds_of", "of_one_kind", "offered"]
+__all__ = ["ANY", "Kinds", "kinds_of", "of_one_kind", "of_same_kinds", "offered"]
 
 #: What a user asks for who wants nodes of several kinds in one job.
 ANY = "any"
@@ -64,7 +64,7 @@ def kinds_of(machine: Machine) -> Kinds:
             code = joined.reshape(-1)[code]
         pairs, finer = np.unique(kind * len(words) + code, return_inverse=True)
         if len(pairs) > len(names) and (column != "features" or len(words) <= _MOST_SETS):
-            names = [_name(names, column, words, *divmod(pair, len(words))) for pair in pairs]
+            names = [_name_kind(names, column, words, *divmod(pair, len(words))) for pair in pairs]
             kind = finer.reshape(-1)
     order = np.argsort(-np.bincount(kind, minlength=len(names)), kind="stable")
     of = np.full(len(machine), -1, dtype=np.int64)
@@ -83,21 +83,21 @@ def _plain_features(text: str) -> str:
     return ",".join(word for word in text.split(",") if "=" not in word)
 
 
-def _name(names: list[str], column: str, words: Array, outer: int, word: int) -> str:
+def _name_kind(names: list[str], column: str, words: Array, outer: int, word: int) -> str:
     """Name a kind: what it is within, and the value by which it is told from the others there."""
     value = words[word] if words[word] != "" else "none"
     return ",".join(part for part in (names[outer], f"{column}={value}") if part)
 
 
-def alike(machine: Machine, rows: Ints) -> Mask:
+def of_same_kinds(machine: Machine, rows: Ints) -> Mask:
     """Return the mask of the nodes that are of the kinds of some nodes.
 
     Examples
     --------
     >>> import nidmap
     >>> lumi = nidmap.load_machine("lumi")
-    >>> int(alike(lumi, np.array([0, 1])).sum()), int(alike(lumi, np.array([0, 5000])).sum())
-    (2048, 5026)
+    >>> [int(of_same_kinds(lumi, np.array(rows)).sum()) for rows in ([0, 1], [0, 5000])]
+    [2048, 5026]
     """
     known = kinds_of(machine).of
     return np.asarray(np.isin(known, known[rows]) & (known >= 0))
@@ -114,7 +114,9 @@ def offered(machine: Machine, free: Mask, rows: Ints) -> Mask:
     """
     usable = free.copy()
     usable[rows] = True
-    return np.asarray(usable & machine.compute & (alike(machine, rows) if len(rows) else True))
+    return np.asarray(
+        usable & machine.compute & (of_same_kinds(machine, rows) if len(rows) else True)
+    )
 
 
 def of_one_kind(
@@ -158,7 +160,7 @@ def of_one_kind(
             raise _no_such_kind(known, kind)
         return np.asarray(free & (known.of == known.names.index(kind))), ""
     if len(include):
-        return np.asarray(free & alike(machine, include)), ""
+        return np.asarray(free & of_same_kinds(machine, include)), ""
     have = np.bincount(known.of[free & (known.of >= 0)], minlength=len(known.names))
     enough = np.flatnonzero(have >= count)
     if not len(enough):

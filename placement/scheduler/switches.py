@@ -58,7 +58,7 @@ def slurm_switches(machine: Machine) -> Switches:
     """
     if machine.switches is not None:
         return machine.switches
-    places, words = _places(machine)
+    places, words = _name_leaves(machine)
     rows = np.flatnonzero(machine.compute & (places >= 0).all(axis=1))
     leaf_of = np.full(len(machine), -1, dtype=np.int32)
     if not len(rows):
@@ -171,7 +171,7 @@ def _group_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     return places[first], which
 
 
-def _places(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+def _name_leaves(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Return what names each node's leaf, outermost first, and the words for it."""
     topology = machine.topology
     if topology.kind == "torus" and machine.cname.astype(bool).any():
@@ -203,15 +203,15 @@ def slurm_order(names: Strs) -> Ints:
     >>> names[slurm_order(names)].tolist()
     ['n009', 'n01', 'n1', 'n1-ib', 'n9', 'n10']
     """
-    if _alike(names):
+    if _digits_alike(names):
         if bool((names[:-1] <= names[1:]).all()):
             return np.arange(len(names), dtype=np.int64)
         return np.argsort(names, kind="stable")
-    keys = [_key(name) for name in names.tolist()]
+    keys = [_slurm_key(name) for name in names.tolist()]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _alike(names: Strs) -> bool:
+def _digits_alike(names: Strs) -> bool:
     """Tell whether all names have their digits in the same places.
 
     Then comparing them character by character is Slurm's order.
@@ -223,7 +223,7 @@ def _alike(names: Strs) -> bool:
     return bool((digit == digit[0]).all() and (ended == ended[0]).all())
 
 
-def _key(name: str) -> tuple[tuple[int, int, int, str], ...]:
+def _slurm_key(name: str) -> tuple[tuple[int, int, int, str], ...]:
     """Return a key that sorts as Slurm compares: character codes, numbers by value.
 
     A run of digits stands at its first digit's place among the characters. With a

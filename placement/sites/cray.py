@@ -24,11 +24,11 @@ from placement.sites.shared import (
     ON_SLINGSHOT,
     SiteLayout,
     WrongFigure,
-    bounds,
-    forbid,
+    forbid_figure,
     inventory,
     node_names,
-    same,
+    range_bounds,
+    refuse_different,
 )
 from placement.support.array_types import Ints, Mask
 
@@ -53,14 +53,14 @@ def lay_out(config: Config, network: Aries | Gemini) -> SiteLayout:
     """Return the nodes on the floor of a Cray XC, XE or XK."""
     if config.cabinets is None:
         raise WrongFigure("cabinets", "missing: columns and rows of cabinets")
-    forbid(config, "a Cray with cabinets", ON_SLINGSHOT)
+    forbid_figure(config, "a Cray with cabinets", ON_SLINGSHOT)
     places = floor(config.cabinets, 16 if isinstance(network, Aries) else 8)
     where = np.nonzero(places)
     parts = np.column_stack([where[axis] for axis in _AXES]).astype(np.int32)
     columns, rows = config.cabinets.columns.value, config.cabinets.rows.value
     rule = GeminiNumbering(columns, rows) if isinstance(network, Gemini) else Xc(columns)
     nid, service = rule.nid(parts), places[where] == SERVICE
-    of = np.where(service, -1, _partitions(config, places)[where])
+    of = np.where(service, -1, _partition_numbers(config, places)[where])
     order = np.argsort(nid, kind="stable")
     nid, parts, service, of = nid[order], parts[order], service[order], of[order]
     coords = rule.coords(parts)
@@ -80,22 +80,24 @@ def _cray_topology(
     cabinets: Cabinets, network: Aries | Gemini, places: NDArray[np.int8], coords: NDArray[np.int32]
 ) -> Topology:
     filled = int((places != VACANT).any(axis=(2, 3, 4)).sum())
-    same("cabinets.count", cabinets.count, filled, "the number on the floor")
+    refuse_different("cabinets.count", cabinets.count, filled, "the number on the floor")
     columns, rows = cabinets.columns.value, cabinets.rows.value
     if isinstance(network, Gemini):
         torus = xe_topology(columns, rows)
         what = "what columns, 2 x rows and 24 give"
-        same("network.extents", network.extents, torus.extents[:3], what)
+        refuse_different("network.extents", network.extents, torus.extents[:3], what)
         return torus
     present = np.flatnonzero(np.bincount(coords[:, 0]))
-    same("network.groups", network.groups, len(present), "the number of groups on the floor")
+    refuse_different(
+        "network.groups", network.groups, len(present), "the number of groups on the floor"
+    )
     for key, size in zip(("chassis", "blades", "nodes"), GROUP, strict=True):
-        same(f"network.{key}", getattr(network, key), size, "what an XC has")
+        refuse_different(f"network.{key}", getattr(network, key), size, "what an XC has")
     wiring, links = network.wiring.value, network.links.value
     return xc_topology(int(present[-1]) + 1, columns, wiring, links)
 
 
-def _partitions(config: Config, places: NDArray[np.int8]) -> Ints:
+def _partition_numbers(config: Config, places: NDArray[np.int8]) -> Ints:
     """Return the number of the partition that each place belongs to, -1 where none is known."""
     of = np.full(places.shape, -1, np.int64)
     compute = places == COMPUTE
@@ -107,11 +109,15 @@ def _partitions(config: Config, places: NDArray[np.int8]) -> Ints:
             if (of[mask] >= 0).any():
                 raise WrongFigure(key, "some of these places belong to another partition already")
             of[mask] = number
-            same(f"partition.{part.name}.count", part.count, int(mask.sum()), "what it selects")
+            refuse_different(
+                f"partition.{part.name}.count", part.count, int(mask.sum()), "what it selects"
+            )
     if len(rest) == 1:
         part, left = config.partition[rest[0]], (of < 0) & compute
         of[left] = rest[0]
-        same(f"partition.{part.name}.count", part.count, int(left.sum()), "what is left for it")
+        refuse_different(
+            f"partition.{part.name}.count", part.count, int(left.sum()), "what is left for it"
+        )
     return of
 
 
@@ -155,7 +161,7 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
     for key, value, nodes in kinds:
         figure = getattr(cabinets, key)
         for text in figure.value if figure else ():
-            parts = _parts(f"cabinets.{key}", text, places.shape)
+            parts = _select_indices(f"cabinets.{key}", text, places.shape)
             parts[4] = np.array(nodes) if nodes else parts[4]
             places[np.ix_(*parts)] = value
     return places
@@ -171,28 +177,28 @@ def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> Mask:
     """
     mask = np.zeros(shape, dtype=bool)
     for text in selectors:
-        mask[np.ix_(*_parts(key, text, shape))] = True
+        mask[np.ix_(*_select_indices(key, text, shape))] = True
     return mask
 
 
-def _parts(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
+def _select_indices(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
     """Return the indices that a selector names on each axis of the floor."""
     match = _CNAME.fullmatch(text)
     if match is None:
         raise WrongFigure(key, f"'{text}' is not a cname such as c0-0 or c[0-3]-*c2s15n1")
     parts = [np.empty(0, np.intp)] * 5
     for axis, part in zip(_AXES, match.groups(), strict=True):
-        parts[axis] = _numbers(key, text, part or "*", shape[axis])
+        parts[axis] = _selector_numbers(key, text, part or "*", shape[axis])
     return parts
 
 
-def _numbers(key: str, text: str, part: str, size: int) -> Index:
+def _selector_numbers(key: str, text: str, part: str, size: int) -> Index:
     """Return the numbers of one part of a selector, all of them below `size`."""
     if part == "*":
         return np.arange(size)
     numbers: set[int] = set()
     for run in part.strip("[]").split(","):
-        ends = bounds(run)
+        ends = range_bounds(run)
         if ends is None:
             what = f"'{text}' has the range '{run}'; write 7 or 0-3"
             raise WrongFigure(key, what)

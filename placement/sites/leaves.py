@@ -9,7 +9,14 @@ from placement.machine import Topology
 from placement.nodelist import NodeList
 from placement.records import NodeRecords
 from placement.sites.schema import Config, FatTree, Figure
-from placement.sites.shared import ON_SLINGSHOT, SiteLayout, WrongFigure, forbid, inventory, same
+from placement.sites.shared import (
+    ON_SLINGSHOT,
+    SiteLayout,
+    WrongFigure,
+    forbid_figure,
+    inventory,
+    refuse_different,
+)
 
 __all__ = ["lay_out"]
 
@@ -18,14 +25,16 @@ def lay_out(config: Config, network: FatTree) -> SiteLayout:
     """Return the nodes of all leaf modules."""
     if config.cabinets is not None:
         raise WrongFigure("cabinets", "means nothing on a fat tree")
-    forbid(config, "a fat tree", ("where", *ON_SLINGSHOT))
-    same("network.leaves", network.leaves, len(config.leaf), "the number of [[leaf]] tables")
+    forbid_figure(config, "a fat tree", ("where", *ON_SLINGSHOT))
+    refuse_different(
+        "network.leaves", network.leaves, len(config.leaf), "the number of [[leaf]] tables"
+    )
     names: dict[str, int] = {}
     service: set[str] = set()
     for number, module in enumerate(config.leaf):
         key, most = f"leaf.{module.name}", network.leaf_nodes.value
-        hosts = _expand(f"{key}.nodes", module.nodes)
-        apart = set(_expand(f"{key}.service", module.service))
+        hosts = _expand_list(f"{key}.nodes", module.nodes)
+        apart = set(_expand_list(f"{key}.service", module.service))
         if len(hosts) > most:
             raise WrongFigure(f"{key}.nodes", f"{len(hosts)} nodes on a leaf of {most}")
         if strange := apart - set(hosts):
@@ -66,7 +75,7 @@ def lay_out(config: Config, network: FatTree) -> SiteLayout:
     return SiteLayout(topology, nodes)
 
 
-def _expand(key: str, figure: Figure[str] | None) -> list[str]:
+def _expand_list(key: str, figure: Figure[str] | None) -> list[str]:
     """Return the names of a folded node list."""
     if figure is None:
         return []

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from placement.errors import SiteError, place
+from placement.errors import SiteError, at_line
 from placement.sites.model import Site
 from placement.sites.overlay import Overlay
 from placement.sites.schema import Config, OverlayConfig
@@ -46,7 +46,7 @@ def read_site(source: str) -> Site | Overlay:
         Where the file cannot be read or says something wrong: one line with
         file, line and key.
     """
-    return parse_site(_text(source), source)
+    return parse_site(_read_text(source), source)
 
 
 def read_tables(source: str) -> dict[str, Any]:
@@ -57,18 +57,18 @@ def read_tables(source: str) -> dict[str, Any]:
     SiteError
         Where it cannot be read, or is not TOML.
     """
-    return _tables(_text(source), source)
+    return _parse_tables(_read_text(source), source)
 
 
-def _text(source: str) -> str:
+def _read_text(source: str) -> str:
     """Return the text of a file, refusing what is not a site file at first sight."""
     try:
         with open(source, "rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SiteError(f"{place(source)}: cannot read the site file: {reason}") from None
-    where = place(source)
+        raise SiteError(f"{at_line(source)}: cannot read the site file: {reason}") from None
+    where = at_line(source)
     if len(raw) > MAX_BYTES:
         raise SiteError(f"{where}: larger than {MAX_BYTES} bytes, so it is not a site file")
     if not raw.strip():
@@ -105,7 +105,7 @@ def parse_site(text: str, source: str) -> Site | Overlay:
     placement.errors.SiteError: x.toml:3: network.fabric: 'token-ring' is not possible; expected \
 one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
     """
-    tables = _tables(text, source)
+    tables = _parse_tables(text, source)
     try:
         figures = {"bandwidth", "sending", "latency"} & tables.keys()
         if "overlay" in tables or (figures and not {"network", "nodes"} & tables.keys()):
@@ -113,26 +113,26 @@ one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
         site = Site(_convert_tables(tables, Config), source)
         site.layout, site.hardware  # noqa: B018  # laid out, which checks the figures together
     except WrongFigure as wrong:
-        where = place(source, line_of(text, wrong.key))
+        where = at_line(source, line_of(text, wrong.key))
         raise SiteError(f"{where}: {wrong.key}: {wrong.text}") from None
     return site
 
 
-def _tables(text: str, source: str) -> dict[str, Any]:
+def _parse_tables(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise SiteError(f"{place(source)}: nested too deeply for a site file") from None
+        raise SiteError(f"{at_line(source)}: nested too deeply for a site file") from None
     except ValueError as error:
-        raise _syntax(str(error), text, source) from None
+        raise _syntax_error(str(error), text, source) from None
 
 
-def _syntax(message: str, text: str, source: str) -> SiteError:
+def _syntax_error(message: str, text: str, source: str) -> SiteError:
     """Return a TOML error as one line with file and line."""
     match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     words = message[: match.start()] if match else message
     line = int(match[1]) if match and match[1] else text.count("\n") + 1
-    where = place(source, line if match else 0)
+    where = at_line(source, line if match else 0)
     return SiteError(f"{where}: not TOML: {words}")
 
 
@@ -149,19 +149,19 @@ def _convert_tables(tables: dict[str, Any], kind: type[T]) -> T:
 
 def _explain_fault(tables: dict[str, Any], path: str, words: str) -> tuple[str, str]:
     """Return the dotted key and what is wrong there."""
-    key = _key(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path))
+    key = _follow_path(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path))
     extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
     if extra:
         key = f"{key}.{extra[1]}" if key else extra[1]
     return key, _plain_words(words, key)
 
 
-def _key(tables: dict[str, Any], steps: list[str]) -> str:
+def _follow_path(tables: dict[str, Any], steps: list[str]) -> str:
     """Follow msgspec's path through the tables; a table of a list goes by its name."""
     value: Any = tables
     names: list[str] = []
     for step in steps:
-        name = _faulty(value, names) if step == "..." else step
+        name = _first_faulty(value, names) if step == "..." else step
         if name.isdigit() and isinstance(value, list):
             value = value[int(name)] if int(name) < len(value) else None
             named = value.get("name") if isinstance(value, dict) else None
@@ -172,7 +172,7 @@ def _key(tables: dict[str, Any], steps: list[str]) -> str:
     return ".".join(names)
 
 
-def _faulty(value: Any, names: list[str]) -> str:
+def _first_faulty(value: Any, names: list[str]) -> str:
     """Return the key of the first entry of a free table that is not a figure.
 
     msgspec writes ``[...]`` for any key of a mapping; the entries are tried

@@ -19,7 +19,7 @@ from placement.hardware import ASSUMED, Core, Device, NodeHardware
 from placement.machine import Topology
 from placement.records import Dump, LineCounts, NodeRecords
 from placement.sites.schema import Config, Figure, Partition, Sending
-from placement.sites.shared import SiteLayout, WrongFigure, whole
+from placement.sites.shared import SiteLayout, WrongFigure, whole_figure
 
 __all__ = ["CLASSES", "Site", "figures_in", "lay_out", "sending_parameters"]
 
@@ -101,7 +101,9 @@ class Site(Struct, frozen=True, dict=True):
         Figures that do not go together raise `WrongFigure`.
         """
         parts = (part for part in self.config.partition if part.inside)
-        return tuple(_hardware(part, f"partition {part.name} of {self.name}") for part in parts)
+        return tuple(
+            _stated_hardware(part, f"partition {part.name} of {self.name}") for part in parts
+        )
 
     def records(self) -> Dump:
         """Return the nodes that the configuration describes, as a reader would.
@@ -237,13 +239,13 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
     )
 
 
-def _hardware(part: Partition, source: str) -> NodeHardware:
+def _stated_hardware(part: Partition, source: str) -> NodeHardware:
     """Return what a partition states of the inside of its nodes, as `placement.hardware` has it."""
     inside = part.inside
     assert inside is not None
     key = f"partition.{part.name}.inside"
-    count = whole(part.cores)
-    sockets, domains = whole(part.sockets) or 1, inside.numa.value
+    count = whole_figure(part.cores)
+    sockets, domains = whole_figure(part.sockets) or 1, inside.numa.value
     caches = inside.l3.value if inside.l3 else domains
     threads = inside.threads.value if inside.threads else 1
     for name, outer, inner in (("numa", sockets, domains), ("l3", domains, caches)):
@@ -261,14 +263,18 @@ def _hardware(part: Partition, source: str) -> NodeHardware:
     )
     of_gpus = inside.gpu_l3 or inside.gpu_numa
     beside = "gpu_l3" if inside.gpu_l3 else "gpu_numa"
-    gpus = _devices(f"{key}.{beside}", "gpu", of_gpus, whole(part.gpus), cores, beside[4:])
+    gpus = _node_devices(
+        f"{key}.{beside}", "gpu", of_gpus, whole_figure(part.gpus), cores, beside[4:]
+    )
     links = inside.gpu_links.value if inside.gpu_links else []
     if any(a >= len(gpus) or b >= len(gpus) for a, b, _ in links):
         raise WrongFigure(f"{key}.gpu_links", f"a GPU beyond the {len(gpus)} of a node")
     reserved = inside.reserved.value if inside.reserved else []
     if any(core >= count for core in reserved):
         raise WrongFigure(f"{key}.reserved", f"a core beyond the {count} of a node")
-    nics = _devices(f"{key}.nic_numa", "nic", inside.nic_numa, whole(part.nics), cores, "numa")
+    nics = _node_devices(
+        f"{key}.nic_numa", "nic", inside.nic_numa, whole_figure(part.nics), cores, "numa"
+    )
     copies = inside.copies
     return NodeHardware(
         cores,
@@ -282,7 +288,7 @@ def _hardware(part: Partition, source: str) -> NodeHardware:
     )
 
 
-def _devices(
+def _node_devices(
     key: str,
     kind: str,
     beside: Figure[list[int]] | None,

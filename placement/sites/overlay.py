@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from placement.errors import SiteError, place, printable
+from placement.errors import SiteError, at_line, printable
 from placement.machine import Links, Machine, Topology
 from placement.network import routings
 from placement.sites.model import figures_in, sending_parameters
 from placement.sites.schema import Figure, OverlayConfig
 from placement.sites.shared import line_of
-from placement.support.arrays import summed
+from placement.support.arrays import add_by_key
 from placement.topologies import links
 
 __all__ = ["Overlay"]
@@ -62,7 +62,7 @@ class Overlay(Struct, frozen=True):
 
     def alone(self) -> SiteError:
         """Return the error of figures that no machine goes with."""
-        what = f"{place(self.source)}: figures for a machine, and no machine of its own"
+        what = f"{at_line(self.source)}: figures for a machine, and no machine of its own"
         return SiteError(what, f"-m MACHINE -m {self.source} lays them over one")
 
     def over(self, machine: Machine) -> Machine:
@@ -145,7 +145,7 @@ class Overlay(Struct, frozen=True):
                 raise self._wrong("sending.routing", text)
 
     def _wrong(self, key: str, text: str) -> SiteError:
-        where = place(self.source, line_of(self.text, key))
+        where = at_line(self.source, line_of(self.text, key))
         return SiteError(f"{where}: {key}: {text}")
 
 
@@ -164,7 +164,7 @@ def _with_bandwidth(
             scaled = rates[mine] * (figure / before if before else np.nan)
             rates[mine] = np.where(np.isfinite(scaled), scaled, figure)
     cable = None if links.cable is None else rates
-    return replace(links, bandwidth=summed(row, rates, len(links)), cable=cable)
+    return replace(links, bandwidth=add_by_key(row, rates, len(links)), cable=cable)
 
 
 def _of_class(figures: Mapping[str, float], kind: str) -> float:

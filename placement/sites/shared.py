@@ -62,13 +62,13 @@ class SiteLayout(NamedTuple):
     attachments: Ints | None = None
 
 
-def same(key: str, figure: Figure[Any] | None, found: object, what: str) -> None:
+def refuse_different(key: str, figure: Figure[Any] | None, found: object, what: str) -> None:
     """Raise where a figure is stated and is not what follows from the others."""
     if figure is not None and figure.value != found:
         raise WrongFigure(key, f"{figure.value} said, but {what} is {found}")
 
 
-def forbid(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
+def forbid_figure(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
     """Raise where a partition has a figure that means nothing on this fabric."""
     for part in config.partition:
         for key in keys:
@@ -76,25 +76,25 @@ def forbid(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
                 raise WrongFigure(f"partition.{part.name}.{key}", f"means nothing on {fabric}")
 
 
-def few(key: str, nodes: int) -> None:
+def refuse_too_many(key: str, nodes: int) -> None:
     """Raise where a machine would be larger than any."""
     if nodes > MOST:
         raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are taken for an error")
 
 
-def bounds(run: str) -> tuple[int, int] | None:
+def range_bounds(run: str) -> tuple[int, int] | None:
     """Return the first and the last number of ``7`` or ``0-3``, None for another text.
 
     Examples
     --------
-    >>> bounds("7"), bounds("0-3"), bounds("a")
+    >>> range_bounds("7"), range_bounds("0-3"), range_bounds("a")
     ((7, 7), (0, 3), None)
     """
     match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
     return (int(match[1]), int(match[2] or match[1])) if match else None
 
 
-def whole(figure: Figure[int] | None) -> int:
+def whole_figure(figure: Figure[int] | None) -> int:
     """Return a figure's number, 0 where it is not stated."""
     return figure.value if figure else 0
 
@@ -115,7 +115,7 @@ def inventory(config: Config, of: Ints) -> dict[str, Any]:
     """
     parts = config.partition
     table: dict[str, Any] = {
-        key: np.array([*(whole(getattr(p, key)) for p in parts), 0], np.int32)[of]
+        key: np.array([*(whole_figure(getattr(p, key)) for p in parts), 0], np.int32)[of]
         for key in ("sockets", "cores", "nics", "gpus")
     }
     memory = [round(p.memory_gb.value * 1024) if p.memory_gb else 0 for p in parts]
@@ -162,7 +162,7 @@ def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     pieces = _FIELD.split(template)
     if len(pieces) == 1:
         raise WrongFigure(key, f"'{template}' has no {{nid}} or other number in it")
-    fields = [_digits(key, text, numbers) for text in pieces[1::2]]
+    fields = [_field_digits(key, text, numbers) for text in pieces[1::2]]
     values, width = fields[0]
     names = nid_names(values, width, prefix=pieces[0])
     for text, (values, width) in zip(pieces[2:-1:2], fields[1:], strict=True):
@@ -170,7 +170,7 @@ def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     return np.char.add(names, pieces[-1]) if pieces[-1] else names
 
 
-def _digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int]:
+def _field_digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int]:
     """Return the numbers of one field and the width asked for."""
     form = _FORM.fullmatch(text)
     if form is None or form[1] not in FIELDS:
@@ -207,7 +207,7 @@ def line_of(text: str, key: str) -> int:
     >>> line_of(text, "nodes.compute.mark"), line_of(text, "bandwidth.blue")
     (5, 0)
     """
-    lines, names = _keys(text)
+    lines, names = _key_lines(text)
     steps = tuple(key.split("."))
     steps = names.get(steps[:2], steps[:2]) + steps[2:]
     while steps and steps not in lines:
@@ -218,7 +218,7 @@ def line_of(text: str, key: str) -> int:
     return lines.get(steps, 0)
 
 
-def _keys(text: str) -> tuple[dict[Path, int], dict[Path, Path]]:
+def _key_lines(text: str) -> tuple[dict[Path, int], dict[Path, Path]]:
     """Return the line of every key, and the number of each table of a list by its name."""
     lines: dict[Path, int] = {}
     names: dict[Path, Path] = {}
@@ -226,17 +226,17 @@ def _keys(text: str) -> tuple[dict[Path, int], dict[Path, Path]]:
     table: Path = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.fullmatch(line):
-            table = _words(header[2])
+            table = _split_words(header[2])
             if header[1] == "[[":
                 count[table] = count.get(table, -1) + 1
                 table = (*table, str(count[table]))
             lines.setdefault(table, number)
         elif pair := _PAIR.match(line):
-            lines.setdefault(table + _words(pair[1]), number)
+            lines.setdefault(table + _split_words(pair[1]), number)
             if pair[1] == "name" and pair[2] and table[:-1] in count:
                 names.setdefault((*table[:-1], pair[2]), table)
     return lines, names
 
 
-def _words(text: str) -> Path:
+def _split_words(text: str) -> Path:
     return tuple(word.strip("\"'") for word in re.findall(_WORD, text))

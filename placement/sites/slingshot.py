@@ -21,13 +21,13 @@ from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Sli
 from placement.sites.shared import (
     SiteLayout,
     WrongFigure,
-    bounds,
-    few,
-    forbid,
+    forbid_figure,
     inventory,
     node_names,
-    same,
-    whole,
+    range_bounds,
+    refuse_different,
+    refuse_too_many,
+    whole_figure,
 )
 from placement.support.array_types import Array, Ints
 from placement.topologies.dragonfly import attachments
@@ -42,11 +42,13 @@ def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
         raise WrongFigure("partition", "missing: the groups stand in [[partition]] tables")
     if config.cabinets is not None:
         raise WrongFigure("cabinets", "means nothing here; partitions list their own")
-    forbid(config, "a network of groups", ("where",))
+    forbid_figure(config, "a network of groups", ("where",))
     tables = [_partition_rows(config, p) for p in config.partition]
     sizes = [len(group_sizes(p)) for p in config.partition]
-    same("network.groups", network.groups, sum(sizes), "the sum of the partitions' groups")
-    few("partition", sum(len(t["group"]) for t in tables))
+    refuse_different(
+        "network.groups", network.groups, sum(sizes), "the sum of the partitions' groups"
+    )
+    refuse_too_many("partition", sum(len(t["group"]) for t in tables))
     width = max(t["switches"].shape[1] for t in tables)
     for table, first in zip(tables, np.cumsum([0, *sizes]), strict=False):
         table["group"] += first
@@ -55,10 +57,12 @@ def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> SiteLayout:
     columns = {key: np.concatenate([t[key] for t in tables]) for key in tables[0]}
     columns["of"] = np.repeat(np.arange(len(tables)), [len(t["group"]) for t in tables])
     order = np.argsort(columns["nid"], kind="stable")
-    return _rows(config, network, sizes, {key: column[order] for key, column in columns.items()})
+    return _make_layout(
+        config, network, sizes, {key: column[order] for key, column in columns.items()}
+    )
 
 
-def _rows(
+def _make_layout(
     config: Config,
     network: Slingshot | DragonflyPlus,
     sizes: list[int],
@@ -87,16 +91,16 @@ def _rows(
 
 def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     """Return the columns of one partition."""
-    few(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
+    refuse_too_many(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
     places = seats(part)
     n = len(places.group)
-    same(f"partition.{part.name}.count", part.count, n, "what its groups hold")
+    refuse_different(f"partition.{part.name}.count", part.count, n, "what its groups hold")
     number = np.arange(n)
     nid = number + part.first_nid.value if part.first_nid else np.full(n, -1)
     fields = {"number": number} | ({"nid": nid} if part.first_nid else {})
     if part.cabinets is not None:
         fields |= _xname_parts(part, n)
-    key, template = _template(config, part)
+    key, template = _name_template(config, part)
     cname = np.full(n, "")
     if part.cabinets is not None and part.slots is not None:
         cname = node_names(key, "x{cabinet}c{chassis}s{slot}b{board}n0", fields)
@@ -110,7 +114,7 @@ def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
     }
 
 
-def _template(config: Config, part: Partition) -> tuple[str, str]:
+def _name_template(config: Config, part: Partition) -> tuple[str, str]:
     """Return the key and text of the name template that a partition uses."""
     if part.node_name is not None:
         return f"partition.{part.name}.node_name", part.node_name.value
@@ -123,7 +127,7 @@ def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     """Return cabinet, chassis, slot and board of n nodes that fill the cabinets in order."""
     key = f"partition.{part.name}"
     assert part.cabinets is not None
-    cabinets = _ranges(f"{key}.cabinets", part.cabinets.value)
+    cabinets = _expand_ranges(f"{key}.cabinets", part.cabinets.value)
     per_cabinet, rest = divmod(n, len(cabinets))
     if rest:
         raise WrongFigure(f"{key}.cabinets", f"{n} nodes do not divide over {len(cabinets)}")
@@ -137,11 +141,11 @@ def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
     return {"cabinet": cabinets[cabinet], "chassis": chassis, "slot": slots[slot], "board": board}
 
 
-def _ranges(key: str, runs: list[str]) -> Ints:
+def _expand_ranges(key: str, runs: list[str]) -> Ints:
     """Return the numbers of ``["4000-4020", "4100"]``."""
     numbers: list[int] = []
     for run in runs:
-        low, high = bounds(run) or (1, 0)
+        low, high = range_bounds(run) or (1, 0)
         if not low <= high < 100_000:
             raise WrongFigure(
                 key, f"'{run[:40]}' is not a cabinet number such as 4000 or 4000-4020"
@@ -162,7 +166,7 @@ def _leaves_and_spines(config: Config, network: DragonflyPlus, position: Ints) -
         network.spines.value,
         network.links.value,
         network.cables.value,
-        nics=max(whole(p.nics) or 1 for p in config.partition),
+        nics=max(whole_figure(p.nics) or 1 for p in config.partition),
     )
 
 
@@ -171,8 +175,8 @@ def _slingshot_topology(
 ) -> Topology:
     switches = [p.group_switches.value for p in config.partition if p.group_switches]
     by_group = tuple(np.repeat(switches, sizes).tolist())
-    parameters: dict[str, Any] = {"nics": max(whole(p.nics) or 1 for p in config.partition)}
-    parameters |= _links(network.links, sizes)
+    parameters: dict[str, Any] = {"nics": max(whole_figure(p.nics) or 1 for p in config.partition)}
+    parameters |= _pair_links(network.links, sizes)
     if len(set(switches)) > 1:
         parameters["switches"] = by_group
     return Topology(
@@ -184,7 +188,7 @@ def _slingshot_topology(
     )
 
 
-def _links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str, Any]:
+def _pair_links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str, Any]:
     """Return the links a group pair: one number, or by the partitions of both groups.
 
     Where the pairs differ, ``global`` is the mean over all pairs (at least 1)
@@ -247,7 +251,7 @@ def seats(partition: Partition) -> GroupSeats:
     sizes = group_sizes(partition)
     group = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    of_chassis, switches, nics = _chassis(partition, int(sizes.max()))
+    of_chassis, switches, nics = _chassis_sizes(partition, int(sizes.max()))
     across = min(nics, switches)
     inside = place % of_chassis
     switch = inside * switches // of_chassis
@@ -276,7 +280,7 @@ def group_sizes(partition: Partition) -> Ints:
     return np.array(nodes)
 
 
-def _chassis(partition: Partition, largest: int) -> tuple[int, int, int]:
+def _chassis_sizes(partition: Partition, largest: int) -> tuple[int, int, int]:
     """Return nodes and switches of a chassis, and NICs of a node, checked to fit."""
     key = f"partition.{partition.name}"
     if partition.group_switches is None:

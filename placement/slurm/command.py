@@ -20,10 +20,10 @@ __all__ = [
     "ChildAnswer",
     "Deadline",
     "NoSlurm",
-    "ask",
+    "ask_slurm",
     "clean_environment",
-    "configuration",
     "slurm_deadline",
+    "slurm_settings",
     "version_numbers",
 ]
 
@@ -62,7 +62,7 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "LC_ALL": "C", "LANG": "C", "TZ": "UTC0"}
 
 
-def ask(
+def ask_slurm(
     command: Sequence[str],
     *,
     script: str | None = None,
@@ -126,7 +126,7 @@ def _refuse_unreachable(answer: ChildAnswer, name: str) -> None:
         raise LaunchError(f"Slurm is down: {name} says {answer.complaint!r}", hint)
 
 
-def configuration(deadline: Deadline | None = None) -> dict[str, str]:
+def slurm_settings(deadline: Deadline | None = None) -> dict[str, str]:
     """Return Slurm's settings by name, as ``TopologyPlugin``, ``SLURM_VERSION``.
 
     Parameters
@@ -139,7 +139,7 @@ def configuration(deadline: Deadline | None = None) -> dict[str, str]:
     LaunchError
         Slurm is missing, down or slow.
     """
-    answer = ask(["scontrol", "show", "config"], deadline=deadline)
+    answer = ask_slurm(["scontrol", "show", "config"], deadline=deadline)
     pairs = (line.partition("=") for line in answer.output.splitlines())
     return {name.strip(): value.strip() for name, mark, value in pairs if mark}
 

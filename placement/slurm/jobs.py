@@ -8,7 +8,7 @@ import re
 from placement.accounting.reading import jobs_in, queued_nodes, read_table
 from placement.errors import LaunchError, ParseError
 from placement.records import JobRecord
-from placement.slurm.command import Deadline, ask, slurm_deadline
+from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 
 __all__ = ["accounted_jobs", "running_jobs"]
 
@@ -36,14 +36,16 @@ def running_jobs() -> tuple[JobRecord, ...]:
         Slurm is missing, down, slow, or prints what is not squeue's.
     """
     deadline = slurm_deadline()
-    answer = ask(["squeue", "--json"], deadline=deadline, fails=True)
+    answer = ask_slurm(["squeue", "--json"], deadline=deadline, fails=True)
     jobs = None if answer.code else jobs_in(answer.output)
     return _by_text(deadline) if jobs is None else jobs
 
 
 def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
     """Ask for ids and nodes only: what a user can write is left out."""
-    answer = ask(["squeue", "-h", "-a", "--states=R,CG,CF,S", "-o", "%i|%N"], deadline=deadline)
+    answer = ask_slurm(
+        ["squeue", "-h", "-a", "--states=R,CG,CF,S", "-o", "%i|%N"], deadline=deadline
+    )
     jobs = []
     for line in answer.output.splitlines():
         if not line.strip() or line.startswith("CLUSTER:"):
@@ -79,7 +81,7 @@ def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
     mark = f"<{os.urandom(8).hex()}>"
     command = ["sacct", "--allusers", "--allocations", "--parsable2", f"--delimiter={mark}"]
     command += [f"--starttime={since}", "--endtime=now", f"--format={_COLUMNS}"]
-    answer = ask(command, deadline=Deadline(_ACCOUNTING), fails=True)
+    answer = ask_slurm(command, deadline=Deadline(_ACCOUNTING), fails=True)
     if answer.code:
         what = f"sacct failed (exit code {answer.code}): {answer.complaint or 'no message'}"
         raise LaunchError(what, "`squeue --json | nidmap jobs -` judges the jobs that run now")

@@ -15,7 +15,7 @@ from placement.nodelist import NodeList
 from placement.readers import sinfo
 from placement.records import Dump
 from placement.scheduler.switches import slurm_order
-from placement.slurm.command import Deadline, ask, slurm_deadline
+from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = [
@@ -127,7 +127,7 @@ def free_nodes(
     if constraint is not None:
         nodes = nodes.where(with_features(constraint, nodes.features))
     try:
-        return _reserve(nodes, reservations(deadline), reservation)
+        return _reserve_nodes(nodes, reservations(deadline), reservation)
     except LaunchError as error:
         if reservation is not None:
             raise
@@ -139,7 +139,7 @@ def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
         raise UsageError(f"--partition {partition!r} is not a name")
     narrowed = [] if partition is None else [f"--partition={partition}"]
     # Not -N: that takes sinfo quadratic time, and the reader expands folded rows.
-    answer = ask(["sinfo", *narrowed, "-e", "-o", sinfo.QUERY], deadline=deadline)
+    answer = ask_slurm(["sinfo", *narrowed, "-e", "-o", sinfo.QUERY], deadline=deadline)
     text = _one_cluster(answer.output)
     if partition is not None:
         _refuse_unknown_partition(text, partition, deadline)
@@ -150,7 +150,7 @@ def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
     if dump.nodes is None or dump.nodes.name is None:
         hint = "does Slurm hide them (PrivateData), or is it another cluster?"
         raise LaunchError("sinfo lists no node", hint)
-    return _table(dump, partition)
+    return _make_table(dump, partition)
 
 
 def _one_cluster(text: str) -> str:
@@ -173,7 +173,7 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
     missing = [name for name in partition.split(",") if name not in seen]
     if not missing:
         return
-    known = ask(["sinfo", "-h", "-a", "-o", "%R"], deadline=deadline).output.split()
+    known = ask_slurm(["sinfo", "-h", "-a", "-o", "%R"], deadline=deadline).output.split()
     unknown = [name for name in missing if name not in known]
     if unknown:
         raise ParseError("--partition", 0, *unknown_partition(unknown[0], set(known)))
@@ -191,7 +191,7 @@ def unknown_partition(name: str, known: Iterable[str]) -> tuple[str, str]:
     return f"Slurm has no partition {printable(name)!r}", f"there are {there}"
 
 
-def _table(dump: Dump, partition: str | None) -> SlurmNodes:
+def _make_table(dump: Dump, partition: str | None) -> SlurmNodes:
     table = Table.of(dump)
     order = slurm_order(table["name"])
     partitions = dump.parameters.get("partitions")
@@ -213,7 +213,7 @@ def promised_nodes() -> dict[str, NodeList]:
     Of jobs that wait for nodes or their turn alone; {} where Slurm does not say.
     """
     try:
-        answer = ask(["squeue", "-h", "-t", "PD", "-o", "%i|%n|%r"])
+        answer = ask_slurm(["squeue", "-h", "-t", "PD", "-o", "%i|%n|%r"])
         rows = [line.split("|") for line in answer.output.splitlines() if line.count("|") == 2]
         return {job: NodeList.parse(text) for job, text, why in rows if text and why in _WAITING}
     except (LaunchError, NidmapError):
@@ -258,7 +258,7 @@ def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
     LaunchError
         Slurm is missing, down or slow, or prints what is no reservation.
     """
-    answer = ask(["scontrol", "-o", "show", "reservation"], deadline=deadline)
+    answer = ask_slurm(["scontrol", "-o", "show", "reservation"], deadline=deadline)
     lines = [line for line in answer.output.splitlines() if line.strip()]
     if not lines or lines[0].startswith("No reservations"):
         return ()
@@ -295,7 +295,9 @@ def _parse_record(line: str) -> Reservation:
     )
 
 
-def _reserve(nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None) -> SlurmNodes:
+def _reserve_nodes(
+    nodes: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None
+) -> SlurmNodes:
     """Let the nodes of the reservation that was asked for be idle, of others not."""
     state = nodes.state.astype(f"U{max(8, nodes.state.dtype.itemsize // 4)}")
     others = [r for r in held if r.active and r.name != wanted]

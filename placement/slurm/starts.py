@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from placement.emit import HeaderJob, slurm_options
 from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
-from placement.slurm.command import Deadline, ask, slurm_deadline
+from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 
 __all__ = ["ExpectedStart", "PlanCheck", "check_plan", "expected_start"]
 
@@ -78,7 +78,7 @@ class ExpectedStart(NamedTuple):
         if self.seconds < _AT_ONCE:
             return "would start at once"
         local = self.start.astimezone()
-        return f"would start in {_span(self.seconds)} ({local:%Y-%m-%d %H:%M})"
+        return f"would start in {_span_text(self.seconds)} ({local:%Y-%m-%d %H:%M})"
 
     def document(self) -> dict[str, Any]:
         """Return the answer for ``--json``."""
@@ -91,12 +91,12 @@ class ExpectedStart(NamedTuple):
         }
 
 
-def _span(seconds: float) -> str:
+def _span_text(seconds: float) -> str:
     """Return a span of time in its two largest units.
 
     Examples
     --------
-    >>> _span(90), _span(7260), _span(200000)
+    >>> _span_text(90), _span_text(7260), _span_text(200000)
     ('2 min', '2 h 1 min', '2 d 7 h')
     """
     minutes = round(seconds / 60)
@@ -200,7 +200,7 @@ def expected_start(job: HeaderJob, deadline: Deadline | None = None) -> Expected
     """
     options = "".join(f"#SBATCH {option}\n" for option in slurm_options(job))
     script = f"#!/bin/sh\n{options}true\n"
-    answer = ask(["sbatch", "--test-only"], script=script, deadline=deadline, fails=True)
+    answer = ask_slurm(["sbatch", "--test-only"], script=script, deadline=deadline, fails=True)
     text = f"{answer.messages}\n{answer.output}"
     match = _START.search(text)
     if match and not answer.code:

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from placement.support.array_types import Array, Floats, Ints
 
 __all__ = [
-    "components",
-    "distinct",
-    "find",
+    "add_by_key",
+    "connected_components",
+    "count_distinct",
+    "find_sorted",
     "finish_bits",
     "mix_bits",
     "product",
     "ragged_ranges",
     "rank_within",
-    "solve",
-    "spread",
+    "sample_evenly",
+    "solve_definite",
     "sum_by_key",
     "sum_by_pair",
-    "summed",
 ]
 
 #: A table of so many numbers is filled rather than the keys sorted.
@@ -35,13 +35,13 @@ _ONE_CORE = 1 << 18
 _ONE_CORE_ROWS = 48
 
 
-def summed(key: Ints, amount: Floats, size: int = 0) -> Floats:
+def add_by_key(key: Ints, amount: Floats, size: int = 0) -> Floats:
     """Return the sum of the amounts of each key 0 … `size`-1 (or the largest key).
 
     Examples
     --------
     >>> import numpy as np
-    >>> summed(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 4).tolist()
+    >>> add_by_key(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 4).tolist()
     [1.0, 0.0, 5.0, 0.0]
     """
     if not len(key):
@@ -49,13 +49,13 @@ def summed(key: Ints, amount: Floats, size: int = 0) -> Floats:
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
 
 
-def distinct(values: Ints) -> int:
+def count_distinct(values: Ints) -> int:
     """Return how many different values there are; numpy's `unique` loads masked arrays for that.
 
     Examples
     --------
     >>> import numpy as np
-    >>> distinct(np.array([3, 1, 3])), distinct(np.array([], dtype=np.int64))
+    >>> count_distinct(np.array([3, 1, 3])), count_distinct(np.array([], dtype=np.int64))
     (2, 0)
     """
     ordered = np.sort(values)
@@ -102,7 +102,7 @@ def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[
     """
     key, size = row * columns + column, (int(row.max(initial=-1)) + 1) * columns
     if size <= 16 * len(key) + _TABLE:
-        table = summed(key, amount, size)
+        table = add_by_key(key, amount, size)
         key = np.flatnonzero(table)
         amount = table[key]
     elif not (np.diff(key) > 0).all():
@@ -110,13 +110,13 @@ def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[
     return *np.divmod(key, max(1, columns)), amount
 
 
-def components(count: int, a: Ints, b: Ints) -> Ints:
+def connected_components(count: int, a: Ints, b: Ints) -> Ints:
     """Return the lowest number that each of `count` things is connected with by pairs (a, b).
 
     Examples
     --------
     >>> import numpy as np
-    >>> components(4, np.array([3]), np.array([1])).tolist()
+    >>> connected_components(4, np.array([3]), np.array([1])).tolist()
     [0, 1, 2, 1]
     """
     label = np.arange(count)
@@ -129,13 +129,13 @@ def components(count: int, a: Ints, b: Ints) -> Ints:
             return label
 
 
-def find(keys: Array, wanted: Array) -> Ints:
+def find_sorted(keys: Array, wanted: Array) -> Ints:
     """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
 
     Examples
     --------
     >>> import numpy as np
-    >>> find(np.array([2, 5]), np.array([5, 3])).tolist()
+    >>> find_sorted(np.array([2, 5]), np.array([5, 3])).tolist()
     [1, -1]
     """
     if not len(keys):
@@ -209,7 +209,7 @@ def product(a: Floats, b: Floats) -> Floats:
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     if m * k * n <= _ONE_CORE:
         return np.asarray(a @ b)
-    rows, depth, columns = _pieces(m, k, n)
+    rows, depth, columns = _piece_shape(m, k, n)
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     out = np.zeros((*stack, m, n))
     for row in range(0, m, rows):
@@ -221,7 +221,7 @@ def product(a: Floats, b: Floats) -> Floats:
     return out
 
 
-def _pieces(m: int, k: int, n: int) -> tuple[int, int, int]:
+def _piece_shape(m: int, k: int, n: int) -> tuple[int, int, int]:
     """Return rows, depth and columns of a piece: as square as the limit lets them be."""
     depth = min(k, _ONE_CORE // 256)
     columns = min(n, max(16, int((_ONE_CORE // depth) ** 0.5)))
@@ -230,7 +230,7 @@ def _pieces(m: int, k: int, n: int) -> tuple[int, int, int]:
     return min(m, _ONE_CORE // (depth * columns)), depth, columns
 
 
-def solve(matrix: Floats, wanted: Floats) -> Floats:
+def solve_definite(matrix: Floats, wanted: Floats) -> Floats:
     """Return what a positive definite matrix makes `wanted` of; LAPACK stays on one core too.
 
     Half of the unknowns after the other, by Schur's complement: such a matrix needs no pivots.
@@ -243,7 +243,7 @@ def solve(matrix: Floats, wanted: Floats) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> solve(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).tolist()
+    >>> solve_definite(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).tolist()
     [[1.0], [1.0]]
     """
     size = len(matrix)
@@ -251,9 +251,11 @@ def solve(matrix: Floats, wanted: Floats) -> Floats:
         return np.asarray(np.linalg.solve(matrix, wanted))
     half = size // 2
     below, rest = matrix[half:, :half], size - half
-    first = solve(matrix[:half, :half], np.hstack([below.T, wanted[:half]]))
+    first = solve_definite(matrix[:half, :half], np.hstack([below.T, wanted[:half]]))
     over, alone = first[:, :rest], first[:, rest:]
-    second = solve(matrix[half:, half:] - product(below, over), wanted[half:] - below @ alone)
+    second = solve_definite(
+        matrix[half:, half:] - product(below, over), wanted[half:] - below @ alone
+    )
     return np.concatenate([alone - over @ second, second])
 
 
@@ -284,7 +286,7 @@ def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def spread(count: int, most: int) -> tuple[list[int], list[float]]:
+def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
     """Return at most so many of the numbers 1 … count, and how many each stands for.
 
     One of each of equal stretches, at places that follow no power of two. The first is not 1:
@@ -292,7 +294,7 @@ def spread(count: int, most: int) -> tuple[list[int], list[float]]:
 
     Examples
     --------
-    >>> spread(3, 64), spread(10, 3)
+    >>> sample_evenly(3, 64), sample_evenly(10, 3)
     (([1, 2, 3], [1.0, 1.0, 1.0]), ([2, 4, 10], [3.0, 3.0, 4.0]))
     """
     if count <= most:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-__all__ = ["GONE", "replacement"]
+__all__ = ["GONE", "replacement_line"]
 
 
 def _read_table() -> Iterator[tuple[str, str]]:
@@ -25,7 +25,7 @@ def _read_table() -> Iterator[tuple[str, str]]:
 GONE = dict(_read_table())
 
 
-def replacement(argv: Sequence[str]) -> str:
+def replacement_line(argv: Sequence[str]) -> str:
     """Return the line for a command line that names something which left, '' for any other.
 
     Parameters
@@ -35,9 +35,9 @@ def replacement(argv: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> replacement(["machine", "export", "-m", "tara", "--format=sls"]).partition(";")[0]
+    >>> replacement_line(["machine", "export", "-m", "tara", "--format=sls"]).partition(";")[0]
     'machine export --format sls was removed: dumps are read, not written'
-    >>> replacement(["machine", "export", "-m", "tara", "--format", "csv"])
+    >>> replacement_line(["machine", "export", "-m", "tara", "--format", "csv"])
     ''
     """
     typed = list(argv[: argv.index("--")] if "--" in argv else argv)

@@ -31,7 +31,7 @@ def time_text(time: float) -> str:
     ('12.3 ms', '3.2 us', '7200 s', '0 s')
     """
     unit, factor = time_unit(time)
-    return f"{_digits(time * factor)} {unit}"
+    return f"{_three_digits(time * factor)} {unit}"
 
 
 def size_text(count: float, base: int = 1000) -> str:
@@ -49,7 +49,7 @@ def size_text(count: float, base: int = 1000) -> str:
     ('1 MB', '1.54 kB', '1.5 KiB', '12 B')
     """
     unit, factor = size_unit(count, base)
-    return f"{_digits(count * factor)} {unit}"
+    return f"{_three_digits(count * factor)} {unit}"
 
 
 def rate_text(bytes_per_second: float) -> str:
@@ -150,6 +150,6 @@ def size_unit(most: float, base: int = 1000) -> tuple[str, float]:
     return (f"{_PREFIXES[base][power - 1]}B", 1 / base**power) if power else ("B", 1.0)
 
 
-def _digits(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Return three digits, and all those before the point."""
     return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:.3g}"

@@ -105,12 +105,12 @@ def read_bytes(source: str, reader: str = "the dump's -") -> bytes:
         Where it cannot be opened or read, is a damaged gzip, or holds more than `LIMIT` bytes.
     """
     try:
-        with closing(_pieces(source, reader)) as read:
+        with closing(_read_pieces(source, reader)) as read:
             pieces = _up_to_limit(read, source)
             first = next(pieces, b"")
             pieces = chain((first,), pieces)
             if first[:2] == b"\x1f\x8b":
-                pieces = _up_to_limit(_inflate(pieces, source), source)
+                pieces = _up_to_limit(_inflate_members(pieces, source), source)
             return b"".join(pieces)
     except (OSError, ValueError) as error:  # a ValueError: no file may be called so
         reason = getattr(error, "strerror", None) or error
@@ -175,7 +175,7 @@ def _up_to_limit(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
         yield piece
 
 
-def _inflate(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
+def _inflate_members(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
     """Decompress gzip members piece by piece, each piece bounded."""
     member, count = zlib.decompressobj(31), 1
     try:
@@ -197,7 +197,7 @@ def _inflate(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
         raise ParseError(source, 0, "is a truncated gzip: it ends early", "copy it again")
 
 
-def _pieces(source: str, reader: str) -> Generator[bytes, None, None]:
+def _read_pieces(source: str, reader: str) -> Generator[bytes, None, None]:
     """Yield the bytes of a file, FIFO or standard input."""
     if source == "-":
         yield from iter(_standard_input(reader), b"")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from placement.errors import printable
 
-__all__ = ["align_columns", "csv_table", "harmless"]
+__all__ = ["align_columns", "csv_table", "harmless_cell"]
 
 
 def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
@@ -42,16 +42,16 @@ def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,
 def csv_table(rows: Iterable[Iterable[object]]) -> str:
     """Return rows as CSV in which no cell is a formula to a spreadsheet."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(map(harmless, row) for row in rows)
+    csv.writer(out, lineterminator="\n").writerows(map(harmless_cell, row) for row in rows)
     return out.getvalue()
 
 
-def harmless(value: object) -> object:
+def harmless_cell(value: object) -> object:
     """Return a cell that no spreadsheet takes for a formula: others wrote it.
 
     Examples
     --------
-    >>> harmless("=1+1"), harmless(-1.5)
+    >>> harmless_cell("=1+1"), harmless_cell(-1.5)
     ("'=1+1", -1.5)
     """
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):

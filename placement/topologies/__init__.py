@@ -60,7 +60,7 @@ def links(machine: Machine) -> Links:
     """
     if machine.links is not None:
         return machine.links
-    bundles: Links = _kind(machine).links(machine)
+    bundles: Links = _kind_module(machine).links(machine)
     return bundles
 
 
@@ -81,7 +81,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     """
     if machine.router_coords is not None:
         return machine.router_coords
-    coords: NDArray[np.int32] = _kind(machine).router_coords(machine)
+    coords: NDArray[np.int32] = _kind_module(machine).router_coords(machine)
     return coords
 
 
@@ -106,7 +106,7 @@ def router_names(machine: Machine) -> Strs:
     """
     if len(machine.router_names):
         return machine.router_names
-    names: Strs = _kind(machine).router_names(machine)
+    names: Strs = _kind_module(machine).router_names(machine)
     return names
 
 
@@ -124,11 +124,11 @@ def wiring_text(machine: Machine) -> str:
     """
     if machine.topology.wiring.startswith(LISTED):
         return machine.topology.wiring
-    text: str = _kind(machine).wiring_text(machine)
+    text: str = _kind_module(machine).wiring_text(machine)
     return text
 
 
-def _kind(machine: Machine) -> Any:
+def _kind_module(machine: Machine) -> Any:
     """Return the module that knows a machine's kind of network."""
     kind = machine.topology.kind
     if kind not in KINDS:

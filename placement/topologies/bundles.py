@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.machine import Links
 from placement.support.array_types import Floats, Ints
 
-__all__ = ["MAX_LINKS", "bundle", "pairs", "refuse_many"]
+__all__ = ["MAX_LINKS", "all_pairs", "bundle_links", "refuse_many"]
 
 #: More rows than this are refused: a spec's typing error must not eat the memory.
 MAX_LINKS = 20_000_000
@@ -25,19 +25,19 @@ def refuse_many(count: float, what: str) -> None:
         )
 
 
-def pairs(count: int) -> tuple[Ints, Ints]:
+def all_pairs(count: int) -> tuple[Ints, Ints]:
     """Return all pairs (i, j), i < j, of `count` things.
 
     Examples
     --------
-    >>> [x.tolist() for x in pairs(3)]
+    >>> [x.tolist() for x in all_pairs(3)]
     [[0, 0, 1], [1, 2, 2]]
     """
     refuse_many(count * (count - 1) / 2, f"a clique of {count}")
     return np.triu_indices(count, 1)
 
 
-def bundle(
+def bundle_links(
     a: Ints, b: Ints, kind: NDArray[np.int8], kinds: Sequence[str], count: Ints, bandwidth: Floats
 ) -> Links:
     """Join parallel links: one row a pair of routers and class, sorted by class, a, b.
@@ -64,7 +64,7 @@ def bundle(
     Examples
     --------
     >>> import numpy as np
-    >>> links = bundle(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("up1",),
+    >>> links = bundle_links(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("up1",),
     ...                np.array([1, 2]), np.array([2.5, 25.0]))
     >>> links.a.tolist(), links.b.tolist(), links.count.tolist(), links.bandwidth.tolist()
     ([0], [1], [3], [27.5])

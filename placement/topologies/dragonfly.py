@@ -21,7 +21,7 @@ from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
 from placement.support.lazy import lazy
 from placement.topologies import grid, wiring
-from placement.topologies.bundles import bundle, pairs, refuse_many
+from placement.topologies.bundles import all_pairs, bundle_links, refuse_many
 
 if TYPE_CHECKING:
     from placement import topologies
@@ -40,7 +40,11 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the routers that the nodes tell, or all of the box where they do not tell."""
     topology = machine.topology
     of_nodes = grid.from_nodes(machine)
-    return grid.box(topology.extents[: topology.router_levels]) if of_nodes is None else of_nodes
+    return (
+        grid.box_coords(topology.extents[: topology.router_levels])
+        if of_nodes is None
+        else of_nodes
+    )
 
 
 def router_names(machine: Machine) -> Strs:
@@ -81,7 +85,7 @@ def _join_links(
     gbs = np.array([single[n] for n in names])[kind] * count
     a = np.concatenate([p[0] for p in parts])
     b = np.concatenate([p[1] for p in parts])
-    return bundle(a, b, kind, names, count, gbs)
+    return bundle_links(a, b, kind, names, count, gbs)
 
 
 def global_links(topology: Topology, groups: int) -> int:
@@ -105,13 +109,15 @@ def global_links(topology: Topology, groups: int) -> int:
     >>> global_links(m.topology, 9)
     24
     """
-    rule = _rule(topology)
+    rule = _global_rule(topology)
     count = topology.parameters.get("global")
     if count is None:
-        count = wiring.default_links(rule, _shape(topology, groups, 0), fabric_of(topology).ports)
+        count = wiring.default_links(
+            rule, _group_shape(topology, groups, 0), fabric_of(topology).ports
+        )
     if int(count) != count:
         raise UsageError(f"{count} links a group pair: a whole number is needed")
-    wiring.check(rule, _shape(topology, groups, int(count)))
+    wiring.check(rule, _group_shape(topology, groups, int(count)))
     return int(count)
 
 
@@ -121,13 +127,13 @@ def wiring_text(machine: Machine) -> str:
     table = topology.parameters.get("global_table")
     if table is not None:
         counts = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
-        return f"{_rule(topology)}, {min(counts)} to {max(counts)} links a group pair"
+        return f"{_global_rule(topology)}, {min(counts)} to {max(counts)} links a group pair"
     group = topologies.router_coords(machine)[:, 0]
     groups = np.flatnonzero(np.bincount(group))  # np.unique costs 6 ms cold
-    return f"{_rule(topology)}, {global_links(topology, len(groups))} links a group pair"
+    return f"{_global_rule(topology)}, {global_links(topology, len(groups))} links a group pair"
 
 
-def _rule(topology: Topology) -> str:
+def _global_rule(topology: Topology) -> str:
     rule = topology.wiring or wiring.DEFAULT
     if rule == "same-chassis" and topology.router_levels == 2:
         raise UsageError(
@@ -137,7 +143,7 @@ def _rule(topology: Topology) -> str:
     return rule
 
 
-def _shape(topology: Topology, groups: int, count: int) -> wiring.DragonflyShape:
+def _group_shape(topology: Topology, groups: int, count: int) -> wiring.DragonflyShape:
     inner = topology.extents[1 : topology.router_levels]
     return wiring.DragonflyShape(groups, inner[0] if len(inner) == 2 else 1, inner[-1], count)
 
@@ -150,7 +156,7 @@ class _RouterTable:
         present, rank = np.unique(coords[:, 0], return_inverse=True)
         self.groups = len(present)
         self.present = present
-        shape = _shape(self.topology, self.groups, 0)
+        shape = _group_shape(self.topology, self.groups, 0)
         self.index = np.full((self.groups, shape.chassis, shape.blades), -1, dtype=np.int64)
         chassis = coords[:, 1] if coords.shape[1] == 3 else 0
         self.index[rank, chassis, coords[:, -1]] = np.arange(len(coords))
@@ -159,24 +165,24 @@ class _RouterTable:
         """Join all blades of a chassis (axis 2), or one slot in all chassis of a group (1)."""
         size = self.index.shape[axis]
         refuse_many(self.index.size * (size - 1) / 2, "this dragonfly")
-        i, j = pairs(size)
-        return (*_present(self.index.take(i, axis), self.index.take(j, axis)), count)
+        i, j = all_pairs(size)
+        return (*_keep_present(self.index.take(i, axis), self.index.take(j, axis)), count)
 
     def between(self) -> tuple[Ints, Ints, int]:
         """Join the groups by the wiring rule."""
         count = global_links(self.topology, self.groups)
-        shape, here = _shape(self.topology, self.groups, count), self.present
+        shape, here = _group_shape(self.topology, self.groups, count), self.present
         sizes, table = (self.topology.parameters.get(k) for k in ("switches", "global_table"))
         if sizes is not None:
             shape = replace(shape, sizes=np.array(sizes)[here])
         if table is not None:
             shape = replace(shape, table=np.array(table)[np.ix_(here, here)])
-        cables = wiring.cables(_rule(self.topology), shape)
+        cables = wiring.cables(_global_rule(self.topology), shape)
         flat = self.index.reshape(self.groups, -1)
-        return (*_present(flat[cables.g, cables.a], flat[cables.h, cables.b]), cables.count)
+        return (*_keep_present(flat[cables.g, cables.a], flat[cables.h, cables.b]), cables.count)
 
 
-def _present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
+def _keep_present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     both = (a >= 0) & (b >= 0)
     return a[both], b[both]
 

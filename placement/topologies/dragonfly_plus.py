@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Strs
 from placement.support.quantities import counted
-from placement.topologies.bundles import bundle, pairs, refuse_many
+from placement.topologies.bundles import all_pairs, bundle_links, refuse_many
 
 __all__ = ["LEVELS", "links", "router_coords", "router_names", "topology_of", "wiring_text"]
 
@@ -72,11 +72,11 @@ def links(machine: Machine) -> Links:
     >>> list(zip(found.a.tolist(), found.b.tolist(), strict=True))
     [(0, 2), (0, 3), (1, 4), (1, 5), (2, 4), (3, 5)]
     """
-    groups, leaves, spines, between, cables = _sizes(machine)
+    groups, leaves, spines, between, cables = _group_sizes(machine)
     refuse_many(groups * (leaves * spines + groups * between / 2), machine.name)
     group, leaf, spine = (x.ravel() for x in np.indices((groups, leaves, spines)))
     first = groups * leaves
-    low, high = (np.repeat(end, between) for end in pairs(groups))
+    low, high = (np.repeat(end, between) for end in all_pairs(groups))
     turn = np.tile(np.arange(between), len(low) // between)
     # In each group the links to the others, in their order, go to the spines in turn.
     here = ((high - 1) * between + turn) % spines
@@ -89,12 +89,12 @@ def links(machine: Machine) -> Links:
     kinds = ("local", "global")
     count = np.array([cables, 1])[kind]
     gbs = np.array([machine.topology.bandwidth.get(name, math.nan) for name in kinds])[kind]
-    return bundle(*ends, kind, kinds, count, gbs * count)
+    return bundle_links(*ends, kind, kinds, count, gbs * count)
 
 
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return group and leaf of all routers, -1 for the leaf of a spine."""
-    groups, leaves, spines, *_ = _sizes(machine)
+    groups, leaves, spines, *_ = _group_sizes(machine)
     leaf = np.indices((groups, leaves)).reshape(2, -1).T
     spine = np.column_stack([np.repeat(np.arange(groups), spines), np.full(groups * spines, -1)])
     return np.concatenate([leaf, spine]).astype(np.int32)
@@ -109,7 +109,7 @@ def router_names(machine: Machine) -> Strs:
     >>> router_names(parse_spec("dragonfly+:groups=2,leaves=1,spines=1,nodes=1")).tolist()
     ['g0leaf0', 'g1leaf0', 'g0spine0', 'g1spine0']
     """
-    groups, leaves, spines, *_ = _sizes(machine)
+    groups, leaves, spines, *_ = _group_sizes(machine)
     names = [f"g{g}leaf{k}" for g in range(groups) for k in range(leaves)]
     names += [f"g{g}spine{k}" for g in range(groups) for k in range(spines)]
     return np.array(names, dtype=np.str_)
@@ -117,12 +117,12 @@ def router_names(machine: Machine) -> Strs:
 
 def wiring_text(machine: Machine) -> str:
     """Say in words how the routers are joined."""
-    _, _, spines, between, cables = _sizes(machine)
+    _, _, spines, between, cables = _group_sizes(machine)
     parallel = f"{counted(cables, 'link')} from each leaf to each, " if cables > 1 else ""
     return f"{counted(spines, 'spine')} a group, {parallel}{counted(between, 'link')} a group pair"
 
 
-def _sizes(machine: Machine) -> tuple[int, int, int, int, int]:
+def _group_sizes(machine: Machine) -> tuple[int, int, int, int, int]:
     """Return groups, leaves and spines of each, links a group pair, and leaf to spine."""
     topology = machine.topology
     groups, leaves = topology.extents[:2]

@@ -24,7 +24,7 @@ from placement.errors import UsageError
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
 from placement.topologies import grid
-from placement.topologies.bundles import bundle, refuse_many
+from placement.topologies.bundles import bundle_links, refuse_many
 
 __all__ = ["TreeShape", "links", "router_coords", "router_names", "shape", "wiring_text"]
 
@@ -95,14 +95,16 @@ def shape(topology: Topology) -> TreeShape:
     """
     down = tuple(reversed(topology.extents))
     parameters = topology.parameters
-    up = tuple(parameters.get("up", ())) or _short(len(down), parameters.get("spines", 1))
-    parallel = tuple(parameters.get("parallel", ())) or _short(len(up), parameters.get("links", 1))
+    up = tuple(parameters.get("up", ())) or _fill_heights(len(down), parameters.get("spines", 1))
+    parallel = tuple(parameters.get("parallel", ())) or _fill_heights(
+        len(up), parameters.get("links", 1)
+    )
     if len(up) != len(parallel) or math.prod(down[len(up) :]) != 1:
         raise UsageError(f"a fat tree of {len(down)} levels needs {len(down)} numbers up")
     return TreeShape(down[: len(up)], up, parallel)
 
 
-def _short(height: int, top: int) -> tuple[int, ...]:
+def _fill_heights(height: int, top: int) -> tuple[int, ...]:
     return (1,) * (height - 1) + (int(top),) if height > 1 else (1,)
 
 
@@ -113,7 +115,9 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     out = np.full((tree.total, topology.router_levels), -1, dtype=np.int32)
     for level in range(1, tree.height + 1):
         kept = topology.router_levels - (level - 1)
-        rows = grid.box(topology.extents[:kept]) if kept else np.empty((1, 0), dtype=np.int32)
+        rows = (
+            grid.box_coords(topology.extents[:kept]) if kept else np.empty((1, 0), dtype=np.int32)
+        )
         start = tree.first(level)
         out[start : start + tree.switches(level), :kept] = np.repeat(
             rows, tree.twins(level), axis=0
@@ -146,16 +150,16 @@ def links(machine: Machine) -> Links:
     """
     tree = shape(machine.topology)
     kinds = tuple(f"up{level}" for level in range(1, tree.height)) or ("up1",)
-    steps = [_step(tree, level) for level in range(1, tree.height)]
+    steps = [_links_above(tree, level) for level in range(1, tree.height)]
     if not steps:
         none = np.empty(0, dtype=np.int64)
-        return bundle(none, none, none.astype(np.int8), kinds, none, none.astype(float))
+        return bundle_links(none, none, none.astype(np.int8), kinds, none, none.astype(float))
     kind = np.repeat(np.arange(len(steps)), [len(a) for a, _ in steps]).astype(np.int8)
     count = np.array(tree.parallel[1:])[kind]
     figures = machine.topology.bandwidth
     cable_gbs = np.array([figures.get(k, figures.get("up", math.nan)) for k in kinds])
     a, b = (np.concatenate([s[end] for s in steps]) for end in (0, 1))
-    return bundle(a, b, kind, kinds, count, cable_gbs[kind] * count)
+    return bundle_links(a, b, kind, kinds, count, cable_gbs[kind] * count)
 
 
 def wiring_text(machine: Machine) -> str:
@@ -164,7 +168,7 @@ def wiring_text(machine: Machine) -> str:
     return "every switch to the one above" if single else "every switch to all above it"
 
 
-def _step(tree: TreeShape, level: int) -> tuple[Ints, Ints]:
+def _links_above(tree: TreeShape, level: int) -> tuple[Ints, Ints]:
     """Return all links from `level` to the level above it."""
     parents = tree.up[level]
     refuse_many(tree.switches(level) * parents, "this fat tree")

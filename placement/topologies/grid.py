@@ -12,13 +12,15 @@ from placement.errors import ParseError
 from placement.machine import Machine
 from placement.support.array_types import Ints
 
-__all__ = ["MAX_ROUTERS", "box", "from_nodes", "number", "refuse_huge"]
+__all__ = ["MAX_ROUTERS", "box_coords", "from_nodes", "number_coords", "refuse_huge"]
 
 #: A torus with more positions than this is a mistake.
 MAX_ROUTERS = 4_194_304
 
 
-def number(coords: NDArray[np.int32], extents: Sequence[int], first_fastest: bool = False) -> Ints:
+def number_coords(
+    coords: NDArray[np.int32], extents: Sequence[int], first_fastest: bool = False
+) -> Ints:
     """Return the index of each coordinate row in a full box.
 
     Parameters
@@ -31,9 +33,9 @@ def number(coords: NDArray[np.int32], extents: Sequence[int], first_fastest: boo
     Examples
     --------
     >>> import numpy as np
-    >>> number(np.array([[1, 0], [0, 1]]), (2, 3)).tolist()
+    >>> number_coords(np.array([[1, 0], [0, 1]]), (2, 3)).tolist()
     [3, 1]
-    >>> number(np.array([[1, 0], [0, 1]]), (2, 3), first_fastest=True).tolist()
+    >>> number_coords(np.array([[1, 0], [0, 1]]), (2, 3), first_fastest=True).tolist()
     [1, 2]
     """
     order = range(len(extents) - 1, -1, -1) if first_fastest else range(len(extents))
@@ -43,12 +45,12 @@ def number(coords: NDArray[np.int32], extents: Sequence[int], first_fastest: boo
     return total
 
 
-def box(extents: Sequence[int], first_fastest: bool = False) -> NDArray[np.int32]:
-    """Return the coordinates of every position of a box, in the order of `number`.
+def box_coords(extents: Sequence[int], first_fastest: bool = False) -> NDArray[np.int32]:
+    """Return the coordinates of every position of a box, in the order of `number_coords`.
 
     Examples
     --------
-    >>> box((2, 2), first_fastest=True).tolist()
+    >>> box_coords((2, 2), first_fastest=True).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
     """
     sizes = tuple(extents)[::-1] if first_fastest else tuple(extents)

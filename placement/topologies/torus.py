@@ -19,7 +19,7 @@ from placement.machine import Links, Machine
 from placement.support.array_types import Floats, Ints, Strs
 from placement.support.lazy import lazy
 from placement.topologies import grid
-from placement.topologies.bundles import bundle, refuse_many
+from placement.topologies.bundles import bundle_links, refuse_many
 
 if TYPE_CHECKING:
     from placement import topologies
@@ -49,10 +49,12 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     topology = machine.topology
     extents = topology.extents[: topology.router_levels]
     of_nodes = machine.coords[:, : topology.router_levels]
-    if np.array_equal(grid.number(of_nodes, extents, first_fastest=True), machine.router[:, 0]):
-        return grid.box(extents, first_fastest=True)
+    if np.array_equal(
+        grid.number_coords(of_nodes, extents, first_fastest=True), machine.router[:, 0]
+    ):
+        return grid.box_coords(extents, first_fastest=True)
     distinct = grid.from_nodes(machine)
-    return grid.box(extents, first_fastest=True) if distinct is None else distinct
+    return grid.box_coords(extents, first_fastest=True) if distinct is None else distinct
 
 
 def router_names(machine: Machine) -> Strs:
@@ -60,7 +62,7 @@ def router_names(machine: Machine) -> Strs:
     coords = topologies.router_coords(machine)
     parameters = machine.topology.parameters
     if machine.topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
-        return _cnames(coords, int(parameters["columns"]), int(parameters["rows"]))
+        return _torus_cnames(coords, int(parameters["columns"]), int(parameters["rows"]))
     form = "".join(f"{axis}%d" for axis in machine.topology.levels[: coords.shape[1]])
     return np.array([form % tuple(row) for row in coords.tolist()], dtype=np.str_)
 
@@ -71,7 +73,7 @@ def wiring_text(machine: Machine) -> str:
     return f"rings along {', '.join(topology.levels[: topology.router_levels])}"
 
 
-def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
+def _torus_cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
     node_coords = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
     parts = gemini.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
@@ -86,17 +88,17 @@ def links(machine: Machine) -> Links:
     kinds = topology.levels[: topology.router_levels]
     refuse_many(math.prod(extents) * len(extents), "this torus")
     index = np.arange(math.prod(extents)).reshape(extents[::-1])
-    rows = [_ring(index, extents, axis) for axis in range(len(extents))]
+    rows = [_ring_links(index, extents, axis) for axis in range(len(extents))]
     kind = np.repeat(np.arange(len(extents)), [len(a) for a, _, _ in rows]).astype(np.int8)
     at = np.concatenate([place for _, _, place in rows])
     a = np.concatenate([r[0] for r in rows])
     b = np.concatenate([r[1] for r in rows])
     figures = topology.bandwidth
     gbs = link_bandwidth(kind, at, kinds, figures, gemini=topology.fabric == "gemini")
-    return bundle(a, b, kind, kinds, np.ones(len(a), dtype=np.int64), gbs)
+    return bundle_links(a, b, kind, kinds, np.ones(len(a), dtype=np.int64), gbs)
 
 
-def _ring(index: Ints, extents: Sequence[int], axis: int) -> tuple[Ints, Ints, Ints]:
+def _ring_links(index: Ints, extents: Sequence[int], axis: int) -> tuple[Ints, Ints, Ints]:
     """Return both ends of each link in + direction along `axis`, and where it starts."""
     if extents[axis] == 1:
         none = np.empty(0, dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Ints
-from placement.topologies.bundles import pairs, refuse_many
+from placement.topologies.bundles import all_pairs, refuse_many
 
 __all__ = ["DEFAULT", "RULES", "Cables", "DragonflyShape", "cables", "check", "default_links"]
 
@@ -137,20 +137,20 @@ def check(rule: str, shape: DragonflyShape) -> None:
         )
 
 
-def _spread(shape: DragonflyShape, count: int) -> tuple[Ints, ...]:
+def _spread_links(shape: DragonflyShape, count: int) -> tuple[Ints, ...]:
     """Return g, h and k for `count` links (k = 0 …) of every group pair."""
-    g, h = pairs(shape.groups)
+    g, h = all_pairs(shape.groups)
     k = np.tile(np.arange(count, dtype=np.int64), len(g))
     return np.repeat(g, count), np.repeat(h, count), k
 
 
 def _wire_aligned(shape: DragonflyShape) -> Cables:
     """Router r of every group to router r of every other (the job-placement paper's cube)."""
-    g, h, k = _spread(shape, shape.routers)
+    g, h, k = _spread_links(shape, shape.routers)
     return Cables(g, h, k, k, shape.links // shape.routers)
 
 
-def _consecutive(shape: DragonflyShape) -> Cables:
+def _consecutive_routers(shape: DragonflyShape) -> Cables:
     """Let the k-th link from g to h leave router (s·L + k) mod R, s = h if h < g else h - 1.
 
     s·L is the number of links from g to the groups before h, and that is
@@ -161,7 +161,7 @@ def _consecutive(shape: DragonflyShape) -> Cables:
     table = np.array(np.full(size, shape.links) if shape.table is None else shape.table)
     np.fill_diagonal(table, 0)
     before = np.cumsum(table, axis=1) - table
-    g, h = pairs(shape.groups)
+    g, h = all_pairs(shape.groups)
     count = table[g, h]
     first = np.cumsum(count) - count
     g, h, first = (np.repeat(x, count) for x in (g, h, first))
@@ -183,7 +183,7 @@ def _same_chassis(shape: DragonflyShape) -> Cables:
     step = max(k, 2)
     blades = k + (np.arange(shape.chassis) < more)
     first = np.repeat(np.cumsum(blades) - blades, blades)
-    g, h, place = _spread(shape, shape.links // 2)
+    g, h, place = _spread_links(shape, shape.links // 2)
     chassis = np.repeat(np.arange(shape.chassis), blades)[place]
     j = place - first[place]
     leave = chassis * shape.blades + (step * (h - 1) + j) % shape.blades
@@ -192,4 +192,8 @@ def _same_chassis(shape: DragonflyShape) -> Cables:
 
 
 #: The rules by name.
-RULES = {"aligned": _wire_aligned, "consecutive": _consecutive, "same-chassis": _same_chassis}
+RULES = {
+    "aligned": _wire_aligned,
+    "consecutive": _consecutive_routers,
+    "same-chassis": _same_chassis,
+}

@@ -23,7 +23,7 @@ from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members, slurm_switches
 from placement.support.array_types import Ints32, Strs
 from placement.support.lazy import lazy
-from placement.support.tables import csv_table, harmless
+from placement.support.tables import csv_table, harmless_cell
 from placement.topologies import router_coords
 from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
 
@@ -155,7 +155,9 @@ def topology_yaml(machine: Machine) -> str:
         return "\n".join((*lines, "  flat: true", ""))
     switches, rows = switch_rows(machine, "topology-yaml")
     lines += (
-        _torus(machine, switches) if kind == "torus3d" else _list_switches(kind, switches, rows)
+        _torus_lines(machine, switches)
+        if kind == "torus3d"
+        else _list_switches(kind, switches, rows)
     )
     return "\n".join((*lines, ""))
 
@@ -182,7 +184,7 @@ def _quote_value(text: str) -> str:
     return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
 
 
-def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
+def _torus_lines(machine: Machine, switches: Switches) -> Iterator[str]:
     """Yield a torus, as one list where every cell has its node, else as runs along x."""
     topology = machine.topology
     if topology.kind != "torus" or len(topology.extents) != 4 or topology.extents[-1] != 1:
@@ -191,29 +193,29 @@ def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
     extents = topology.extents[:3]
     yield from ("  torus3d:", "    toruses:")
     yield f"      - name: {_quote_value(switches.names[0])}"
-    yield f"        dims: {_triple(extents)}"
+    yield f"        dims: {_triple_text(extents)}"
     order = np.lexsort(machine.coords[:, :3].T)
     names, coords = machine.names[order], machine.coords[order, :3]
     if len(names) == int(np.prod(extents)):
         yield f"        nodes: {_quote_value(fold_names(names))}"
     else:
         yield "        regions:"
-        yield from _regions(names, coords)
+        yield from _torus_regions(names, coords)
 
 
-def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
+def _torus_regions(names: Strs, coords: Ints32) -> Iterator[str]:
     """Yield the nodes of a torus with empty cells, a region for each run along x."""
     x, y, z = coords.T
     breaks = (np.diff(x) != 1) | (np.diff(y) != 0) | (np.diff(z) != 0)
     starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
     ends = np.append(starts[1:], len(names))
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield f"          - anchor: {_triple(coords[start])}"
-        yield f"            dims: {_triple((end - start, 1, 1))}"
+        yield f"          - anchor: {_triple_text(coords[start])}"
+        yield f"            dims: {_triple_text((end - start, 1, 1))}"
         yield f"            nodes: {_quote_value(fold_names(names[start:end]))}"
 
 
-def _triple(values: Any) -> str:
+def _triple_text(values: Any) -> str:
     shown = ", ".join(f"{axis}: {int(v)}" for axis, v in zip("xyz", values, strict=True))
     return f"{{{shown}}}"
 
@@ -253,17 +255,17 @@ def write(machine: Machine, name: str) -> str | bytes:
     return FORMATS[name](machine)
 
 
-def _lines(lines: Any) -> str:
+def _join_lines(lines: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _graph(machine: Machine, form: str) -> str:
+def _graph_text(machine: Machine, form: str) -> str:
     """Return the graph in a format of networkx, '' left out: some formats cannot say nothing."""
     graph = to_networkx(machine)
     for _, data in graph.nodes(data=True):
         for key in [k for k, v in data.items() if v == ""]:
             del data[key]
-    return _lines(getattr(networkx, f"generate_{form}")(graph))
+    return _join_lines(getattr(networkx, f"generate_{form}")(graph))
 
 
 def _node_link(machine: Machine) -> str:
@@ -272,16 +274,16 @@ def _node_link(machine: Machine) -> str:
 
 
 def _edge_list(machine: Machine) -> str:
-    return _lines(
+    return _join_lines(
         # an edge list divides at blanks
         f"{'_'.join(a.split())} {'_'.join(b.split())} {json.dumps(edge_data(kind, count, gbs))}"
         for a, b, kind, count, gbs in edges(machine)
     )
 
 
-def _csv(machine: Machine) -> str:
+def _csv_table(machine: Machine) -> str:
     stream = io.StringIO()
-    to_pandas(machine).map(harmless).to_csv(stream, lineterminator="\n")
+    to_pandas(machine).map(harmless_cell).to_csv(stream, lineterminator="\n")
     return stream.getvalue()
 
 
@@ -297,7 +299,7 @@ def _routers_csv(machine: Machine) -> str:
     return csv_table([("router", "index", *levels), *rows])
 
 
-def _parquet(machine: Machine) -> bytes:
+def _parquet_table(machine: Machine) -> bytes:
     stream = io.BytesIO()
     _ = pyarrow.Table  # pandas would say less clearly that it is missing
     to_pandas(machine).to_parquet(stream)
@@ -306,15 +308,15 @@ def _parquet(machine: Machine) -> bytes:
 
 #: Formats by name; the first of a suffix is what ``-o FILE.suffix`` takes.
 FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
-    "graphml": partial(_graph, form="graphml"),
-    "gexf": partial(_graph, form="gexf"),
-    "gml": partial(_graph, form="gml"),
+    "graphml": partial(_graph_text, form="graphml"),
+    "gexf": partial(_graph_text, form="gexf"),
+    "gml": partial(_graph_text, form="gml"),
     "node-link": _node_link,
     "edgelist": _edge_list,
-    "csv": _csv,
+    "csv": _csv_table,
     "links-csv": _links_csv,
     "routers-csv": _routers_csv,
-    "parquet": _parquet,
+    "parquet": _parquet_table,
     "topology-conf": topology_conf,
     "topology-yaml": topology_yaml,
 }

@@ -11,10 +11,10 @@ import numpy as np
 from placement.machine import Machine
 from placement.support.array_types import Ints
 from placement.topologies import links, router_count, wiring_text
-from placement.topologies.grid import number
+from placement.topologies.grid import number_coords
 from placement.views.frames import attachment_class, injection
 
-__all__ = ["first_hole", "holes", "summarise"]
+__all__ = ["count_holes", "first_hole", "summarise"]
 
 #: What is in a node.
 HARDWARE = ("sockets", "cores", "memory_mb", "nics", "gpus", "features")
@@ -33,7 +33,7 @@ def summarise(machine: Machine) -> dict[str, Any]:
         ``name``, ``kind``, ``fabric``, ``site``, ``scheduler``, ``sources``,
         ``wiring`` (in words), ``levels`` (each with its extent and how many
         are present), ``nodes`` (total, compute, service, free, and by role
-        and state), ``holes`` (by level; empty where a level has no fixed
+        and state), ``count_holes`` (by level; empty where a level has no fixed
         size), ``routers``, ``links`` (by class), ``attachments`` (``most`` a node,
         on how many ``routers``),
         ``hardware`` (kinds of compute node), ``inside`` (what is known of the inside of some, in
@@ -55,30 +55,30 @@ def summarise(machine: Machine) -> dict[str, Any]:
         "scheduler": machine.scheduler,
         "sources": list(machine.sources),
         "wiring": wiring_text(machine),
-        "levels": _levels(machine),
-        "nodes": _nodes(machine),
-        "holes": holes(machine),
+        "levels": _level_rows(machine),
+        "nodes": _node_figures(machine),
+        "holes": count_holes(machine),
         "routers": router_count(machine),
-        "links": _links(machine),
-        "attachments": _attachments(machine),
-        "hardware": _hardware(machine),
+        "links": _link_rows(machine),
+        "attachments": _attachment_figures(machine),
+        "hardware": _hardware_rows(machine),
         "inside": [f"{inside.sentence()} ({inside.source})" for inside in machine.hardware],
-        "switches": _switches(machine),
+        "switches": _switch_figures(machine),
         "notes": list(machine.notes),
     }
 
 
-def _present(machine: Machine, depth: int) -> int:
+def _count_present(machine: Machine, depth: int) -> int:
     """Return how many distinct places the nodes take in the first `depth` levels."""
-    keys = number(machine.coords[:, :depth], machine.topology.extents[:depth])
+    keys = number_coords(machine.coords[:, :depth], machine.topology.extents[:depth])
     return len(np.unique(keys, return_index=True)[0])
 
 
-def _levels(machine: Machine) -> list[dict[str, Any]]:
+def _level_rows(machine: Machine) -> list[dict[str, Any]]:
     topology = machine.topology
     axes = topology.router_levels if topology.kind == "torus" else 0  # not in one another
     present = [
-        len(np.unique(machine.coords[:, k])) if k < axes else _present(machine, k + 1)
+        len(np.unique(machine.coords[:, k])) if k < axes else _count_present(machine, k + 1)
         for k in range(len(topology.levels))
     ]
     names = ("level", "extent", "present")
@@ -86,21 +86,22 @@ def _levels(machine: Machine) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def holes(machine: Machine) -> dict[str, int]:
+def count_holes(machine: Machine) -> dict[str, int]:
     """Return how many places are empty at each level, inside what is there of the level above.
 
     Only where every place could hold something: an XC's dragonfly and tori.
     """
     topology = machine.topology
     if topology.kind == "torus":
-        routers = _present(machine, topology.router_levels)
+        routers = _count_present(machine, topology.router_levels)
         counts = {
             "router": math.prod(topology.extents[:-1]) - routers,
             "node": routers * topology.extents[-1] - len(machine),
         }
     elif topology.kind == "dragonfly" and topology.router_levels == 3:
         counts = {
-            level: _present(machine, depth) * topology.extents[depth] - _present(machine, depth + 1)
+            level: _count_present(machine, depth) * topology.extents[depth]
+            - _count_present(machine, depth + 1)
             for depth, level in enumerate(topology.levels)
         }
     else:
@@ -109,20 +110,20 @@ def holes(machine: Machine) -> dict[str, int]:
 
 
 def first_hole(machine: Machine, level: str) -> tuple[int, ...]:
-    """Return the coordinates of the first empty place of a level that `holes` counts.
+    """Return the coordinates of the first empty place of a level that `count_holes` counts.
 
     Examples
     --------
     >>> from placement.readers import read_text
     >>> from placement.dumps.assemble import assemble
     >>> m = assemble([read_text("1 0x1 c0-0c0s0n1 compute up batch")])
-    >>> holes(m)["node"], first_hole(m, "node")
+    >>> count_holes(m)["node"], first_hole(m, "node")
     (3, (0, 0, 0, 0))
     """
     topology = machine.topology
     if level == "router":
         extents = topology.extents[:-1]
-        taken = number(machine.coords[:, :-1], extents, first_fastest=True)
+        taken = number_coords(machine.coords[:, :-1], extents, first_fastest=True)
         at = np.array([_first_missing(taken, math.prod(extents))])
         return tuple(int(c[0]) for c in np.unravel_index(at, extents[::-1])[::-1])
     depth = topology.levels.index(level)
@@ -141,7 +142,7 @@ def _first_missing(taken: Ints, count: int) -> int:
     return int(np.argmax(mask))
 
 
-def _nodes(machine: Machine) -> dict[str, Any]:
+def _node_figures(machine: Machine) -> dict[str, Any]:
     roles = sorted(set(machine.role.tolist()))
     return {
         "total": len(machine),
@@ -155,7 +156,7 @@ def _nodes(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _links(machine: Machine) -> list[dict[str, Any]]:
+def _link_rows(machine: Machine) -> list[dict[str, Any]]:
     bundles = links(machine)
     rates, rows = bundles.rates(), []
     of_link = np.repeat(bundles.kind, bundles.count)
@@ -168,31 +169,31 @@ def _links(machine: Machine) -> list[dict[str, Any]]:
                 "class": kind,
                 "router_pairs": int(mine.sum()),
                 "links": int(count.sum()),
-                "gbs": [_figure(link_gbs.min()), _figure(link_gbs.max())]
+                "gbs": [_round_figure(link_gbs.min()), _round_figure(link_gbs.max())]
                 if len(link_gbs)
                 else None,
-                "gbs_total": _figure(gbs.sum()) if len(gbs) else None,
+                "gbs_total": _round_figure(gbs.sum()) if len(gbs) else None,
             }
         )
     return rows
 
 
-def _figure(value: float) -> float | None:
+def _round_figure(value: float) -> float | None:
     return round(float(value), 6) if math.isfinite(value) else None
 
 
-def _attachments(machine: Machine) -> dict[str, Any]:
+def _attachment_figures(machine: Machine) -> dict[str, Any]:
     attached = machine.router >= 0
     return {
         "class": attachment_class(machine),
         "links": int(attached.sum()),
         "most": int(attached.sum(axis=1).max(initial=0)),
         "routers": len(np.unique(machine.router[attached])),
-        "gbs": _figure(injection(machine)),
+        "gbs": _round_figure(injection(machine)),
     }
 
 
-def _hardware(machine: Machine) -> list[dict[str, Any]]:
+def _hardware_rows(machine: Machine) -> list[dict[str, Any]]:
     """Return the kinds of compute node, most frequent first; [] where nothing is known."""
     columns = [getattr(machine, name)[machine.compute].tolist() for name in HARDWARE]
     kinds = sorted(
@@ -205,7 +206,7 @@ def _hardware(machine: Machine) -> list[dict[str, Any]]:
     ]
 
 
-def _switches(machine: Machine) -> dict[str, Any] | None:
+def _switch_figures(machine: Machine) -> dict[str, Any] | None:
     tree = machine.switches
     if tree is None:
         return None

@@ -137,7 +137,7 @@ def bind(order: Placement, pattern: Pattern, binder: str, form: str) -> BoundOrd
     return BoundOrder(arranged.order, of_count, options, variables, f"{where} {what}, {rests_on}")
 
 
-def _srun(places: Sequence[Place]) -> tuple[str, ...]:
+def _srun_options(places: Sequence[Place]) -> tuple[str, ...]:
     """Return masks of CPUs, and a number of a GPU each or masks where ranks have several."""
     masks = ",".join(hex(sum(1 << pu for pu in place.pus)) for place in places)
     cpus = f"--cpu-bind=mask_cpu:{masks}"
@@ -149,7 +149,7 @@ def _srun(places: Sequence[Place]) -> tuple[str, ...]:
     return cpus, f"--gpu-bind=mask:{masks}"
 
 
-def _pals(places: Sequence[Place]) -> tuple[str, ...]:
+def _pals_options(places: Sequence[Place]) -> tuple[str, ...]:
     cpus = "--cpu-bind=list:" + ":".join(nid_ranges(place.pus) for place in places)
     if not all(place.gpus for place in places):
         return (cpus,)
@@ -161,12 +161,12 @@ def _pals(places: Sequence[Place]) -> tuple[str, ...]:
 #: by slot where MPI itself reorders them, as with MPICH_RANK_ORDER, or by rank (host files):
 #: what it binds is its own k-th process of a node.
 BINDERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
-    "srun": _srun,
+    "srun": _srun_options,
     "hydra": lambda places: (
         "-bind-to",
         "user:" + ",".join("+".join(map(str, place.pus)) for place in places),
     ),
-    "pals": _pals,
+    "pals": _pals_options,
     "aprun": lambda places: ("-cc", ":".join(nid_ranges(place.pus) for place in places)),
 }
 

@@ -93,7 +93,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
     [(0, 1), (2, 3, 4), (5, 6, 7)]
     """
     usable = [k for k in range(len(hardware.cores)) if k not in hardware.reserved]
-    threads = _threads(hardware, usable)
+    threads = _thread_count(hardware, usable)
     if ranks > threads:
         kept = f", {len(hardware.reserved)} cores kept by the system" if hardware.reserved else ""
         raise UsageError(
@@ -128,11 +128,13 @@ def costs_to_nics(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     costs = np.zeros(len(places))
     for k, place in enumerate(places):
         if place.nic >= 0:
-            costs[k] = 1 / hardware.bandwidth[_level(hardware, place, hardware.nics[place.nic])]
+            costs[k] = (
+                1 / hardware.bandwidth[_meeting_level(hardware, place, hardware.nics[place.nic])]
+            )
     return costs
 
 
-def _level(hardware: NodeHardware, place: Place, device: Device) -> int:
+def _meeting_level(hardware: NodeHardware, place: Place, device: Device) -> int:
     """Return the level of `LEVELS` at which a place and a device meet."""
     place_nested = hardware.cores[place.cores[0]].nested
     near = [hardware.cores[core].nested for core in device.near]
@@ -141,7 +143,7 @@ def _level(hardware: NodeHardware, place: Place, device: Device) -> int:
     )
 
 
-def _deal(
+def _deal_cores(
     hardware: NodeHardware, cores: Sequence[int], ranks: int, level: int
 ) -> list[tuple[int, ...]]:
     """Return the cores of each of some ranks, dealt at a level of `LEVELS` and below.
@@ -149,15 +151,17 @@ def _deal(
     There are at least as many cores as ranks.
     """
     if ranks == 1 or level == 0:
-        return _slices([*cores], ranks)
+        return _equal_slices([*cores], ranks)
     groups: dict[int, list[int]] = {}
     for core in cores:
         groups.setdefault(hardware.cores[core].nested[level - 1], []).append(core)
     parts = [*groups.values()]
     if ranks < len(parts):
-        dealt_parts = [tuple(sorted(chain.from_iterable(run))) for run in _slices(parts, ranks)]
+        dealt_parts = [
+            tuple(sorted(chain.from_iterable(run))) for run in _equal_slices(parts, ranks)
+        ]
         sizes = [len(cores_of_rank) for cores_of_rank in dealt_parts]
-        return dealt_parts if max(sizes) - min(sizes) <= 1 else _slices([*cores], ranks)
+        return dealt_parts if max(sizes) - min(sizes) <= 1 else _equal_slices([*cores], ranks)
     shares: list[int] = []
     before = 0
     for part in parts:  # as many ranks as its share of the cores, to the nearest
@@ -166,12 +170,12 @@ def _deal(
     least, most = len(cores) // ranks, -(-len(cores) // ranks)
     even = (least * n <= len(part) <= most * n for part, n in zip(parts, shares, strict=True))
     if not all(even):
-        return _slices([*cores], ranks)
-    dealt = (_deal(hardware, *pair, level - 1) for pair in zip(parts, shares, strict=True))
+        return _equal_slices([*cores], ranks)
+    dealt = (_deal_cores(hardware, *pair, level - 1) for pair in zip(parts, shares, strict=True))
     return [*chain.from_iterable(dealt)]
 
 
-def _slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
+def _equal_slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
     """Cut a list into so many runs, as equal in length as can be."""
     n = len(things)
     return [tuple(things[k * n // parts : (k + 1) * n // parts]) for k in range(parts)]
@@ -180,7 +184,7 @@ def _slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
 def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[Place]:
     """Return places on some cores: the first thread of each, or threads where cores are too few."""
     if ranks <= len(cores):
-        dealt = _deal(hardware, cores, ranks, len(LEVELS) - 1)
+        dealt = _deal_cores(hardware, cores, ranks, len(LEVELS) - 1)
         return [
             Place(rank_cores, tuple(hardware.cores[k].pus[0] for k in rank_cores))
             for rank_cores in dealt
@@ -191,7 +195,7 @@ def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[
     return [
         Place((core,), pus)
         for core in cores
-        for pus in _slices(hardware.cores[core].pus, 1 + more[core])
+        for pus in _equal_slices(hardware.cores[core].pus, 1 + more[core])
     ]
 
 
@@ -209,11 +213,13 @@ def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> l
     for near in (beside, [tuple(usable)] * count):
         by_core = sorted(range(count), key=lambda gpu: (near[gpu], gpu))
         sharing: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-        for bundle in _slices(by_core, min(ranks, count)):
+        for bundle in _equal_slices(by_core, min(ranks, count)):
             cores = tuple(sorted({core for gpu in bundle for core in near[gpu]}))
             sharing.setdefault(cores, []).append(bundle)
         apart = len(set(chain(*sharing))) == len([*chain(*sharing)])
-        if apart and all(_threads(hardware, c) >= len(b) * ranks_a_gpu for c, b in sharing.items()):
+        if apart and all(
+            _thread_count(hardware, c) >= len(b) * ranks_a_gpu for c, b in sharing.items()
+        ):
             break
     return [
         place._replace(gpus=bundles[k // ranks_a_gpu])
@@ -222,7 +228,7 @@ def _beside_gpus(hardware: NodeHardware, usable: Sequence[int], ranks: int) -> l
     ]
 
 
-def _threads(hardware: NodeHardware, cores: Sequence[int]) -> int:
+def _thread_count(hardware: NodeHardware, cores: Sequence[int]) -> int:
     """Return how many hardware threads some cores have."""
     return sum(len(hardware.cores[k].pus) for k in cores)
 
@@ -235,7 +241,10 @@ def _with_nics(places: Sequence[Place], hardware: NodeHardware) -> list[Place]:
     used = [0] * len(hardware.nics)
     with_nics = []
     for place in places:
-        ways = [(_level(hardware, place, nic), used[k], k) for k, nic in enumerate(hardware.nics)]
+        ways = [
+            (_meeting_level(hardware, place, nic), used[k], k)
+            for k, nic in enumerate(hardware.nics)
+        ]
         best = min(ways, default=(0, 0, -1))[2]
         if best >= 0:
             used[best] += 1
@@ -289,7 +298,9 @@ def arrange_inside(
     for ranks in np.unique(order.counts).tolist():
         places = places_on(hardware, ranks)
         costs[ranks] = costs_between(places, hardware), costs_to_nics(places, hardware)
-    nodes = [*_traffic(order.with_ranks_on(order.node_of_rank) if alike else order, pattern)]
+    nodes = [
+        *_traffic_of_nodes(order.with_ranks_on(order.node_of_rank) if alike else order, pattern)
+    ]
     if alike:
         inside = np.sum([weights[1] for weights in nodes], axis=0)
         outside = np.sum([weights[2] for weights in nodes], axis=0)
@@ -348,14 +359,14 @@ def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats)
         pairs = inside * between[ways[:, :, None], ways[:, None, :]]
         costs_of_ways = pairs.sum(axis=(1, 2)) / 2 + to_nic[ways] @ outside
         return np.asarray(ways[int(np.argmax(costs_of_ways <= costs_of_ways.min() * (1 + 1e-12)))])
-    starts = [turn, _greedy(inside, between)]
+    starts = [turn, _place_greedily(inside, between)]
     seatings = [_exchange_ranks(start, inside, outside, between, to_nic) for start in starts]
     costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*seatings, turn)]
     least = min(costs)
     return turn if costs[-1] <= least * (1 + 1e-12) else seatings[int(np.argmin(costs[:-1]))]
 
 
-def _greedy(inside: Floats, between: Floats) -> Ints:
+def _place_greedily(inside: Floats, between: Floats) -> Ints:
     """Return places given one by one: to the rank that talks most to those who sit, the nearest."""
     k = len(inside)
     seats = np.full(k, -1)
@@ -394,7 +405,7 @@ def _exchange_ranks(
     return seats
 
 
-def _traffic(order: Placement, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:
+def _traffic_of_nodes(order: Placement, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:
     """Yield each node's ranks by slot, the weights between them, and those to other nodes."""
     first, counts, ranks = order.first_slot, order.counts, order.rank_at_slot
     if isinstance(pattern, Lines):  # too many edges to go through, and no need to

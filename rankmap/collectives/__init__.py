@@ -40,8 +40,8 @@ __all__ = [
     "BlockStep",
     "Part",
     "algorithms_of",
-    "backwards",
-    "parts",
+    "collective_parts",
+    "reverse_part",
     "usual_algorithm",
 ]
 
@@ -118,7 +118,7 @@ class Part(NamedTuple):
     even: bool = False
 
 
-def backwards(part: Part, name: str, combine: bool = False) -> Part:
+def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
     """Return a part whose messages go the other way, the last step first."""
 
     def step(k: int) -> BlockStep:
@@ -140,7 +140,7 @@ def algorithms_of(family: str) -> dict[str, Algorithm]:
     return by_name
 
 
-def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
+def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
     """Return the parts in which an algorithm does a collective, one after the other.
 
     Parameters
@@ -158,7 +158,7 @@ def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> li
 
     Examples
     --------
-    >>> tree = parts("bcast", "binomial", 6, 0, 8.0)[0]
+    >>> tree = collective_parts("bcast", "binomial", 6, 0, 8.0)[0]
     >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
     [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
     """
@@ -173,7 +173,7 @@ def usual_algorithm(family: str, size: float, ranks: int) -> str:
     Parameters
     ----------
     family, ranks
-        See `parts`.
+        See `collective_parts`.
     size : float
         ``--bytes``.
 

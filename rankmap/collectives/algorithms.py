@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.support.array_types import Ints
-from rankmap.collectives import Algorithm, BlockStep, Part, backwards
+from rankmap.collectives import Algorithm, BlockStep, Part, reverse_part
 
 __all__ = ["ALGORITHMS"]
 
@@ -29,7 +29,7 @@ def log2_up(count: int) -> int:
     return (count - 1).bit_length()
 
 
-def binomial(ranks: int) -> list[Level]:
+def binomial_levels(ranks: int) -> list[Level]:
     """Return the levels, from the root outwards, each as (parents, children).
 
     The root first sends half way across: v to v + 2^k, k falling.
@@ -73,7 +73,7 @@ def _doubling_barrier(ranks: int, root: int, size: float) -> list[Part]:
 
 def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return a binomial scatter: each rank passes on what its subtree is to have."""
-    levels = binomial(ranks)
+    levels = binomial_levels(ranks)
 
     def step(k: int) -> BlockStep:
         parent, child = levels[k]
@@ -92,7 +92,7 @@ def _scattered_at_once(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("scatter", 1, lambda k: BlockStep(source, child, child), block, ranks)]
 
 
-def ring(ranks: int, root: int, block: float) -> list[Part]:
+def ring_steps(ranks: int, root: int, block: float) -> list[Part]:
     """Return the ring: in step k rank r passes on the block of rank r - k."""
     rank = np.arange(ranks)
 
@@ -102,7 +102,7 @@ def ring(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("ring", ranks - 1, step, block, ranks, alike=((0, ranks - 1),))]
 
 
-def bruck(ranks: int, root: int, block: float) -> list[Part]:
+def bruck_steps(ranks: int, root: int, block: float) -> list[Part]:
     """Return Bruck's: in round k rank r sends its first 2^k blocks to r - 2^k."""
     rank = np.arange(ranks)
 
@@ -114,12 +114,14 @@ def bruck(ranks: int, root: int, block: float) -> list[Part]:
 
 def _gather_blocks(scatter: Algorithm) -> Algorithm:
     """Return the gather that is a scatter backwards."""
-    return lambda ranks, root, block: [backwards(p, "gather") for p in scatter(ranks, root, block)]
+    return lambda ranks, root, block: [
+        reverse_part(p, "gather") for p in scatter(ranks, root, block)
+    ]
 
 
-def _tree(ranks: int, root: int, size: float) -> list[Part]:
+def _down_tree(ranks: int, root: int, size: float) -> list[Part]:
     """Return the whole buffer's way down a tree."""
-    levels = binomial(ranks)
+    levels = binomial_levels(ranks)
 
     def step(k: int) -> BlockStep:
         parent, child = levels[k]
@@ -131,18 +133,18 @@ def _tree(ranks: int, root: int, size: float) -> list[Part]:
 def _scatter_ring(ranks: int, root: int, size: float) -> list[Part]:
     """Return a block being sent to each rank, and then all to all."""
     block = size / ranks
-    return [*scatter_blocks(ranks, root, block), *ring(ranks, root, block)]
+    return [*scatter_blocks(ranks, root, block), *ring_steps(ranks, root, block)]
 
 
 def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and the same backwards as an allgather."""
     on = _Folded(ranks)
     block = size / on.power
-    halving = _halving(on, block)
+    halving = _recursive_halving(on, block)
     return [
         *on.fold(block, on.power),
         halving,
-        backwards(halving, "allgather"),
+        reverse_part(halving, "allgather"),
         *on.unfold(block, on.power),
     ]
 
@@ -190,10 +192,10 @@ class _Folded:
 
     def unfold(self, block: float, blocks: int) -> list[Part]:
         """Return the step that gives the result to those left out."""
-        return [backwards(part, "unfold") for part in self.fold(block, blocks)]
+        return [reverse_part(part, "unfold") for part in self.fold(block, blocks)]
 
 
-def _doubling(ranks: int, root: int, size: float) -> list[Part]:
+def _recursive_doubling(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive doubling: partners at distance 1, 2, 4 … exchange their whole buffers."""
     on = _Folded(ranks)
     place = np.arange(on.power)
@@ -205,7 +207,7 @@ def _doubling(ranks: int, root: int, size: float) -> list[Part]:
     return [*on.fold(size, 1), core, *on.unfold(size, 1)]
 
 
-def _halving(on: _Folded, block: float) -> Part:
+def _recursive_halving(on: _Folded, block: float) -> Part:
     """Return recursive halving of 2^k blocks: half of what is left to a partner twice as far.
 
     Afterwards place p has the block whose number is p with its bits in reverse.
@@ -234,11 +236,11 @@ def _kept_block(place: Ints, k: int, power: int) -> Ints:
     return first
 
 
-def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
+def _reduce_and_gather(ranks: int, root: int, size: float) -> list[Part]:
     """Return recursive halving, and a gather of the blocks to the root."""
     on = _Folded(ranks, odd=False)
     block = size / on.power
-    parts = [*on.fold(block, on.power), _halving(on, block)]
+    parts = [*on.fold(block, on.power), _recursive_halving(on, block)]
     rank = on.rank(np.arange(on.power))
     if root < 2 * on.beyond and root % 2:  # the root was left out: it takes the place of rank 0
         over = BlockStep(np.array([0]), np.array([root]))
@@ -279,7 +281,7 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
     return parts
 
 
-def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
+def _pairwise_exchange(ranks: int, root: int, block: float) -> list[Part]:
     """Return everyone sending rank r + k its block in step k."""
     rank = np.arange(ranks)
 
@@ -292,21 +294,21 @@ def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
 
 def _up_the_tree(ranks: int, root: int, size: float) -> list[Part]:
     """Return the broadcast along a binomial tree, backwards."""
-    tree = _tree(ranks, root, size)
-    return [backwards(part, part.name, combine=True) for part in tree]
+    tree = _down_tree(ranks, root, size)
+    return [reverse_part(part, part.name, combine=True) for part in tree]
 
 
 #: The algorithms of each family by name.
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
-    "bcast": {"binomial": _tree, "scatter-ring": _scatter_ring},
-    "reduce": {"binomial": _up_the_tree, "rabenseifner": _rabenseifner},
-    "allreduce": {"doubling": _doubling, "rabenseifner": _rabenseifner_all},
+    "bcast": {"binomial": _down_tree, "scatter-ring": _scatter_ring},
+    "reduce": {"binomial": _up_the_tree, "rabenseifner": _reduce_and_gather},
+    "allreduce": {"doubling": _recursive_doubling, "rabenseifner": _rabenseifner_all},
     "gather": {
         "binomial": _gather_blocks(scatter_blocks),
         "linear": _gather_blocks(_scattered_at_once),
     },
     "scatter": {"binomial": scatter_blocks, "linear": _scattered_at_once},
-    "allgather": {"bruck": bruck, "ring": ring},
-    "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise},
+    "allgather": {"bruck": bruck_steps, "ring": ring_steps},
+    "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise_exchange},
     "barrier": {"dissemination": _tell_all, "doubling": _doubling_barrier},
 }

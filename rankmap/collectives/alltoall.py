@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
-__all__ = ["AT_ONCE", "BRUCK", "RULES", "choose"]
+__all__ = ["AT_ONCE", "BRUCK", "RULES", "choose_algorithm"]
 
 #: Of MPICH: up to so many bytes from rank to rank Bruck's algorithm is taken, up to so many
 #: everything is posted at once.
@@ -51,7 +51,7 @@ RULES: dict[str, dict[str, list[tuple[float, list[tuple[int, str]]]]]] = {
 }
 
 
-def choose(library: str, call: str, size: float, ranks: int) -> str:
+def choose_algorithm(library: str, call: str, size: float, ranks: int) -> str:
     """Return the algorithm of an all-to-all.
 
     Parameters
@@ -66,10 +66,10 @@ def choose(library: str, call: str, size: float, ranks: int) -> str:
 
     Examples
     --------
-    >>> [choose("mpich", "alltoall", size, 64) for size in (8, 1024, 1e6)]
+    >>> [choose_algorithm("mpich", "alltoall", size, 64) for size in (8, 1024, 1e6)]
     ['bruck', 'at-once', 'pairwise']
-    >>> choose("openmpi", "alltoall", 8, 64), choose("openmpi", "alltoallv", 8, 64)
-    ('bruck', 'pairwise')
+    >>> [choose_algorithm("openmpi", call, 8, 64) for call in ("alltoall", "alltoallv")]
+    ['bruck', 'pairwise']
     """
     steps = next(steps for below, steps in RULES[library][call] if ranks < below)
     return steps[bisect_right([least for least, _ in steps], size) - 1][1]

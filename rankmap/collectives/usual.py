@@ -22,9 +22,9 @@ import functools
 import numpy as np
 
 from placement.support.array_types import Ints
-from rankmap.collectives import parts
+from rankmap.collectives import collective_parts
 
-__all__ = ["EVERY_PAIR", "messages"]
+__all__ = ["EVERY_PAIR", "collective_messages"]
 
 #: Families and algorithms of `rankmap.collectives` whose messages these kinds have: a barrier by
 #: doubling sends between the same ranks as an allreduce.
@@ -43,7 +43,7 @@ EVERY_PAIR = ("alltoall", "reduce_scatter")
 
 
 @functools.lru_cache(maxsize=64)
-def messages(kind: str, size: int, root: int) -> Ints:
+def collective_messages(kind: str, size: int, root: int) -> Ints:
     """Return who sends to whom, and how often a block, when ranks call a collective once.
 
     Parameters
@@ -60,8 +60,10 @@ def messages(kind: str, size: int, root: int) -> Ints:
 
     Examples
     --------
-    >>> messages("bcast", 4, 0).T.tolist(), messages("allgather", 3, 0).T.tolist()
-    ([[0, 2, 1], [0, 1, 1], [2, 3, 1]], [[0, 1, 2], [1, 2, 2], [2, 0, 2]])
+    >>> collective_messages("bcast", 4, 0).T.tolist()
+    [[0, 2, 1], [0, 1, 1], [2, 3, 1]]
+    >>> collective_messages("allgather", 3, 0).T.tolist()
+    [[0, 1, 2], [1, 2, 2], [2, 0, 2]]
     """
     if kind in EVERY_PAIR:
         source, target = np.divmod(np.arange(size * size), size)
@@ -71,7 +73,7 @@ def messages(kind: str, size: int, root: int) -> Ints:
         rank = np.arange(size - 1)
         return np.stack([rank, rank + 1, np.ones_like(rank)])
     sent = [np.empty((3, 0), dtype=np.int64)]
-    for part in parts(*_USUAL[kind], size, max(root, 0), 1.0) if kind in _USUAL else ():
+    for part in collective_parts(*_USUAL[kind], size, max(root, 0), 1.0) if kind in _USUAL else ():
         for k, times in part.alike or ((k, 1) for k in range(part.steps)):
             step = part.step(k)
             sent.append(np.stack(np.broadcast_arrays(step.source, step.target, times)))

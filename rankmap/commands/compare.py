@@ -20,7 +20,7 @@ from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.support.reading import format_of_name
 from rankmap.commands.model import JobArguments, sent_options
 from rankmap.compare import compare_strategies
-from rankmap.compare.plots import draw
+from rankmap.compare.plots import draw_comparison
 from rankmap.compare.table import as_csv, as_text
 from rankmap.predict import Predictor
 
@@ -87,8 +87,8 @@ def compare(
         comparison = compare_strategies(
             predictor,
             count,
-            _words(strategies),
-            _words(orders),
+            _split_names(strategies),
+            _split_names(orders),
             shown,
             (live_baseline if offered.slurm else baseline_of)(machine, baseline),
             per_blade=per_blade,
@@ -100,7 +100,7 @@ def compare(
         say(f"nidmap: {comparison.sentence}")
 
 
-def _words(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     """Return the names in a comma-separated option; none where it is not given."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if text and not words:
@@ -113,5 +113,5 @@ def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
     if form == "json":
         return to_json(comparison.document())
     if form in ("svg", "png"):
-        return draw(comparison, form)
+        return draw_comparison(comparison, form)
     return as_csv(comparison) if form == "csv" else as_text(comparison)

@@ -96,9 +96,9 @@ def jobs(
     known = read_applications(applications) if applications else ()
     machine = machine_from(specs)
     user = getpass.getuser() if user is None and source is None else user
-    seats = _seat(machine, _records(source, since), source or "sacct")
-    wanted = _pick(seats, None if user == "all" else user, last)
-    usable, notes = _usable(machine, state)
+    seats = _seat_jobs(machine, _read_records(source, since), source or "sacct")
+    wanted = _pick_jobs(seats, None if user == "all" else user, last)
+    usable, notes = _usable_nodes(machine, state)
     if seats.strangers:
         notes.append(f"not in the machine: {counted(seats.strangers, 'node')} of the jobs")
     with bar() as show:
@@ -106,20 +106,20 @@ def jobs(
     whose = "the last" if user in (None, "all") else f"{printable(str(user), 40)}'s last"
     if source is None and user == getpass.getuser():
         whose = "your last"
-    summary = _summary(machine, seats, verdicts, known, whose, notes)
-    write_output(_render(summary, form), output)
+    summary = _sum_up(machine, seats, verdicts, known, whose, notes)
+    write_output(_render_summary(summary, form), output)
     if form not in ("text", "json"):
         say(f"nidmap: {summary.sentence}")
 
 
-def _records(source: str | None, since: str) -> Iterable[JobRecord]:
+def _read_records(source: str | None, since: str) -> Iterable[JobRecord]:
     """Return the jobs of a file, or of Slurm's accounting."""
     if source is None:
         return accounted_jobs(since)
     return read_jobs(decode(read_bytes(source, "nidmap jobs -"), source), source)
 
 
-def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
+def _seat_jobs(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
     seats = seat_jobs(machine, records)
     if not len(seats):
         if not seats.strangers:
@@ -129,7 +129,7 @@ def _seat(machine: Machine, records: Iterable[JobRecord], source: str) -> Seats:
     return seats
 
 
-def _pick(seats: Seats, user: str | None, last: int) -> list[int]:
+def _pick_jobs(seats: Seats, user: str | None, last: int) -> list[int]:
     """Return the jobs to judge: the last ones of a user, by their starts."""
     picked = [k for k, job in enumerate(seats.jobs) if user is None or job.user == user]
     if not picked:
@@ -139,7 +139,7 @@ def _pick(seats: Seats, user: str | None, last: int) -> list[int]:
     return picked[-last:]
 
 
-def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
+def _usable_nodes(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
     """Return the nodes that could be had at all, and what is to be said of them."""
     names, states = machine.names, machine.state
     if state is not None:
@@ -152,7 +152,7 @@ def _usable(machine: Machine, state: str | None) -> tuple[Mask, list[str]]:
     return usable, [f"{counted(out, 'node')} left out, which are down"] if out else []
 
 
-def _summary(
+def _sum_up(
     machine: Machine,
     seats: Seats,
     verdicts: list[Verdict],
@@ -177,7 +177,7 @@ def _summary(
     )
 
 
-def _render(summary: Summary, form: str) -> str | bytes:
+def _render_summary(summary: Summary, form: str) -> str | bytes:
     """Return a summary in a format of `_SUFFIXES`, or as text."""
     if form == "json":
         return to_json(summary.document())

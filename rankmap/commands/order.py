@@ -126,14 +126,14 @@ def order(
     seconds = _seconds_left(deadline, wanted_strategy, placement.ranks)
     if wanted_strategy == "graph" and deadline is not None:
         wanted_strategy = f"graph:seconds={seconds:g}"
-    with _shown(placement.ranks, wanted_strategy, pattern, seconds):
+    with _show_progress(placement.ranks, wanted_strategy, pattern, seconds):
         ordered = order_by_strategy(placement, sent, wanted_strategy, seconds)
     ordered, limit_words = fit_format(ordered, chosen, numbering, mapping_limit, sent)
     if binder:
-        _bind(ordered, parse_pattern(pattern).on(ordered), binder, chosen, numbering, output)
+        _write_bound(ordered, parse_pattern(pattern).on(ordered), binder, chosen, numbering, output)
     else:
         write_output(emit(ordered, chosen, numbering), output)
-    _report(ordered, chosen, launcher_order)
+    _report_order(ordered, chosen, launcher_order)
     if (
         math.isfinite(seconds)
         and ordered.origin.optimised
@@ -165,7 +165,7 @@ def _seconds_left(deadline: float | None, strategy: str, ranks: int) -> float:
 
 
 @contextmanager
-def _shown(ranks: int, strategy: str, pattern: str, seconds: float) -> Iterator[None]:
+def _show_progress(ranks: int, strategy: str, pattern: str, seconds: float) -> Iterator[None]:
     """Say what is expected of a long search, and show on a terminal how far it is."""
     searched = strategy.partition(":")[0] in ("auto", "graph")
     usual = seconds_for(ranks) * (2 if strategy == "auto" else 1)
@@ -189,7 +189,7 @@ def _shown(ranks: int, strategy: str, pattern: str, seconds: float) -> Iterator[
             listen(None)
 
 
-def _bind(
+def _write_bound(
     order: Placement,
     pattern: Pattern,
     binder: str,
@@ -213,7 +213,7 @@ def _bind(
     say(f"nidmap: {bound.remark}")
 
 
-def _report(order: Placement, form: str, launcher_order: str | None) -> None:
+def _report_order(order: Placement, form: str, launcher_order: str | None) -> None:
     """Say what was made, and what would surprise: nodes that are not for jobs, or too full."""
     machine = order.machine
     say(f"{order.origin.strategy} order of {order.origin.pattern} on {order.words()}")

@@ -54,7 +54,7 @@ def predict(
     laid = _order_of(predictor, placement, order)
     placement = placement if laid is None else laid
     prediction = predictor.ranged(placement, laid.origin.strategy if laid is not None else "")
-    write_output(to_json(prediction.document()) if as_json else _words(prediction))
+    write_output(to_json(prediction.document()) if as_json else _prediction_words(prediction))
 
 
 def _order_of(
@@ -71,24 +71,24 @@ def _order_of(
     return order_by_strategy(placement, predictor.job, strategy)
 
 
-def _words(prediction: Prediction) -> str:
+def _prediction_words(prediction: Prediction) -> str:
     """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
     worst = [("link class", "busiest for")]
     worst += [(kind, time_text(seconds)) for kind, seconds in prediction.by_class.items()]
-    lines = [prediction.sentence, *_between(prediction), ""]
+    lines = [prediction.sentence, *_range_line(prediction), ""]
     width = max(len(term.name) for term in prediction.terms)
     lines += [
         f"{t.name:<{width}}  {time_text(t.seconds):>8}  {t.rests_on}" for t in prediction.terms
     ]
     lines += ["", align_columns(worst)]
     if len(prediction.phases) > 1:
-        lines.append(_phases(prediction))
+        lines.append(_phase_lines(prediction))
     lines.append(f"wiring: {prediction.loads.wiring}; routing: {prediction.loads.routing}")
     lines += [f"note: {note}" for note in prediction.notes]
     return "\n".join(lines) + "\n"
 
 
-def _between(prediction: Prediction) -> list[str]:
+def _range_line(prediction: Prediction) -> list[str]:
     """Return the range of the time as a line, where something is unsure."""
     span = prediction.between
     if span is None or not span.unknowns:
@@ -98,7 +98,7 @@ def _between(prediction: Prediction) -> list[str]:
     return [f"{what}; largest uncertainty: {span.most_unsure}"]
 
 
-def _phases(prediction: Prediction) -> str:
+def _phase_lines(prediction: Prediction) -> str:
     """Return a line for each phase."""
     rows = [("phase", "time", "limit", "binds")]
     for phase in prediction.phases:

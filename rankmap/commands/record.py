@@ -49,7 +49,7 @@ class _Record(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return what the words are for."""
         if ctx.meta["program"]:
-            return "program", _program, args
+            return "program", _record_program, args
         return super().resolve_command(ctx, args)
 
 
@@ -89,18 +89,18 @@ def record(ctx: click.Context, /, **options: Any) -> int:
     nidmap record --window 30%-70% -- mpiexec -n 24 lmp -in in.melt
     nidmap plan -m shaheen2 -N 24 --ppn 4 --pattern measured:halo.npz
     """
-    return 0 if ctx.invoked_subcommand else _record(**options)
+    return 0 if ctx.invoked_subcommand else _record_or_export(**options)
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def _program(ctx: click.Context, command: tuple[str, ...]) -> int:
+def _record_program(ctx: click.Context, command: tuple[str, ...]) -> int:
     assert ctx.parent is not None
-    return _record(**ctx.parent.params, command=command)
+    return _record_or_export(**ctx.parent.params, command=command)
 
 
-def _record(
+def _record_or_export(
     output: str | None,
     window: str,
     mpicc: str,
@@ -189,7 +189,7 @@ def _draw_matrix(recording: Recording, form: str) -> bytes:
         bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
         return figure
 
-    return plots.picture(form, draw, {})
+    return plots.picture_bytes(form, draw, {})
 
 
 @record.command("build")

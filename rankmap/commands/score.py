@@ -18,7 +18,7 @@ from rankmap.commands.model import JobArguments, OrderArguments, job_options, or
 from rankmap.emit.text import BrokenOrderError
 from rankmap.orders import find
 from rankmap.pattern import parse_pattern
-from rankmap.score import cost, meets, plain
+from rankmap.score import cost, meets_bound, plain_number
 from rankmap.score import score as figures
 from rankmap.search.by_strategy import order_by_strategy
 
@@ -78,12 +78,12 @@ def score(
         return 1
     if ordered.origin.optimised:
         say(f"nidmap: {ordered.origin.remark}")
-    document = _document(ordered, fitted, placement)
-    write_output(to_json(document) if as_json else _words(document))
+    document = _score_document(ordered, fitted, placement)
+    write_output(to_json(document) if as_json else _score_words(document))
     return 0
 
 
-def _document(order: Placement, fitted: Pattern, placement: Placement) -> dict[str, Any]:
+def _score_document(order: Placement, fitted: Pattern, placement: Placement) -> dict[str, Any]:
     scored: Score = figures(order, fitted)
     default = cost(find("row-major")(fitted, placement), fitted)
     head = {
@@ -95,8 +95,8 @@ def _document(order: Placement, fitted: Pattern, placement: Placement) -> dict[s
         "nodes": len(placement.counts),
     }
     more: dict[str, Any] = {
-        "default_cost": plain(default),
-        "default_optimal": meets(default, scored.bound),
+        "default_cost": plain_number(default),
+        "default_optimal": meets_bound(default, scored.bound),
         "notes": list(getattr(fitted, "notes", ())),
     }
     if order.origin.optimised:
@@ -104,7 +104,7 @@ def _document(order: Placement, fitted: Pattern, placement: Placement) -> dict[s
     return head | scored.document() | more
 
 
-def _words(document: dict[str, Any]) -> str:
+def _score_words(document: dict[str, Any]) -> str:
     """Return the figures for a person."""
     lines = [
         f"J                  {document['cost']:,}  (default order {document['default_cost']:,})",

@@ -92,11 +92,11 @@ def sort(
     positions = sort_nodes(distance) if tour is None else tour.order
     ordered = placement.take(positions)
     if as_json:
-        text = to_json(_document(ordered, distance, positions, tour))
+        text = to_json(_sort_document(ordered, distance, positions, tour))
     else:
-        text = _written(ordered, form, "ring" if ring else "sorted")
+        text = _write_sorted(ordered, form, "ring" if ring else "sorted")
     write_output(text, output)
-    say(_sentence(machine, distance, positions, tour))
+    say(_describe_order(machine, distance, positions, tour))
 
 
 def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Placement:
@@ -115,7 +115,7 @@ def _read_slots(machine: Machine, lists: tuple[str, ...], ppn: str | None) -> Pl
     )
 
 
-def _written(placement: Placement, form: str, strategy: str) -> str:
+def _write_sorted(placement: Placement, form: str, strategy: str) -> str:
     """Return nodes in a format, each with its ranks where the format says them."""
     names = placement.names.tolist()
     if form == "names":
@@ -125,7 +125,7 @@ def _written(placement: Placement, form: str, strategy: str) -> str:
     return emit.emit(placement.with_order(None, Origin(strategy)), form, "given")
 
 
-def _document(
+def _sort_document(
     placement: Placement, distance: Distance, positions: Ints, tour: Tour | None
 ) -> dict[str, Any]:
     """Return the order as the document ``nidmap.sorted/1``."""
@@ -142,12 +142,12 @@ def _document(
         "nodelist": NodeList(names).fold(),
         "nodes": names,
         "ranks": placement.counts.tolist(),
-        "leaving": _leaving(distance, positions),
+        "leaving": _count_leaving(distance, positions),
         "hops": hops if tour is None else {**hops, "least": tour.least},
     }
 
 
-def _leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
+def _count_leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
     """Return how many steps from a node to the next leave each block: as listed, and sorted."""
 
     def count(order: Ints) -> list[int]:
@@ -158,7 +158,9 @@ def _leaving(distance: Distance, positions: Ints) -> dict[str, dict[str, int]]:
     return {name: {"listed": before, "sorted": after} for name, before, after in rows}
 
 
-def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Tour | None) -> str:
+def _describe_order(
+    machine: Machine, distance: Distance, positions: Ints, tour: Tour | None
+) -> str:
     """Return what the order is, in one line."""
     nodes = counted(len(positions), "node")
     if tour is not None:
@@ -168,14 +170,14 @@ def _sentence(machine: Machine, distance: Distance, positions: Ints, tour: Tour 
         )  # fmt: skip
         return f"ring of {nodes} on {machine.name}: {tour.hops} hops, {listed} as listed; {best}"
     steps = [
-        f"{row['sorted']} to another {_block(name)} ({row['listed']} as listed)"
-        for name, row in _leaving(distance, positions).items()
+        f"{row['sorted']} to another {_block_word(name)} ({row['listed']} as listed)"
+        for name, row in _count_leaving(distance, positions).items()
     ]
     counts = f": of {counted(len(positions) - 1, 'step')} to the next, {', '.join(steps)}"
     return f"{nodes} in the order of the switches of {machine.name}{counts if steps else ''}"
 
 
-def _block(name: str) -> str:
+def _block_word(name: str) -> str:
     """Return what a person calls a level: switches of a tree have numbers."""
     if name in ("level1", "leaf"):
         return "leaf switch"

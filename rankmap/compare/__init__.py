@@ -264,7 +264,7 @@ def compare_strategies(
     once: dict[tuple[str, str], _OrderedPlan] = {}
     for row in rows:
         once.setdefault((row.plan.strategy, row.order), row)
-    entries = _predict(model, list(once.values()), told)
+    entries = _predict_rows(model, list(once.values()), told)
     entries.sort(key=lambda entry: entry.found.time_s)
     # How one row's bytes are routed says nothing of the others.
     routed = Counter(note for entry in entries for note in set(entry.found.loads.notes))
@@ -283,7 +283,7 @@ class _OrderedPlan(NamedTuple):
     slot_of_rank: Ints | None = None
 
 
-def _predict(
+def _predict_rows(
     model: Predictor, rows: list[_OrderedPlan], tell: Callable[[float, str], None] | None
 ) -> list[Entry]:
     """Return rows with their figures; the first is the default."""
@@ -359,7 +359,7 @@ def _candidate_rows(
         f"{len(ranking.candidates)} candidates, {len(choices)} choices of nodes with their orders:"
         " the best of each planner and of each family is shown"
     )
-    missing = len({_family(name) for name in choices} - best.keys())
+    missing = len({_family_name(name) for name in choices} - best.keys())
     if missing:
         notes.append(f"{missing} planners and families are not shown: the search was cut short")
     for candidate in best.values():
@@ -381,18 +381,18 @@ def _best_of_families(model: Predictor, ranking: Ranking) -> dict[str, Candidate
             continue
         if candidate.cost == math.inf and candidate.order in usual:
             candidate = replace(candidate, cost=model.time(candidate.placement))
-        kept = best.setdefault(_family(candidate.nodes), candidate)
+        kept = best.setdefault(_family_name(candidate.nodes), candidate)
         if candidate.cost < kept.cost:
-            best[_family(candidate.nodes)] = candidate
+            best[_family_name(candidate.nodes)] = candidate
     return best
 
 
-def _family(name: str) -> str:
+def _family_name(name: str) -> str:
     """Return what node choices that differ in a size alone have in common.
 
     Examples
     --------
-    >>> _family("22 blades"), _family("box 4x2x8"), _family("blades --per-blade 2")
+    >>> _family_name("22 blades"), _family_name("box 4x2x8"), _family_name("blades --per-blade 2")
     ('blade', 'box', 'blades --per-blade 2')
     """
     if name[0].isdigit():

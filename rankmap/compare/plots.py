@@ -16,7 +16,7 @@ from placement.support.array_types import Floats
 from placement.support.quantities import size_unit, time_unit
 from rankmap.compare import Comparison, Entry
 
-__all__ = ["draw", "heat"]
+__all__ = ["block_heat", "draw_comparison"]
 
 #: Colours that colour-blind readers tell apart (Okabe and Ito), one a term.
 COLOURS = {
@@ -37,12 +37,12 @@ MOST_ROWS = 24
 MOST_GROUPS = 64
 
 
-def draw(found: Comparison, form: str) -> bytes:
+def draw_comparison(found: Comparison, form: str) -> bytes:
     """Return a comparison as ``svg`` or ``png``."""
-    return picture(form, lambda new: _figure(found, new), {"text.parse_math": False})
+    return picture_bytes(form, lambda new: _draw_figure(found, new), {"text.parse_math": False})
 
 
-def picture(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) -> bytes:
+def picture_bytes(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) -> bytes:
     """Return a figure as ``svg`` or ``png``, the same bytes for the same figure.
 
     Parameters
@@ -66,7 +66,7 @@ def picture(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) ->
     return out.getvalue()
 
 
-def heat(entry: Entry) -> tuple[Floats, str]:
+def block_heat(entry: Entry) -> tuple[Floats, str]:
     """Return the bytes between the outermost blocks of routers, and what these are called.
 
     Returns
@@ -92,7 +92,7 @@ def heat(entry: Entry) -> tuple[Floats, str]:
     return table, machine.topology.levels[0]
 
 
-def _figure(comparison: Comparison, figure: Any) -> Any:
+def _draw_figure(comparison: Comparison, figure: Any) -> Any:
     """Return the whole picture."""
     shown = list(comparison.entries[:MOST_ROWS])
     if not any(entry.default for entry in shown):
@@ -102,13 +102,13 @@ def _figure(comparison: Comparison, figure: Any) -> Any:
     drawn.suptitle(textwrap.fill(comparison.sentence, 100), fontsize=11, fontweight="bold")
     top, bottom = drawn.subfigures(2, 1, height_ratios=[height, 4.4])
     left, right = top.subplots(1, 2, sharey=True, width_ratios=[3, 2])
-    _times(left, shown)
-    _classes(right, shown)
-    _heats(bottom, comparison)
+    _draw_times(left, shown)
+    _draw_classes(right, shown)
+    _draw_heats(bottom, comparison)
     return drawn
 
 
-def _times(axes: Any, shown: list[Entry]) -> None:
+def _draw_times(axes: Any, shown: list[Entry]) -> None:
     """Draw a bar a row, made of its terms, and a tick where the limit is."""
     place = np.arange(len(shown))
     longest = max(entry.found.time_s for entry in shown)
@@ -136,7 +136,7 @@ def _times(axes: Any, shown: list[Entry]) -> None:
         axes.legend(**where, ncols=6, frameon=False, fontsize=8, borderpad=0)
 
 
-def _classes(axes: Any, shown: list[Entry]) -> None:
+def _draw_classes(axes: Any, shown: list[Entry]) -> None:
     """Draw how long the busiest link of each class needs, as a share of the longest of all."""
     kinds = [k for k in shown[0].found.by_class if any(e.found.by_class[k] for e in shown)]
     kinds = kinds or list(shown[0].found.by_class)[:1]
@@ -155,10 +155,10 @@ def _classes(axes: Any, shown: list[Entry]) -> None:
     axes.tick_params(axis="y", left=False)
 
 
-def _heats(part: Any, comparison: Comparison) -> None:
+def _draw_heats(part: Any, comparison: Comparison) -> None:
     """Draw who talks to whom, group by group, for the fastest and for the default."""
     shown = [comparison.best] if comparison.best.default else [comparison.best, comparison.default]
-    tables = [heat(entry) for entry in shown]
+    tables = [block_heat(entry) for entry in shown]
     most = max(float(table.max()) for table, _ in tables) or 1.0
     axes = part.subplots(1, len(shown), squeeze=False)[0]
     unit, scale = size_unit(most)

@@ -14,17 +14,17 @@ __all__ = ["as_csv", "as_text"]
 _WORDS = (0, 1, 6, 7)
 
 
-def _levels(comparison: Comparison) -> list[str]:
+def _counted_levels(comparison: Comparison) -> list[str]:
     """Return the levels that nodes are counted by, outermost first."""
     return list(comparison.entries[0].plan.facts["touches"])
 
 
-def _cells(comparison: Comparison, entry: Entry) -> list[str]:
+def _row_cells(comparison: Comparison, entry: Entry) -> list[str]:
     """Return one entry as the cells of a row."""
     worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
     if binds == "link":
         binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
-    touches = [str(entry.plan.facts["touches"][level]) for level in _levels(comparison)]
+    touches = [str(entry.plan.facts["touches"][level]) for level in _counted_levels(comparison)]
     return [
         entry.strategy,
         entry.order,
@@ -39,18 +39,18 @@ def _cells(comparison: Comparison, entry: Entry) -> list[str]:
     ]
 
 
-def _heads(comparison: Comparison) -> list[str]:
+def _column_heads(comparison: Comparison) -> list[str]:
     """Return what stands above the columns."""
     return [
         "strategy", "order", "time", "to default", "as fast", "of the limit", "binds", "link",
         "hop-bytes",
-        *_levels(comparison),
+        *_counted_levels(comparison),
     ]  # fmt: skip
 
 
 def as_text(found: Comparison) -> str:
     """Return a comparison for a person: a sentence, the table, what was assumed."""
-    table = [_heads(found), *(_cells(found, entry) for entry in found.entries)]
+    table = [_column_heads(found), *(_row_cells(found, entry) for entry in found.entries)]
     loads = found.best.found.loads
     lines = [found.sentence, "", align_columns(table, left=_WORDS)]
     lines.append(f"wiring: {loads.wiring}; routing: {loads.routing}")
@@ -63,12 +63,12 @@ def as_csv(found: Comparison) -> str:
 
     A cell that a spreadsheet would take for a formula is led by an apostrophe.
     """
-    rows = [_figures(entry.document()) for entry in found.entries]
+    rows = [_figure_cells(entry.document()) for entry in found.entries]
     heads = list(rows[0])
     return csv_table([heads, *([row[head] for head in heads] for row in rows)])
 
 
-def _figures(entry: dict[str, Any]) -> dict[str, Any]:
+def _figure_cells(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the cells of a row, by what stands above them, of an entry as JSON takes it."""
     row = {name: entry[name] for name in ("strategy", "order", "default", "time_s", "ratio")}
     row["default"] = int(row["default"])

@@ -77,14 +77,14 @@ def read(text: str, placement: Placement, source: str) -> Placement:
         fields = msgspec.json.decode(text, type=OrderDocument)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ParseError(source, 0, f"no JSON of an order: {schema_sentence(error)}") from None
-    positions = _positions(fields, placement, source)
+    positions = _node_positions(fields, placement, source)
     slots = np.array(fields.slots, dtype=np.int64)
     refuse_broken(slots, placement.ranks, lambda at: 0, source, what="slot")
     origin = Origin(fields.strategy, fields.pattern)
     return placement.take(positions).with_order(slots, origin).renumbered(inverse(positions))
 
 
-def _positions(fields: OrderDocument, placement: Placement, source: str) -> Ints:
+def _node_positions(fields: OrderDocument, placement: Placement, source: str) -> Ints:
     """Return where each of the document's nodes stands among the job's, int64 (n,).
 
     Raises

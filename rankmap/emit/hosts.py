@@ -36,17 +36,17 @@ from placement.support.array_types import Ints, Strs
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
 from rankmap.placement import Placement
 
-__all__ = ["DEEPSPEED", "HOST_COUNT", "TORCHRUN", "NodeLines", "nodes_of", "runs"]
+__all__ = ["DEEPSPEED", "HOST_COUNT", "TORCHRUN", "NodeLines", "host_runs", "nodes_of"]
 
 
-def runs(order: Placement) -> tuple[Strs, Ints]:
+def host_runs(order: Placement) -> tuple[Strs, Ints]:
     """Return the host and the length of each run of consecutive ranks on one node.
 
     Examples
     --------
     >>> from rankmap.placement import Placement
     >>> on = Placement(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
-    >>> hosts, many = runs(on.with_order(np.array([0, 2, 1])))
+    >>> hosts, many = host_runs(on.with_order(np.array([0, 2, 1])))
     >>> hosts.tolist(), many.tolist()
     (['nid00003', 'nid00009', 'nid00003'], [1, 1, 1])
     """
@@ -133,7 +133,7 @@ class NodeLines(NamedTuple):
         UsageError
             Where a node's ranks are not consecutive and have to be.
         """
-        hosts, counts = runs(order)
+        hosts, counts = host_runs(order)
         if self.once and len(hosts) != len(order.counts):
             torn, times = np.unique(hosts, return_counts=True)
             node = torn[int(np.argmax(times > 1))]

@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from placement.nodelist import NodeList
-from rankmap.emit.text import permutation
+from rankmap.emit.text import read_permutation
 from rankmap.permutation import inverse
 from rankmap.placement import Placement
 
@@ -54,4 +54,4 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    return placement.with_order(inverse(permutation(text, placement.ranks, source)))
+    return placement.with_order(inverse(read_permutation(text, placement.ranks, source)))

@@ -76,7 +76,7 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    rows = [_row(line, number, placement, source) for number, line in numbered_lines(text)]
+    rows = [_parse_row(line, number, placement, source) for number, line in numbered_lines(text)]
     lines = [row.line for row in rows]
     ranks = np.array([row.rank for row in rows], dtype=np.int64)
     refuse_broken(ranks, placement.ranks, lambda at: [*lines, *lines[-1:], 1][at], source)
@@ -90,7 +90,7 @@ def read(text: str, placement: Placement, source: str) -> Placement:
     return placement.with_ranks_on(node) if without else _by_core(by_rank, node, placement, source)
 
 
-def _row(line: str, number: int, placement: Placement, source: str) -> _RankfileLine:
+def _parse_row(line: str, number: int, placement: Placement, source: str) -> _RankfileLine:
     match = _LINE.fullmatch(line)
     slot = match and match[3] and _SLOT.fullmatch(match[3])
     if not match or (match[3] and not slot):

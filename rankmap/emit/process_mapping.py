@@ -26,8 +26,8 @@ __all__ = [
     "PMI2",
     "Mapping",
     "hydra_vector",
+    "mapping_vector",
     "parse_limit",
-    "vector",
 ]
 
 #: Bytes that a PMI value has, without the zero behind it.
@@ -56,7 +56,7 @@ class Mapping:
     source: str
 
 
-def vector(node: Ints) -> str:
+def mapping_vector(node: Ints) -> str:
     """Return ``PMI_process_mapping`` as Slurm, Flux and Cray write it.
 
     Parameters
@@ -66,14 +66,14 @@ def vector(node: Ints) -> str:
 
     Examples
     --------
-    >>> vector(np.array([0, 0, 1, 1, 2, 2])), vector(np.array([1, 1, 0]))
+    >>> mapping_vector(np.array([0, 0, 1, 1, 2, 2])), mapping_vector(np.array([1, 1, 0]))
     ('(vector,(0,3,2))', '(vector,(1,1,2),(0,1,1))')
     """
-    blocks = zip(*(column.tolist() for column in _blocks(node)), strict=True)
+    blocks = zip(*(column.tolist() for column in _all_blocks(node)), strict=True)
     return f"(vector,{','.join(f'({first},{nodes},{ranks})' for first, nodes, ranks in blocks)})"
 
 
-def _blocks(node: Ints) -> tuple[Ints, Ints, Ints]:
+def _all_blocks(node: Ints) -> tuple[Ints, Ints, Ints]:
     """Return first node, nodes and ranks on each, of every block."""
     start = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     ranks = np.diff(np.append(start, len(node)))
@@ -124,7 +124,7 @@ def hydra_vector(node: Ints) -> str:
         if _join_last(words, began):
             return ""
         first, block = began.get(nodes[rank], (rank, None))
-        times = _repeats(nodes, first, rank) if block else 1
+        times = _count_repeats(nodes, first, rank) if block else 1
         if block and times > 1:
             block.opens = True
             words.append(_VectorWord(-1, repeats=times))
@@ -174,7 +174,7 @@ def _join_last(words: list[_VectorWord], began: dict[int, tuple[int, _VectorWord
     return False
 
 
-def _repeats(nodes: list[int], first: int, rank: int) -> int:
+def _count_repeats(nodes: list[int], first: int, rank: int) -> int:
     """Return how often the nodes of the ranks from `first` up to `rank` come in a row."""
     size, times = rank - first, 1
     while nodes[rank : rank + size] == nodes[first : first + size]:
@@ -184,12 +184,12 @@ def _repeats(nodes: list[int], first: int, rank: int) -> int:
 
 CRAY_MPICH = Mapping(
     "Cray MPICH",
-    vector,
+    mapping_vector,
     PMI_VALUE,
     "cray-mpich 9.1 is reported to abort in MPI_Init beyond it",
 )
-PMI2 = Mapping("srun --mpi=pmi2", vector, PMI_VALUE, "PMI2_MAX_VALLEN of Slurm and MPICH")
-FLUX = Mapping("flux run", vector, PMI_VALUE, "SIMPLE_KVS_VAL_MAX of flux-core")
+PMI2 = Mapping("srun --mpi=pmi2", mapping_vector, PMI_VALUE, "PMI2_MAX_VALLEN of Slurm and MPICH")
+FLUX = Mapping("flux run", mapping_vector, PMI_VALUE, "SIMPLE_KVS_VAL_MAX of flux-core")
 HYDRA = Mapping("MPICH's mpiexec", hydra_vector, PMI_VALUE, "PMI_MAXVALLEN of MPICH")
 HYDRA_FILE = Mapping("MPICH's mpiexec -f", _line_vector, PMI_VALUE, "PMI_MAXVALLEN of MPICH")
 

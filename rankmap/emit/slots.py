@@ -7,7 +7,7 @@ Slots are numbered node by node over the list as given (`rankmap.placement`). Th
 from __future__ import annotations
 
 from placement.errors import ParseError
-from rankmap.emit.text import permutation, without_comments
+from rankmap.emit.text import read_permutation, without_comments
 from rankmap.placement import Placement
 
 __all__ = ["read", "write"]
@@ -30,4 +30,4 @@ def read(text: str, placement: Placement, source: str) -> Placement:
         if "," in line or len(line.split(None, 1)) > 1 or "-" in line.strip()[1:]:
             hint = "is this --format mpich?"
             raise ParseError(source, number, "more than one slot on a line", hint)
-    return placement.with_order(permutation(text, placement.ranks, source, what="slot"))
+    return placement.with_order(read_permutation(text, placement.ranks, source, what="slot"))

@@ -9,13 +9,13 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.support.array_types import Ints
-from rankmap.permutation import broken
+from rankmap.permutation import why_broken
 
 __all__ = [
     "CUT_SHORT",
     "BrokenOrderError",
     "numbered_lines",
-    "permutation",
+    "read_permutation",
     "refuse_broken",
     "without_comments",
 ]
@@ -69,7 +69,7 @@ def refuse_broken(
     ------
     BrokenOrderError
     """
-    fault = broken(values, n)
+    fault = why_broken(values, n)
     if fault is None:
         return
     value, hint = fault.value, ""
@@ -88,7 +88,7 @@ def refuse_broken(
     raise BrokenOrderError(source, line_of(fault.at), sentence, hint)
 
 
-def permutation(text: str, n: int, source: str, what: str = "rank") -> Ints:
+def read_permutation(text: str, n: int, source: str, what: str = "rank") -> Ints:
     """Return the numbers of a comma- or space-separated text, a permutation of 0 … n-1.
 
     Ranges such as ``0-15`` are expanded.
@@ -112,22 +112,22 @@ def permutation(text: str, n: int, source: str, what: str = "rank") -> Ints:
 
     Examples
     --------
-    >>> permutation("# a comment\\n3,0\\n1-2\\n", 4, "-").tolist()
+    >>> read_permutation("# a comment\\n3,0\\n1-2\\n", 4, "-").tolist()
     [3, 0, 1, 2]
     """
-    values = _numbers(text, n, source, what)
+    values = _parse_numbers(text, n, source, what)
     refuse_broken(values, n, lambda at: _line_of(text, at), source, what)
     return values
 
 
-def _numbers(text: str, n: int, source: str, what: str) -> Ints:
+def _parse_numbers(text: str, n: int, source: str, what: str) -> Ints:
     bare = without_comments(text)
     if _PLAIN.fullmatch(bare) and not _TOO_LONG.search(bare):
         return np.array(list(map(int, bare.replace(",", " ").split())), dtype=np.int64)
     parts = [np.empty(0, dtype=np.int64)]
     total = 0
-    for line, token in _tokens(bare):
-        low, high = _run(token, n, source, line, what)
+    for line, token in _split_tokens(bare):
+        low, high = _parse_run(token, n, source, line, what)
         total += high - low + 1
         if total > n:
             raise BrokenOrderError(source, line, f"more than {n} {what}s, the number of slots")
@@ -144,7 +144,7 @@ def _line_of(text: str, index: int) -> int:
     3
     """
     seen = 0
-    for line, token in _tokens(without_comments(text)):
+    for line, token in _split_tokens(without_comments(text)):
         match = _TOKEN.fullmatch(token)
         seen += int(match[2]) - int(match[1]) + 1 if match and match[2] else 1
         if seen > index:
@@ -152,14 +152,14 @@ def _line_of(text: str, index: int) -> int:
     return max(1, text.count("\n") + (not text.endswith("\n")))
 
 
-def _tokens(bare: str) -> Iterator[tuple[int, str]]:
+def _split_tokens(bare: str) -> Iterator[tuple[int, str]]:
     """Yield (line, token) of a text without comments."""
     for number, line in enumerate(bare.split("\n"), start=1):
         for token in line.replace(",", " ").split():
             yield number, token
 
 
-def _run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
+def _parse_run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
     match = _TOKEN.fullmatch(token)
     if _WHOLE.fullmatch(token) and (not match or int(match[1]) >= n):
         raise BrokenOrderError(source, line, f"{what} {token} is not one of 0 to {n - 1}")

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Mask, Shape
-from rankmap.grid.steps import window
+from rankmap.grid.steps import step_window
 from rankmap.pattern.structured import GridPattern, Lines
 
-__all__ = ["Coarse", "cells", "cells_in", "coarse", "inside"]
+__all__ = ["Coarse", "cells", "cells_in", "coarse_pattern", "weight_inside"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Coarse:
         axes = tuple(range(len(self.grid)))
         total = np.zeros(a.shape[len(self.grid) :])
         for offset, weight in self.steps:
-            here, there = window(a.shape[: len(self.grid)], offset)
+            here, there = step_window(a.shape[: len(self.grid)], offset)
             total += weight * np.count_nonzero(a[here] & b[there], axis=axes)
             total += weight * np.count_nonzero(b[here] & a[there], axis=axes)
         for axis, weight in enumerate(self.lines):
@@ -57,13 +57,13 @@ class Coarse:
         return total
 
 
-def coarse(pattern: GridPattern, box: Shape) -> Coarse:
+def coarse_pattern(pattern: GridPattern, box: Shape) -> Coarse:
     """Return what a grid pattern sends between the boxes of one shape that tile its grid.
 
     Examples
     --------
     >>> from rankmap.pattern.structured import Stencil
-    >>> coarse(Stencil((8, 8)), (4, 2)).steps
+    >>> coarse_pattern(Stencil((8, 8)), (4, 2)).steps
     (((0, 1), 4.0), ((1, 0), 2.0))
     """
     dims = pattern.dims or ()
@@ -73,7 +73,7 @@ def coarse(pattern: GridPattern, box: Shape) -> Coarse:
         return Coarse(grid, lines=tuple(pattern.weight * volume * side for side in box))
     steps: dict[Shape, float] = {}
     for offset, weight in pattern.steps():
-        for step, pairs in _between(offset, box):
+        for step, pairs in _steps_between(offset, box):
             steps[step] = steps.get(step, 0.0) + weight * pairs
     kept = [
         (step, weight)
@@ -83,7 +83,7 @@ def coarse(pattern: GridPattern, box: Shape) -> Coarse:
     return Coarse(grid, tuple(kept))
 
 
-def _between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
+def _steps_between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
     """Yield each step between boxes that an offset between cells may be, and for how many cells."""
     ways = []
     for step, side in zip(offset, box, strict=True):
@@ -93,7 +93,7 @@ def _between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
         yield tuple(step for step, _ in chosen), float(math.prod(cells for _, cells in chosen))
 
 
-def inside(pattern: GridPattern, boxes: Ints) -> Floats:
+def weight_inside(pattern: GridPattern, boxes: Ints) -> Floats:
     """Return the weight of the edges inside one box of each shape, float64 (boxes,).
 
     A box that reaches all along a periodic dimension keeps the wrap inside.
@@ -106,9 +106,9 @@ def inside(pattern: GridPattern, boxes: Ints) -> Floats:
     Examples
     --------
     >>> from rankmap.pattern.structured import Stencil
-    >>> inside(Stencil((24, 24, 16)), np.array([[4, 3, 2], [24, 1, 1]])).tolist()
+    >>> weight_inside(Stencil((24, 24, 16)), np.array([[4, 3, 2], [24, 1, 1]])).tolist()
     [46.0, 23.0]
-    >>> inside(Lines("fft", (64, 64)), np.array([[1, 24], [4, 6]])).tolist()
+    >>> weight_inside(Lines("fft", (64, 64)), np.array([[1, 24], [4, 6]])).tolist()
     [276.0, 96.0]
     """
     volume = boxes.prod(axis=1)

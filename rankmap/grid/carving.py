@@ -26,7 +26,7 @@ from placement.support.array_types import Floats, Ints, Mask
 from rankmap.grid.boxes import Coarse
 from rankmap.grid.steps import step_ends
 
-__all__ = ["carve", "halve_together"]
+__all__ = ["carve_grid", "halve_together"]
 
 #: Parts of at most so many cells are cut along every order of their dimensions, larger ones along
 #: one order an axis.
@@ -36,7 +36,7 @@ THOROUGH = 4096
 SLACK = 0.18
 
 
-def carve(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
+def carve_grid(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     """Return the cells of a grid in an order whose stretches are compact parts.
 
     Parameters
@@ -55,7 +55,7 @@ def carve(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     Examples
     --------
     >>> from rankmap.grid.boxes import Coarse
-    >>> carve(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
+    >>> carve_grid(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
     count = math.prod(pattern.grid)
@@ -65,23 +65,25 @@ def carve(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
     todo = [(cells, 0, count, len(levels) - 1)]
     while todo:
         points, low, high, level = todo.pop()
-        inner = _inner(levels, low, high, level)
+        inner = _inner_level(levels, low, high, level)
         if inner is None:
             out[low:high] = np.sort(np.ravel_multi_index(tuple(points.T), pattern.grid))
             continue
         level, places = inner
-        sizes = _candidates(places, low, high) - low
+        sizes = _cut_candidates(places, low, high) - low
         local = points - points.min(axis=0)
         alike = local.tobytes(), sizes.tobytes()
         if alike not in cuts:
-            cuts[alike] = _best(pattern, local, sizes)
+            cuts[alike] = _best_cut(pattern, local, sizes)
         order, at = cuts[alike]
         todo.append((points[order[:at]], low, low + at, level))
         todo.append((points[order[at:]], low + at, high, level))
     return out
 
 
-def _inner(levels: Sequence[Ints], low: int, high: int, level: int) -> tuple[int, Ints] | None:
+def _inner_level(
+    levels: Sequence[Ints], low: int, high: int, level: int
+) -> tuple[int, Ints] | None:
     """Return the outermost level with boundaries inside a stretch, and these; None if none has."""
     for at in range(level, -1, -1):
         first, last = np.searchsorted(levels[at], [low, high], side="right")
@@ -91,7 +93,7 @@ def _inner(levels: Sequence[Ints], low: int, high: int, level: int) -> tuple[int
     return None
 
 
-def _candidates(places: Ints, low: int, high: int) -> Ints:
+def _cut_candidates(places: Ints, low: int, high: int) -> Ints:
     """Return the boundaries near the middle of a stretch, the nearest first, a few."""
     off = np.abs(2 * places - low - high)
     nearest = np.argsort(off, kind="stable")[:9]
@@ -99,7 +101,7 @@ def _candidates(places: Ints, low: int, high: int) -> Ints:
     return places[close]
 
 
-def _best(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
+def _best_cut(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     """Return the order of a part's points, and the place in it, where cutting costs least a cell.
 
     The parts of an uneven cut still have to be cut: the larger one once more
@@ -109,7 +111,7 @@ def _best(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     thorough = count <= THOROUGH
     orders = [
         np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
-        for axes in _axes(shape, thorough)
+        for axes in _axis_orders(shape, thorough)
     ]
     at = np.full((*shape, len(orders), 1), count)
     for way, order in enumerate(orders):
@@ -125,7 +127,7 @@ def _best(pattern: Coarse, local: Ints, sizes: Ints) -> tuple[Ints, int]:
     return orders[best // len(sizes)], int(sizes[best % len(sizes)])
 
 
-def _axes(shape: Sequence[int], thorough: bool) -> list[tuple[int, ...]]:
+def _axis_orders(shape: Sequence[int], thorough: bool) -> list[tuple[int, ...]]:
     """Return the orders of dimensions to cut along, the longest first."""
     by_length = tuple(sorted(range(len(shape)), key=lambda axis: -shape[axis]))
     if thorough and len(by_length) <= 3:
@@ -173,7 +175,7 @@ class _Carving:
         self.coords = coords
         self.extents = np.array(extents, dtype=np.float64)
         self.points = np.stack(np.unravel_index(np.arange(len(coords)), model.grid), axis=1)
-        self.near, self.weight = _neighbours(model, periodic)
+        self.near, self.weight = _cell_neighbours(model, periodic)
         self.at = np.repeat(coords.mean(axis=0)[None, :], len(coords), axis=0)
         self.node = np.zeros(len(coords), dtype=np.int64)
         self.axes = list(itertools.permutations(range(len(model.grid))))
@@ -238,7 +240,7 @@ class _Carving:
         return np.asarray(np.minimum(apart, np.abs(self.extents - apart)).sum(axis=-1))
 
 
-def _neighbours(model: Coarse, periodic: Sequence[bool]) -> tuple[Ints, Floats]:
+def _cell_neighbours(model: Coarse, periodic: Sequence[bool]) -> tuple[Ints, Floats]:
     """Return each cell's neighbours (their number where there is none) and the steps' weights."""
     count = math.prod(model.grid)
     table = np.arange(count).reshape(model.grid)

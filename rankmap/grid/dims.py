@@ -102,15 +102,15 @@ def balanced_factors(n: int, ndims: int) -> Shape:
     >>> [balanced_factors(n, 3) for n in (24, 16, 6, 7)]
     [(4, 3, 2), (4, 2, 2), (3, 2, 1), (7, 1, 1)]
     """
-    return min(grids(n, ndims), key=lambda grid: (sum(n // e for e in grid), sum(grid), grid))
+    return min(grid_shapes(n, ndims), key=lambda grid: (sum(n // e for e in grid), sum(grid), grid))
 
 
-def grids(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
+def grid_shapes(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
     """Yield all ways to write `n` as a product of so many factors, each descending.
 
     Examples
     --------
-    >>> list(grids(12, 2))
+    >>> list(grid_shapes(12, 2))
     [(12, 1), (6, 2), (4, 3)]
     """
     if ndims == 1:
@@ -121,7 +121,7 @@ def grids(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
         if first**ndims < n:
             return
         if most is None or first <= most:
-            for rest in grids(n // first, ndims - 1, first):
+            for rest in grid_shapes(n // first, ndims - 1, first):
                 yield (first, *rest)
 
 
@@ -147,7 +147,7 @@ def _tiled_grid(n: int, ndims: int, held: int) -> Shape | None:
     """
     if n % held:
         return None
-    tiled = [(grid, boxes_of(held, grid)) for grid in grids(n, ndims)]
+    tiled = [(grid, boxes_of(held, grid)) for grid in grid_shapes(n, ndims)]
     costs = [
         (int((np.array(grid) // boxes).sum(axis=1).min()) + sum(grid) / 2, grid)
         for grid, boxes in tiled

@@ -58,7 +58,7 @@ def box_of(coords: Ints) -> Shape | None:
     Parameters
     ----------
     coords : int64 (n, d)
-        Distinct points, turned so that a box does not wrap (`rankmap.units.unwrap`).
+        Distinct points, turned so that a box does not wrap (`rankmap.units.unwrap_coords`).
 
     Examples
     --------

@@ -18,13 +18,13 @@ import numpy as np
 
 from placement.support.array_types import Floats, Ints
 
-__all__ = ["stretches", "swap_along_lines"]
+__all__ = ["line_stretches", "swap_along_lines"]
 
 #: Rounds over all rows and all columns, and swaps of one row in one round, at most.
 ROUNDS, EACH = 6, 64
 
 
-def stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
+def line_stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
     """Return the cells of a two-dimensional grid, stretch after stretch.
 
     Parameters
@@ -42,7 +42,7 @@ def stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
 
     Examples
     --------
-    >>> stretches((2, 3), np.array([2, 2, 2])).tolist()
+    >>> line_stretches((2, 3), np.array([2, 2, 2])).tolist()
     [0, 1, 3, 4, 2, 5]
     """
     values, counts = np.unique(sizes, return_counts=True)
@@ -100,7 +100,7 @@ def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
     count = 0
     for row in range(len(slots)):
         for _ in range(EACH):
-            p, q = _best(sums, held[row], far)
+            p, q = _best_swap(sums, held[row], far)
             if p == q:
                 break
             a, b = held[row, p], held[row, q]
@@ -112,7 +112,7 @@ def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
     return count
 
 
-def _best(sums: Floats, here: Ints, far: Floats) -> tuple[int, int]:
+def _best_swap(sums: Floats, here: Ints, far: Floats) -> tuple[int, int]:
     """Return the two places of a row whose swap gains most; equal ones where none gains."""
     at = sums[:, here]
     paid = np.diagonal(at)

@@ -11,16 +11,16 @@ from placement.support.array_types import Array, Shape
 
 Window = tuple[slice, ...]
 
-__all__ = ["step_ends", "window"]
+__all__ = ["step_ends", "step_window"]
 
 
 @lru_cache(1 << 12)  # carving a grid asks for the same ones thousands of times
-def window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
+def step_window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
     """Return the cells of an open grid that can take a step, and those where it leads them.
 
     Examples
     --------
-    >>> window((4, 4), (1, 0))
+    >>> step_window((4, 4), (1, 0))
     ((slice(0, 3, None), slice(0, 4, None)), (slice(1, 4, None), slice(0, 4, None)))
     """
     sides = list(zip(shape, offset, strict=True))
@@ -47,6 +47,8 @@ def step_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[Ar
     if not any(moves):
         return table[:0], table[:0]
     around = tuple(-s if wraps else 0 for wraps, s in zip(periodic, offset, strict=True))
-    here, there = window(table.shape, tuple(s + a for s, a in zip(offset, around, strict=True)))
+    here, there = step_window(
+        table.shape, tuple(s + a for s, a in zip(offset, around, strict=True))
+    )
     moved = np.roll(table, around, tuple(range(table.ndim))) if any(around) else table
     return table[here], moved[there]

@@ -173,7 +173,7 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
     """
     text = env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST") or ""
     if not text:
-        return _other(env)
+        return _other_allocation(env)
     if env.get("SLURM_HET_SIZE"):
         raise LaunchError("heterogeneous jobs, which have several node lists, are not supported")
     nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
@@ -181,9 +181,9 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
         nodes,
         _per_node(env, "SLURM_TASKS_PER_NODE", len(nodes)),
         _per_node(env, "SLURM_JOB_CPUS_PER_NODE", len(nodes)),
-        _number(env, "SLURM_NTASKS") or _number(env, "SLURM_NPROCS"),
+        _number_of(env, "SLURM_NTASKS") or _number_of(env, "SLURM_NPROCS"),
         env.get("SLURM_JOB_ID", ""),
-        _number(env, "SLURM_NTASKS_PER_NODE"),
+        _number_of(env, "SLURM_NTASKS_PER_NODE"),
     )
 
 
@@ -282,7 +282,7 @@ def filled_counts(
     return fill_nodes(ranks, job.tasks)
 
 
-def _other(env: Mapping[str, str]) -> Allocation | None:
+def _other_allocation(env: Mapping[str, str]) -> Allocation | None:
     """Return the allocation of PBS, Torque or Cobalt, as far as variables tell it."""
     path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE") or ""
     if path:
@@ -334,7 +334,7 @@ def _per_node(env: Mapping[str, str], name: str, nodes: int) -> Ints | None:
     return parse_counts(text if "(" in text or "," in text else f"{text}(x1)", nodes, name)
 
 
-def _number(env: Mapping[str, str], name: str) -> int | None:
+def _number_of(env: Mapping[str, str], name: str) -> int | None:
     text = env.get(name, "")
     if not text:
         return None

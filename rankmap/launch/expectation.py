@@ -59,7 +59,7 @@ def expectation(order: Placement, job: Job, keeps_list: bool = False) -> Expecta
             why = "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        gain = _gain(order, job, keeps_list)
+        gain = _gain_of(order, job, keeps_list)
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
     if gain is None:
@@ -90,7 +90,7 @@ def default_order(order: Placement, keeps_list: bool) -> Placement:
     return order.take(positions).renumbered(inverse(positions))
 
 
-def _gain(order: Placement, job: Job, keeps_list: bool) -> Gain | None:
+def _gain_of(order: Placement, job: Job, keeps_list: bool) -> Gain | None:
     """Return what an order wins; None where it is the default order."""
     default = default_order(order, keeps_list)
     assert order.machine is not None

@@ -58,9 +58,9 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     LaunchError
         The command cannot be started.
     """
-    answerer, env = _answerer(request, world), job_environment(os.environ)
+    answerer, env = _answer_maker(request, world), job_environment(os.environ)
     try:
-        launch = _preloaded(request, answerer, world, mpicc, env)
+        launch = _preload_command(request, answerer, world, mpicc, env)
     except (NidmapError, OSError) as error:
         report(f"{error}: {consequence(strict)}")
         if strict:
@@ -72,7 +72,7 @@ def start_inside(request: RunRequest, world: bool, strict: bool, mpicc: str = ""
     return 0
 
 
-def _preloaded(
+def _preload_command(
     request: RunRequest, answerer: Answerer, world: bool, mpicc: str, env: dict[str, str]
 ) -> Launch:
     """Return the command with the library before its ranks."""
@@ -88,7 +88,7 @@ def _preloaded(
     return Launch(tuple(argv), more)
 
 
-def _answerer(request: RunRequest, world: bool) -> Answerer:
+def _answer_maker(request: RunRequest, world: bool) -> Answerer:
     """Return what the ranks are answered."""
     job, path = request.job, request.order_file
     if job.nodes or job.ppn:

@@ -192,7 +192,7 @@ class OptionTable:
                 doubtful, behind = words[at], behind + 1
             at = behind
         if doubtful and not (words[at:] and shutil.which(words[at])):
-            raise _doubt(doubtful)
+            raise _doubtful_option(doubtful)
         values.pop(PASSED, None)
         return Parsed(words, at, values, tuple(roles))
 
@@ -212,7 +212,7 @@ class OptionTable:
         rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))
         shared = self._options if self._letters else ()
         if "/" not in words[at] and any(n in self._options or n[:1] in shared for n in rest):
-            raise _doubt(words[at - 1])
+            raise _doubtful_option(words[at - 1])
         return True
 
     def _read(self, words: tuple[str, ...], at: int) -> tuple[dict[str, str], int]:
@@ -262,7 +262,7 @@ def _no_value(option: str, launcher: str) -> LaunchError:
     return LaunchError(f"{option} of {launcher} has no value")
 
 
-def _doubt(option: str) -> LaunchError:
+def _doubtful_option(option: str) -> LaunchError:
     return LaunchError(
         f"cannot tell whether the word after {option} is its value or the program",
         f"write {option}=VALUE, or -- before the program",

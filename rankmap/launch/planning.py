@@ -111,22 +111,22 @@ def plan_aside(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> P
     failure, interrupted = "planning failed", False
     try:
         with _signals_end_planning():
-            child, answer = _start(work, seconds)
+            child, answer = _start_child(work, seconds)
             try:
-                _listen(child, answer, seconds, heard)
+                _listen_once(child, answer, seconds, heard)
             finally:
                 os.close(answer)
-                _end(child)
+                _end_child(child)
     except OSError as error:
         failure = f"cannot plan: {error.strerror}"
     except _GivenUpError as error:
         failure = str(error)
     except KeyboardInterrupt:
         failure, interrupted = "interrupted", True
-    return _read(bytes(heard), failure, interrupted)
+    return _read_answer(bytes(heard), failure, interrupted)
 
 
-def _read(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
+def _read_answer(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
     """Return what the whole lines say that a child has written, which may have died half-way."""
     lines = [line for line in heard.split(b"\n")[:-1] if line]
     messages = [json.loads(line) for line in lines[-2:]]
@@ -141,7 +141,7 @@ def _read(heard: bytes, failure: str, interrupted: bool) -> PlanningResult:
     return PlanningResult(PlannedLaunch(**fields), failure, interrupted)
 
 
-def _start(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
+def _start_child(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple[int, int]:
     """Fork the child and return its id and the end of the pipe it answers through."""
     low = os.pipe()
     # Where standard streams are closed, a pipe would take their numbers.
@@ -150,15 +150,17 @@ def _start(work: Callable[[], Iterable[PlannedLaunch]], seconds: float) -> tuple
         os.close(end)
     child = os.fork()
     if not child:
-        _work(work, mouth, seconds)
+        _work_as_child(work, mouth, seconds)
     os.close(mouth)
     return child, answer
 
 
-def _work(work: Callable[[], Iterable[PlannedLaunch]], mouth: int, seconds: float) -> NoReturn:
+def _work_as_child(
+    work: Callable[[], Iterable[PlannedLaunch]], mouth: int, seconds: float
+) -> NoReturn:
     """Be the child: do the work, answer, and end without any of the parent's clean-up."""
     try:
-        signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGTERM, _leave_by_signal)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's: it ends this child
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the child's alone: cores for the plan
         if seconds:
@@ -168,16 +170,16 @@ def _work(work: Callable[[], Iterable[PlannedLaunch]], mouth: int, seconds: floa
             os.dup2(nothing, stream)
         listen(lambda _: os.write(mouth, b"\n"))
         for plan in work():
-            _write(mouth, {name: getattr(plan, name) for name in PlannedLaunch.__slots__})
-        _write(mouth, {_END: ""})
+            _write_line(mouth, {name: getattr(plan, name) for name in PlannedLaunch.__slots__})
+        _write_line(mouth, {_END: ""})
     except BaseException as error:  # whatever it is, the job starts without it
         with contextlib.suppress(BaseException):
-            _write(mouth, {_END: error_text(error)})
+            _write_line(mouth, {_END: error_text(error)})
     finally:
         os._exit(0)
 
 
-def _write(mouth: int, message: dict[str, Any]) -> None:
+def _write_line(mouth: int, message: dict[str, Any]) -> None:
     """Write a line for the parent; JSON keeps words that are no UTF-8, as msgspec does not."""
     text = json.dumps(message, default=lambda launch: (launch.argv, launch.env))
     data = text.encode() + b"\n"
@@ -185,7 +187,7 @@ def _write(mouth: int, message: dict[str, Any]) -> None:
         data = data[os.write(mouth, data) :]
 
 
-def _listen(child: int, answer: int, seconds: float, heard: bytearray) -> None:
+def _listen_once(child: int, answer: int, seconds: float, heard: bytearray) -> None:
     """Add all that the child writes to what has been heard.
 
     Raises
@@ -241,7 +243,7 @@ class _Watch:
         return 0.0
 
 
-def _end(child: int) -> None:
+def _end_child(child: int) -> None:
     """End the child: let it tidy up for a moment, then kill it; never wait for long."""
     for number in (None, signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
@@ -265,16 +267,16 @@ def _signals_end_planning() -> Iterator[None]:
         yield
     finally:
         for number in caught:
-            signal.signal(number, _ignore)
+            signal.signal(number, _ignore_signal)
 
 
 def _give_up(number: int, frame: FrameType | None) -> None:
     raise _GivenUpError(f"{signal.Signals(number).name} while planning")
 
 
-def _ignore(number: int, frame: FrameType | None) -> None:
+def _ignore_signal(number: int, frame: FrameType | None) -> None:
     """Do nothing: a handler, unlike SIG_IGN, does not outlive exec."""
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _leave_by_signal(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)

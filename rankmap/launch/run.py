@@ -70,7 +70,7 @@ def show(request: RunRequest, as_json: bool, strict: bool) -> int:
 
 def start(request: RunRequest, strict: bool, verify: bool) -> int:
     """Become the launcher; come back only to say that it cannot be started."""
-    result = plan_aside(lambda: _plans(request), request.patience)
+    result = plan_aside(lambda: _make_plans(request), request.patience)
     plan, unclear = result.plan, "" if result.plan else result.failure
     if result.interrupted:
         discard_launch(plan.path if plan else "")
@@ -79,7 +79,7 @@ def start(request: RunRequest, strict: bool, verify: bool) -> int:
     if plan and verify:
         seconds = request.patience
         seconds = max(seconds, VERIFYING) if strict or not seconds else seconds
-        unclear = _verify(plan, env, strict, seconds)
+        unclear = _verify_ranks(plan, env, strict, seconds)
     if plan is None or unclear:
         report(f"{unclear}: {consequence(strict)}")
         discard_launch(plan.path if plan else "")
@@ -97,7 +97,7 @@ def start(request: RunRequest, strict: bool, verify: bool) -> int:
         raise
 
 
-def _plans(request: RunRequest) -> Iterator[PlannedLaunch]:
+def _make_plans(request: RunRequest) -> Iterator[PlannedLaunch]:
     """Yield what could start, and then the same with what is expected of it; in the child."""
     job = launch_job.read_job(request, os.environ)
     prepared = job.prepared()
@@ -110,7 +110,7 @@ def _plans(request: RunRequest) -> Iterator[PlannedLaunch]:
     yield replace(prepared, words=job.words(prepared.order, expected), remarks=remarks)
 
 
-def _verify(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:
+def _verify_ranks(plan: PlannedLaunch, env: dict[str, str], strict: bool, seconds: float) -> str:
     """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
 
     That it says nothing in so many seconds is no reason to drop the order, unless `strict`.

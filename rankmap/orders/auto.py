@@ -26,7 +26,7 @@ from rankmap.pattern.structured import Lines
 from rankmap.placement import Origin, Placement
 from rankmap.refine import cache
 from rankmap.refine.budget import LEAST_EFFORT, seconds_for
-from rankmap.score import CostBound, lower_bound, meets, plain
+from rankmap.score import CostBound, lower_bound, meets_bound, plain_number
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 
@@ -84,7 +84,7 @@ class AutoChoice:
     @property
     def optimal(self) -> bool:
         """True where no order is better."""
-        return meets(self.cost, self.bound)
+        return meets_bound(self.cost, self.bound)
 
     @property
     def close(self) -> bool:
@@ -105,15 +105,15 @@ class AutoChoice:
             proof = f": {met}" if self.optimal else ": nothing tried is better"
             named = "default is optimal" if self.optimal else "keep the default"
             left = f" ({self.left})" if self.left and not self.optimal else ""
-            return f"{named} (J = {plain(self.cost):,}){proof}{left}"
+            return f"{named} (J = {plain_number(self.cost):,}){proof}{left}"
         less = 1 - self.cost / self.default_cost
         above = self.cost / self.bound.value - 1 if self.bound.value > 0 else np.inf
-        gap = f"at most {above:.1%} above the least possible ({plain(self.bound.value):,})"
+        gap = f"at most {above:.1%} above the least possible ({plain_number(self.bound.value):,})"
         if self.optimal or above > 1:
             gap = "optimal" if self.optimal else "no lower bound near it is known"
         return (
-            f"{self.strategy}: J = {plain(self.cost):,}, {less:.1%} less than the default's "
-            f"{plain(self.default_cost):,}; {gap}"
+            f"{self.strategy}: J = {plain_number(self.cost):,}, {less:.1%} less than the default's "
+            f"{plain_number(self.default_cost):,}; {gap}"
         )
 
 
@@ -160,8 +160,8 @@ def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) ->
     bound = lower_bound(pattern, placement, distance)
     best = AutoChoice(default, DEFAULT, first, first, bound, {DEFAULT: first})
     end = time.thread_time() + seconds
-    effort = _effort(pattern, placement, seconds)
-    for name, wanted in _candidates(pattern, placement):
+    effort = _affordable_effort(pattern, placement, seconds)
+    for name, wanted in _candidate_orders(pattern, placement):
         progress.step(name)
         if best.close:
             break
@@ -174,7 +174,7 @@ def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) ->
                 continue
             name = f"graph:effort={effort:.2g}"
         try:
-            order = _make(name, wanted, placement, end)
+            order = _make_order(name, wanted, placement, end)
         except NidmapError as error:
             best.failed[name] = str(error)
         else:
@@ -186,7 +186,7 @@ def choose(pattern: Pattern, placement: Placement, seconds: float = math.inf) ->
     return best
 
 
-def _make(name: str, pattern: Pattern, placement: Placement, end: float) -> Placement:
+def _make_order(name: str, pattern: Pattern, placement: Placement, end: float) -> Placement:
     """Return an order by its name; a graph is mapped as far as there is time."""
     if not name.startswith("graph") or math.isinf(end):
         return orders.find(name)(pattern, placement)
@@ -210,7 +210,7 @@ def _search_all(
     best.bound = CostBound(best.cost, EVERY_ORDER)
 
 
-def _effort(pattern: Pattern, placement: Placement, seconds: float) -> float:
+def _affordable_effort(pattern: Pattern, placement: Placement, seconds: float) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
     full_s = seconds_for(max(placement.ranks, 2048))  # few ranks are mapped several times
     left = seconds - (
@@ -221,7 +221,7 @@ def _effort(pattern: Pattern, placement: Placement, seconds: float) -> float:
     return 0.0  # other orders are good enough
 
 
-def _candidates(pattern: Pattern, placement: Placement) -> Iterator[tuple[str, Pattern]]:
+def _candidate_orders(pattern: Pattern, placement: Placement) -> Iterator[tuple[str, Pattern]]:
     """Yield the orders to be made, and the pattern that each is made for."""
     grid = stencil_of(pattern) if isinstance(pattern, Graph) else pattern
     if grid is not None and grid.dims is not None:
@@ -242,9 +242,9 @@ def _polish_best(
         return
     if isinstance(pattern, Lines) and pattern.dims is not None and len(pattern.dims) == 1:
         return  # all to all: no order is better than another
-    from rankmap.refine.mapping import polish
+    from rankmap.refine.mapping import polish_nodes
 
-    node = polish(as_graph(pattern), best.order.node_of_rank, placement.counts, distance)
+    node = polish_nodes(as_graph(pattern), best.order.node_of_rank, placement.counts, distance)
     cost = cost_of(pattern, node, distance)
     if cost < best.cost:
         best.keep(f"{best.strategy}, refined", placement.with_ranks_on(node), cost)

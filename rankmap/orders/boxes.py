@@ -18,11 +18,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from placement.support.array_types import Floats, Ints, Shape
-from rankmap.grid.boxes import cells_in, coarse, inside
-from rankmap.grid.carving import carve, halve_together
+from rankmap.grid.boxes import cells_in, coarse_pattern, weight_inside
+from rankmap.grid.carving import carve_grid, halve_together
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.grid.embedding import box_of, hops, lay_grid, layouts
-from rankmap.grid.lines import stretches, swap_along_lines
+from rankmap.grid.lines import line_stretches, swap_along_lines
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines, Stencil, grid_model
@@ -30,7 +30,7 @@ from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.score.distance import Distance, Levels, job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.units import Level, Units, bisect_points, level_distances, units_of, unwrap
+from rankmap.units import Level, Units, bisect_points, level_distances, units_of, unwrap_coords
 
 #: Nested boxes, the smallest first; and such chains with what each costs.
 Chain = list[Shape]
@@ -68,14 +68,14 @@ def boxes(pattern: Pattern, placement: Placement) -> Placement:
         Where the pattern has no process grid.
     """
     dims = grid_of(pattern, "boxes")
-    distance = _judge(placement, job_distance(placement))
+    distance = _judging_distance(placement, job_distance(placement))
     best = np.arange(placement.ranks, dtype=np.int64)
     if isinstance(pattern, Lines) and sum(e > 1 for e in dims) < 2:
         return placement.with_order(best)  # all to all: every order costs the same
     model = grid_model(pattern) or Stencil(dims)
     node = placement.node_of_slot
     least = cost_of(pattern, node, distance)
-    for slot_of_rank in _ways(model, placement, distance):
+    for slot_of_rank in _likely_orders(model, placement, distance):
         cost = cost_of(pattern, node[slot_of_rank], distance)
         if cost < least * (1 - 1e-12):
             best, least = slot_of_rank, cost
@@ -85,7 +85,7 @@ def boxes(pattern: Pattern, placement: Placement) -> Placement:
     return placement.with_order(best)
 
 
-def _judge(placement: Placement, distance: Distance) -> Distance:
+def _judging_distance(placement: Placement, distance: Distance) -> Distance:
     """Return the distances to go by: on a large dragonfly typical ones of its levels.
 
     A table of all paths between thousands of routers takes longer than all
@@ -100,7 +100,9 @@ def _judge(placement: Placement, distance: Distance) -> Distance:
     )
 
 
-def _ways(pattern: GridPattern, placement: Placement, distance: Distance) -> Iterator[Ints]:
+def _likely_orders(
+    pattern: GridPattern, placement: Placement, distance: Distance
+) -> Iterator[Ints]:
     """Yield orders worth a look (slot of each rank), the likeliest first."""
     blocks = None
     if distance.coords is not None:
@@ -109,7 +111,7 @@ def _ways(pattern: GridPattern, placement: Placement, distance: Distance) -> Ite
             yield layout[1]
             if layout[0] < GOOD_LAYOUT:
                 return
-        turned = unwrap(distance.coords, distance.extents)
+        turned = unwrap_coords(distance.coords, distance.extents)
         yield from _halve_together(pattern, placement, distance, turned)
         blocks = bisect_points(turned)  # a torus has no levels: it is halved again and again
     units = units_of(placement, distance, blocks)
@@ -134,7 +136,7 @@ def _halve_together(
         return
     dims = pattern.dims or ()
     for chain in _fullest_boxes(pattern, boxes_of(placement.ppn, dims)):
-        model = coarse(pattern, chain[0])
+        model = coarse_pattern(pattern, chain[0])
         if model.steps:
             node = halve_together(model, pattern.periodic, coords, distance.extents)
             places = placement.first_slot[node][:, None] + np.arange(placement.ppn)
@@ -176,7 +178,7 @@ class _GridWalks:
         """Yield ways that go along lines, which any sequence of nodes may do."""
         if isinstance(self.pattern, Lines) and len(self.dims) == 2 and self.levels:
             for turned in (False, True):  # stretches as long as a node's slots
-                yield stretches(self.dims, np.diff(self.levels[0].starts), turned)
+                yield line_stretches(self.dims, np.diff(self.levels[0].starts), turned)
         axes = [k for k, extent in enumerate(self.dims) if extent > 1]
         for order in itertools.permutations(axes):  # line by line, to and fro
             points = lay_grid((self.total,), self.dims, (order,))
@@ -189,7 +191,7 @@ class _GridWalks:
         for level in self.even:
             size = level.size or 1
             here = boxes_of(size, self.dims)
-            cost = -level.step * (self.total // size) * inside(self.pattern, here)
+            cost = -level.step * (self.total // size) * weight_inside(self.pattern, here)
             below = _chain_boxes(here, cost, below)
             if not below:
                 break
@@ -200,8 +202,8 @@ class _GridWalks:
         """Return the cells of a chain with the levels above it carved."""
         volume = math.prod(chain[-1])
         self.spent += self.total + CARVING * (self.total // volume)
-        model = coarse(self.pattern, chain[-1])
-        order = carve(model, [level.starts // volume for level in above])
+        model = coarse_pattern(self.pattern, chain[-1])
+        order = carve_grid(model, [level.starts // volume for level in above])
         # cells_in walks the boxes row-major, as the grid of boxes numbers them.
         return np.asarray(cells_in(self.dims, chain).reshape(-1, volume)[order].ravel())
 
@@ -240,7 +242,7 @@ def _without_mirrored(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
 
 def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
     """Return a few boxes that have the most weight inside."""
-    best = np.argsort(-inside(pattern, shapes), kind="stable")
+    best = np.argsort(-weight_inside(pattern, shapes), kind="stable")
     return _without_mirrored(pattern, [[tuple(box)] for box in shapes[best].tolist()])[:FEW]
 
 
@@ -268,7 +270,7 @@ def _lay_on_torus(
 
     None where the allocation is not a box of routers with as many slots each.
     """
-    once, router = np.unique(unwrap(coords, distance.extents), axis=0, return_inverse=True)
+    once, router = np.unique(unwrap_coords(coords, distance.extents), axis=0, return_inverse=True)
     router = router.reshape(-1)
     nodes, sides = np.bincount(router), box_of(once)
     if sides is None or placement.ppn is None or nodes.min() != nodes.max():
@@ -279,8 +281,8 @@ def _lay_on_torus(
     )
     least, most, left, best = math.inf, 0.0, BUDGET, None
     for chain in _router_chains(pattern, placement.ppn, int(nodes[0])):
-        model = coarse(pattern, chain[-1])
-        total, held = inside(pattern, np.array([pattern.dims, chain[-1]])).tolist()
+        model = coarse_pattern(pattern, chain[-1])
+        total, held = weight_inside(pattern, np.array([pattern.dims, chain[-1]])).tolist()
         cut = total - held * (
             placement.ranks // math.prod(chain[-1])
         )  # weight that leaves the boxes
@@ -305,8 +307,8 @@ def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[Chain]:
     """Return boxes of a router's slots in nested node boxes, fewest edges out of them first."""
     dims = pattern.dims or ()
     nodes = boxes_of(ppn, dims)
-    chained = _chain_boxes(nodes, -inside(pattern, nodes), [(0.0, [])])
+    chained = _chain_boxes(nodes, -weight_inside(pattern, nodes), [(0.0, [])])
     if here > 1:
         routers = boxes_of(ppn * here, dims)
-        chained = _chain_boxes(routers, -2 * inside(pattern, routers), chained)
+        chained = _chain_boxes(routers, -2 * weight_inside(pattern, routers), chained)
     return _cheapest_first(chained)

@@ -76,7 +76,7 @@ class CellOptions:
         CellOptions(cell=(4, 2), grid=(64, 64), columns=True, walk='H', along=())
         """
         options: dict[str, str] = {}
-        for name, value in _words(text):
+        for name, value in _split_options(text):
             if name in options:
                 raise UsageError(f"strategy cells: {name} is given twice")
             options[name] = value
@@ -84,15 +84,15 @@ class CellOptions:
             if flag in options and rival in options:
                 raise UsageError(f"strategy cells: {flag} and {rival} exclude each other")
         return cls(
-            cell=_numbers("-c", options.get("-c", "")),
-            grid=_numbers("-g", options.get("-g", "")),
+            cell=_parse_extents("-c", options.get("-c", "")),
+            grid=_parse_extents("-g", options.get("-g", "")),
             columns="-C" in options,
             walk=next((name[1] for name in ("-P", "-H") if name in options), "Z"),
-            along=_numbers("-o", options.get("-o", "")),
+            along=_parse_extents("-o", options.get("-o", "")),
         )
 
 
-def _words(text: str) -> Iterator[tuple[str, str]]:
+def _split_options(text: str) -> Iterator[tuple[str, str]]:
     """Yield each option with its value, '' for those that have none."""
     try:
         words = shlex.split(text)
@@ -113,7 +113,7 @@ def _words(text: str) -> Iterator[tuple[str, str]]:
         yield name, value or (words.pop(0) if valued else "")
 
 
-def _numbers(name: str, text: str) -> Shape:
+def _parse_extents(name: str, text: str) -> Shape:
     if not text:
         return ()
     parts = text.replace("x", ",").split(",")
@@ -188,13 +188,13 @@ def rank_list(grid: Shape, cell: Shape, options: CellOptions) -> Ints:
     if options.columns:  # the same in a mirror: dimensions and numbering both turned round
         grid, cell = grid[::-1], cell[::-1]
     across = tuple(-(-extent // side) for extent, side in zip(grid, cell, strict=True))
-    place = _places(across, options, len(grid))
+    place = _cell_turns(across, options, len(grid))
     points = np.stack(np.unravel_index(np.arange(math.prod(grid)), grid), axis=1)
     of_cell = place[tuple((points // np.array(cell)).T)]
     return np.argsort(of_cell, kind="stable").astype(np.int64)
 
 
-def _places(across: Shape, options: CellOptions, dims: int) -> Ints:
+def _cell_turns(across: Shape, options: CellOptions, dims: int) -> Ints:
     """Return when each cell comes, an array of the shape of the grid of cells."""
     if options.walk == "H":
         points = np.stack(np.unravel_index(np.arange(math.prod(across)), across), axis=1)

@@ -30,7 +30,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.names.columns import parse_cnames
 from placement.support.array_types import Ints, Shape
-from rankmap.grid.boxes import cells_in, inside
+from rankmap.grid.boxes import cells_in, weight_inside
 from rankmap.grid.dims import balanced_factors, factorisations, shape_turns
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern import Pattern
@@ -122,7 +122,7 @@ def chain_of(pattern: Pattern, placement: Placement, relax: bool = False) -> lis
     model = pattern if isinstance(pattern, GridPattern) else Stencil(dims)
     group = math.gcd(*placement.counts.tolist())
     turns = shape_turns(balanced_factors(group, len(dims)))
-    groups = [shape for shape in turns if _divides(shape, dims)]
+    groups = [shape for shape in turns if _divides_grid(shape, dims)]
     if not groups and relax:
         groups = list(factorisations(group, dims))
     if not groups:
@@ -138,14 +138,14 @@ def chain_of(pattern: Pattern, placement: Placement, relax: bool = False) -> lis
     return min(chains.values(), key=lambda priced: priced[0])[1]
 
 
-def _divides(shape: Shape, dims: Shape) -> bool:
+def _divides_grid(shape: Shape, dims: Shape) -> bool:
     return all(extent % side == 0 for side, extent in zip(shape, dims, strict=True))
 
 
 def _weight_parted(model: GridPattern, box: Shape) -> float:
     """Return the weight between blocks, but for what all shapes have in common."""
     volume = math.prod(box)
-    return -float(inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)
+    return -float(weight_inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)
 
 
 def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Chains:
@@ -156,7 +156,7 @@ def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Cha
     """
     chains: Chains = {}
     for box, (cost, chain) in below.items():
-        for factor in _factors(size, box, model.dims or (), flat):
+        for factor in _blocks_to_try(size, box, model.dims or (), flat):
             block = tuple(side * f for side, f in zip(box, factor, strict=True))
             total = cost + _weight_parted(model, block)
             if block not in chains or total < chains[block][0]:
@@ -164,7 +164,7 @@ def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Cha
     return chains or below
 
 
-def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
+def _blocks_to_try(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
     """Return how many blocks of the level below a block has along each dimension, to be tried.
 
     On a blade the paper lays nodes out in two dimensions, the last two (g and
@@ -174,7 +174,7 @@ def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
     free = 2 if flat and len(dims) > 2 else len(dims)
     lead = (1,) * (len(dims) - free)
     shapes = [(*lead, *shape) for shape in shape_turns(balanced_factors(size, free))]
-    fitting = [shape for shape in shapes if _divides(shape, left)]
+    fitting = [shape for shape in shapes if _divides_grid(shape, left)]
     return fitting or list(itertools.islice(factorisations(size, left), MOST_OTHERS))
 
 

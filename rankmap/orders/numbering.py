@@ -72,16 +72,16 @@ def morton(pattern: Pattern, placement: Placement) -> Placement:
     On a 4x4 grid these are the numbers of Table II of the FFT job placement
     paper, read as the slot of the rank that row-major numbering has there.
     """
-    return _along(morton_key, pattern, placement, "morton")
+    return _order_along(morton_key, pattern, placement, "morton")
 
 
 @ordering("hilbert")
 def hilbert(pattern: Pattern, placement: Placement) -> Placement:
     """Follow the Hilbert curve, generalised to any extents."""
-    return _along(hilbert_key, pattern, placement, "hilbert")
+    return _order_along(hilbert_key, pattern, placement, "hilbert")
 
 
-def _along(
+def _order_along(
     key: Callable[[Array, Shape], Ints], pattern: Pattern, placement: Placement, name: str
 ) -> Placement:
     """Return the order whose slots follow the curve that `key` gives the grid's cells."""

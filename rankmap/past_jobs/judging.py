@@ -128,7 +128,7 @@ class Judge:
             job,
             len(rows),
             spans(self.machine, rows),
-            _spread(self.machine, rows),
+            _spread_share(self.machine, rows),
             int(usable.sum()),
             slowdown,
             application.patterns,
@@ -148,12 +148,12 @@ class Judge:
         open_ = [cost for cost in costs if not self._is_ideal(cost, rows)]
         if not open_:
             return Span(1.0, 1.0, 1.0), ""
-        choices = list(_choices(self.machine, usable, len(rows)))
+        choices = list(_quick_choices(self.machine, usable, len(rows)))
         ratios, best = [], ""
         for cost in costs:
             cost_here = cost.of(rows)
             others = [(cost.of(nodes), name) for name, nodes in choices]
-            ratios.append(_ratio(cost_here, [other for other, _ in others]))
+            ratios.append(_cost_ratio(cost_here, [other for other, _ in others]))
             fastest, name = min(others, key=lambda pair: pair[0].likely, default=(cost_here, ""))
             best = name if fastest.likely < cost_here.likely * (1 - ALIKE) else best
         low, high = min(r.low for r in ratios), max(r.high for r in ratios)
@@ -172,7 +172,9 @@ class Judge:
         key = cost, len(rows), kinds
         if key not in self._ideal:
             empty = self.usable(rows, self.machine.compute)
-            spanned = [cost.of(nodes) for _, nodes in _choices(self.machine, empty, len(rows))]
+            spanned = [
+                cost.of(nodes) for _, nodes in _quick_choices(self.machine, empty, len(rows))
+            ]
             self._ideal[key] = Span(*map(min, zip(*spanned, strict=True)))
         span = cost.of(rows)
         return all(a <= b * (1 + ALIKE) for a, b in zip(span, self._ideal[key], strict=True))
@@ -183,7 +185,7 @@ def forget_pattern(application: Application) -> Application:
     return msgspec.structs.replace(application, pattern="", bytes=None)
 
 
-def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
+def _quick_choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, Ints]]:
     """Yield the nodes that quick planners choose, by name; a job sits on them in their order."""
     request = Request(count=count, free=usable)
     for name in PLANNERS:
@@ -191,19 +193,19 @@ def _choices(machine: Machine, usable: Mask, count: int) -> Iterator[tuple[str, 
             yield name, find(name)(machine, request)
 
 
-def _ratio(span: Span, others: Sequence[Span]) -> Span:
+def _cost_ratio(span: Span, others: Sequence[Span]) -> Span:
     """Return own costs against the least of all; 1 where nothing costs anything."""
     least = [min((o[k] for o in others), default=span[k]) for k in range(3)]
     return Span(*(max(1.0, a / b) if b > 0 else 1.0 for a, b in zip(span, least, strict=True)))
 
 
-def _spread(machine: Machine, rows: Ints) -> float:
+def _spread_share(machine: Machine, rows: Ints) -> float:
     """Return the share of pairs of nodes that are in different outermost units.
 
     Examples
     --------
     >>> import nidmap
-    >>> _spread(nidmap.load_machine("tree:4x4,dist=1:2"), np.array([0, 1, 4]))
+    >>> _spread_share(nidmap.load_machine("tree:4x4,dist=1:2"), np.array([0, 1, 4]))
     0.6667
     """
     held = np.unique(machine.coords[rows, 0], return_counts=True)[1]
@@ -270,9 +272,9 @@ def _in_parallel(
     """Yield verdicts chunk by chunk; no more chunks wait than there are workers to take them."""
     workers = len(os.sched_getaffinity(0))
     waiting: deque[Future[list[Verdict]]] = deque()
-    with ProcessPoolExecutor(workers, initializer=_begin, initargs=(judge, seats)) as pool:
+    with ProcessPoolExecutor(workers, initializer=_begin_worker, initargs=(judge, seats)) as pool:
         try:
-            while chunk := [(job, _pack(free)) for job, free in islice(sweep, _CHUNK)]:
+            while chunk := [(job, _pack_mask(free)) for job, free in islice(sweep, _CHUNK)]:
                 waiting.append(pool.submit(_judge_chunk, chunk))
                 if len(waiting) > 2 * workers:
                     yield waiting.popleft().result()
@@ -282,11 +284,11 @@ def _in_parallel(
             pool.shutdown(cancel_futures=True)
 
 
-def _pack(free: Mask) -> bytes:
+def _pack_mask(free: Mask) -> bytes:
     return np.packbits(free).tobytes()
 
 
-def _begin(judge: Judge, seats: Seats) -> None:
+def _begin_worker(judge: Judge, seats: Seats) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that waits for us
     _worker[:] = [(judge, seats)]
 

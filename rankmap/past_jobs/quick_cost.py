@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.machine import Machine, once
 from placement.network import channels
-from placement.network.bounds import families
+from placement.network.bounds import partition_families
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_pair
 from placement.support.quantities import GB
@@ -158,11 +158,11 @@ class QuickCost:
     def _phases(self, rows: Ints) -> list[_Sent]:
         """Return what so many nodes send, wherever they are: all are taken to be alike."""
         if len(rows) not in self._sent:
-            self._sent[len(rows)] = list(_sent(self.model, rows))
+            self._sent[len(rows)] = list(_sent_in_phases(self.model, rows))
         return self._sent[len(rows)]
 
 
-def _sent(model: Predictor, rows: Ints) -> Iterator[_Sent]:
+def _sent_in_phases(model: Predictor, rows: Ints) -> Iterator[_Sent]:
     """Yield the phases of a pattern with rank r in slot r."""
     placement = model.place(rows)
     pattern = fit_pattern(model.pattern, placement)
@@ -208,21 +208,21 @@ def cut_times(machine: Machine, rows: Ints, traffic: Traffic) -> tuple[float, fl
     """
     cut = direct = 0.0
     routers = machine.router[rows, 0]
-    for level in _levels(machine):
+    for level in _network_levels(machine):
         units = level.unit[routers]
         used = np.flatnonzero(np.bincount(units, minlength=len(level.out)))  # np.unique is slower
         if len(used) < 2:
             continue
         at = np.searchsorted(used, units)
-        table = _between(at, len(used), traffic)
+        table = _bytes_between(at, len(used), traffic)
         leaving = np.maximum(table.sum(axis=1), table.sum(axis=0)) - np.diag(table)
-        cut = max(cut, _slowest(leaving, level.out[used]))
+        cut = max(cut, _slowest_transfer(leaving, level.out[used]))
         if level.direct is not None:
-            direct = max(direct, _slowest(table, level.direct[used[:, None], used]))
+            direct = max(direct, _slowest_transfer(table, level.direct[used[:, None], used]))
     return cut, direct
 
 
-def _between(at: Ints, units: int, traffic: Traffic) -> Floats:
+def _bytes_between(at: Ints, units: int, traffic: Traffic) -> Floats:
     """Return the bytes from unit to unit, where nodes are in units `at`; see `cut_times`."""
     pair = at[traffic.source] * units + at[traffic.target]
     table: Floats = np.zeros((units, units))
@@ -233,18 +233,18 @@ def _between(at: Ints, units: int, traffic: Traffic) -> Floats:
     return table
 
 
-def _slowest(amount: Floats, gbs: Floats) -> float:
+def _slowest_transfer(amount: Floats, gbs: Floats) -> float:
     """Return the seconds of the longest transfer; where no link is known there is none."""
     return float((amount / np.where(gbs > 0, gbs, np.inf)).max(initial=0.0)) / GB
 
 
 @once
-def _levels(machine: Machine) -> list[_Level]:
+def _network_levels(machine: Machine) -> list[_Level]:
     """Return the levels of a machine, outermost first, the last of single routers."""
     links = channels(machine)
     levels: list[_Level] = []
     above = np.zeros(int(max(links.source.max(initial=0), links.target.max(initial=0))) + 1, int)
-    (family,) = families(machine)
+    (family,) = partition_families(machine)
     for part in family.partitions[1:]:
         label = part.label[family.unit]
         above = above if len(above) == len(label) else np.zeros(len(label), dtype=np.int64)

@@ -18,7 +18,7 @@ from placement.records import JobRecord
 from placement.support.array_types import Floats
 from placement.support.quantities import counted
 from placement.support.tables import align_columns, csv_table
-from rankmap.compare.plots import COLOURS, picture
+from rankmap.compare.plots import COLOURS, picture_bytes
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.judging import Verdict
 from rankmap.past_jobs.quick_cost import Span
@@ -172,12 +172,12 @@ class Summary:
             "jobs_judged": len(self.verdicts),
             "jobs_worse": self.worse,
             "node_hours": round(self.hours, 3),
-            "saved_node_hours": None if self.timeless else _rounded(self.saved),
+            "saved_node_hours": None if self.timeless else _round_span(self.saved),
             "applications": [
                 {
                     "application": kin.application, "nodes": kin.nodes, "jobs": kin.jobs,
                     "worse": kin.worse, "slowdown": round(kin.slowdown, 4),
-                    "saved_node_hours": None if self.timeless else _rounded(kin.saved),
+                    "saved_node_hours": None if self.timeless else _round_span(kin.saved),
                 }
                 for kin in self.kin
             ],
@@ -197,9 +197,9 @@ class Summary:
             "application": self.application(verdict),
             "nodes": verdict.nodes, "touches": verdict.touches, "spread": verdict.spread,
             "free": verdict.free, "patterns": list(verdict.patterns),
-            "slowdown": _rounded(verdict.slowdown), "best": verdict.best,
+            "slowdown": _round_span(verdict.slowdown), "best": verdict.best,
             "node_hours": round(self.hours_of(verdict), 3),
-            "saved_node_hours": None if self.timeless else _rounded(self.saved_by(verdict)),
+            "saved_node_hours": None if self.timeless else _round_span(self.saved_by(verdict)),
         }  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def _sum_spans(spans: Iterator[Span]) -> Span:
     return Span(low, likely, high)
 
 
-def _rounded(span: Span) -> dict[str, float]:
+def _round_span(span: Span) -> dict[str, float]:
     return {name: round(value, 4) for name, value in span._asdict().items()}
 
 
@@ -266,9 +266,11 @@ def as_text(summary: Summary) -> str:
     """Return the sentence, the applications and the jobs that lost most, and what it rests on."""
     lines = [summary.sentence, ""]
     lines.append(align_columns([_KIN, *_kin_cells(summary)[:_MOST]]))
-    heads, rows = _heads(summary), _worst(summary)[:_MOST]
+    heads, rows = _column_heads(summary), _worst_placed(summary)[:_MOST]
     if rows:
-        lines.append(align_columns([heads, *(_cells(summary, v) for v in rows)], left=(0, 1, 2)))
+        lines.append(
+            align_columns([heads, *(_job_cells(summary, v) for v in rows)], left=(0, 1, 2))
+        )
     lines += [f"note: {note}" for note in summary.notes]
     return "\n".join(lines) + "\n"
 
@@ -298,20 +300,20 @@ def _kin_cells(summary: Summary) -> list[Sequence[object]]:
     ]  # fmt: skip
 
 
-def _worst(summary: Summary) -> list[Verdict]:
+def _worst_placed(summary: Summary) -> list[Verdict]:
     """Return the jobs that could have sat better, those first that lost most."""
     slowed = [v for v in summary.verdicts if v.slowdown.likely > 1]
     return sorted(slowed, key=lambda v: (-summary.saved_by(v).likely, -v.slowdown.likely))
 
 
-def _heads(summary: Summary) -> list[str]:
+def _column_heads(summary: Summary) -> list[str]:
     levels = list(summary.verdicts[0].touches) if summary.verdicts else []
     ends = dict.fromkeys([*levels[:1], *levels[-1:]])
     more = [counted(2, level).partition(" ")[2] for level in ends]
     return ["job", "name", "user", "nodes", *more, "spread", "free", "slowdown", "node-hours"]
 
 
-def _cells(summary: Summary, verdict: Verdict) -> list[object]:
+def _job_cells(summary: Summary, verdict: Verdict) -> list[object]:
     job, levels = summary.record(verdict), list(verdict.touches)
     touched = [verdict.touches[k] for k in dict.fromkeys([*levels[:1], *levels[-1:]])]
     hours = "-" if summary.timeless else hours_text(summary.saved_by(verdict).likely)
@@ -323,10 +325,10 @@ def _cells(summary: Summary, verdict: Verdict) -> list[object]:
 
 def draw(summary: Summary, form: str) -> bytes:
     """Return the picture of a summary as ``svg`` or ``png``."""
-    return picture(form, lambda new: _figure(summary, new), {"text.parse_math": False})
+    return picture_bytes(form, lambda new: _draw_figure(summary, new), {"text.parse_math": False})
 
 
-def _figure(summary: Summary, figure: Any) -> Any:
+def _draw_figure(summary: Summary, figure: Any) -> Any:
     drawn = figure(figsize=(9, 5.6), layout="constrained")
     drawn.suptitle(textwrap.fill(summary.sentence, 90), fontsize=11, fontweight="bold")
     axes = drawn.add_subplot()

@@ -14,7 +14,7 @@ from functools import partial
 from placement.errors import UsageError, printable
 from placement.support.array_types import Shape
 from placement.traffic import Traffic
-from rankmap.collectives import FAMILIES, ROOTED, parts, usual_algorithm
+from rankmap.collectives import FAMILIES, ROOTED, collective_parts, usual_algorithm
 from rankmap.pattern import Pattern, pattern
 
 __all__ = ["Collective"]
@@ -73,14 +73,14 @@ class Collective(Pattern):
         ranks = self.known_ranks()
         how = usual_algorithm(self.name, USUAL_BYTES, ranks)
         how = "halving" if how == "pairwise" else how
-        for part in parts(self.name, how, ranks, self.root, 1.0):
+        for part in collective_parts(self.name, how, ranks, self.root, 1.0):
             for k, times in part.alike or ((k, 1) for k in range(part.steps)):
                 source, target, _, count = part.step(k)
                 weight = count * (part.block or 1.0) * times
                 yield from Traffic.undirected(source, target, weight).blocks(block)
 
 
-def _build(name: str, text: str) -> Pattern:
+def _build_collective(name: str, text: str) -> Pattern:
     """Build a collective, with ``root=0`` behind the colon where it has a root."""
     key, _, value = text.partition("=")
     if not text:
@@ -93,4 +93,4 @@ def _build(name: str, text: str) -> Pattern:
 
 
 for _name in FAMILIES:
-    pattern(_name)(partial(_build, _name))
+    pattern(_name)(partial(_build_collective, _name))

@@ -24,7 +24,7 @@ from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import Stencil
 from rankmap.readers import FORMATS, read
-from rankmap.readers.entries import Entries, empty
+from rankmap.readers.entries import Entries, no_edges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,7 +193,7 @@ def _recognise_stencil(graph: Graph) -> Stencil | None:
     if not len(offset) or len(offset) > MOST_OFFSETS or offset[0] != 1:
         return None
     heaviest = dict(zip(offset.tolist(), graph.weights[once][first].tolist(), strict=True))
-    for strides in _chains(offset.tolist(), graph.size):
+    for strides in _stride_chains(offset.tolist(), graph.size):
         for candidate in _stencils_of_strides(strides, graph.size, heaviest):
             if _edges_of(candidate) in (None, len(graph.indices) // 2):
                 graph_of_stencil = expand_pattern(candidate)
@@ -215,7 +215,7 @@ def _stencils_of_strides(
         yield Stencil(dims, wrap, () if set(weights) == {1.0} else weights, reach)
 
 
-def _chains(offsets: list[int], size: int) -> Iterator[tuple[int, ...]]:
+def _stride_chains(offsets: list[int], size: int) -> Iterator[tuple[int, ...]]:
     """Yield rows of up to four strides, the last being 1, each a multiple of the next."""
     chosen = [d for d in offsets if d > 1 and size % d == 0 and d < size]
     yield (1,)
@@ -315,7 +315,7 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     Graph
         Of a matrix that is not symmetric, `known` has the messages with their directions.
     """
-    low, high, there, back = _pairs(entries)
+    low, high, there, back = _pair_weights(entries)
     entries = entries._replace(sent=NO_TRAFFIC)  # lets go of what was read
     notes = list(entries.notes)
     loops = int((low == high).sum())
@@ -339,7 +339,7 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
     return from_edges(entries.ranks, low, high, total, **more)
 
 
-def _pairs(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
+def _pair_weights(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     """Return each pair of ranks once, and what goes up and down the numbers of its ranks."""
     n, (a, b, weight, _) = max(entries.ranks, 1), entries.sent.columns
     key = np.minimum(a, b)  # in place: a large file has tens of millions
@@ -361,7 +361,7 @@ def _pairs(entries: Entries) -> tuple[Ints, Ints, Floats, Floats]:
     return *np.divmod(key[first], n), *sums
 
 
-def _read(name: str, path: str) -> Pattern:
+def _read_pattern(name: str, path: str) -> Pattern:
     """Build ``graph:FILE``, ``matrix:FILE`` or ``measured:FILE``.
 
     A graph's edges are undirected, each stated once or both ways; a matrix has bytes from rank
@@ -372,10 +372,10 @@ def _read(name: str, path: str) -> Pattern:
     if not path:
         hint = "nidmap record writes it" if name == "measured" else FORMATS
         raise UsageError(f"pattern {name} needs a file: {name}:FILE", hint)
-    return _read_once(name, path, _state(path))
+    return _read_once(name, path, _file_state(path))
 
 
-def _state(path: str) -> tuple[int, ...]:
+def _file_state(path: str) -> tuple[int, ...]:
     """Return what changes with a file: a large one is not read again for every question."""
     try:
         files = [path, *(os.scandir(path) if os.path.isdir(path) else ())]
@@ -393,12 +393,12 @@ def _read_once(name: str, path: str, state: tuple[int, ...]) -> Pattern:
     else:
         pattern = from_entries(read(path), both, text)
     if not len(pattern.indices):
-        raise empty(path)
+        raise no_edges(path)
     return pattern
 
 
 for _name in ("graph", "matrix", "measured"):
-    pattern(_name)(partial(_read, _name))
+    pattern(_name)(partial(_read_pattern, _name))
 
 
 def recorded_entries(recording: Recording) -> Entries:

@@ -17,7 +17,7 @@ from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.pattern.graph import DIRECTED, Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 from rankmap.readers.csv import read_messages
-from rankmap.readers.entries import Entries, empty, file_bytes
+from rankmap.readers.entries import Entries, file_bytes, no_edges
 
 __all__ = ["Permutation", "Transposition"]
 
@@ -131,5 +131,5 @@ def sends(text: str) -> Pattern:
         )
     pattern = _messages_graph(read_messages(file_bytes(text), text), f"sends:{text}")
     if not len(pattern.indices):
-        raise empty(text)
+        raise no_edges(text)
     return pattern

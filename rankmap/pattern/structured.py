@@ -296,14 +296,14 @@ def stencil(text: str) -> Pattern:
             known = "there are periodic, staged, weights=1:2:4, points=9" + ", ndims=3" * auto
             raise UsageError(f"stencil: no option '{printable(word, 40)}'", known)
         options[key] = value
-    dims = (1,) * _dimensions(options) if auto else parse_extents(grid, "stencil")
-    weights = _weights(options["weights"], len(dims)) if "weights" in options else ()
-    reach = _reach(options["points"], len(dims)) if "points" in options else 1
+    dims = (1,) * _stated_dimensions(options) if auto else parse_extents(grid, "stencil")
+    weights = _parse_weights(options["weights"], len(dims)) if "weights" in options else ()
+    reach = _parse_reach(options["points"], len(dims)) if "points" in options else 1
     pattern = Stencil(dims, "periodic" in options, weights, reach, "staged" in options)
     return AutoStencil(pattern) if auto else pattern
 
 
-def _dimensions(options: dict[str, str]) -> int:
+def _stated_dimensions(options: dict[str, str]) -> int:
     """Return the dimensions of stencil:auto: as stated, else as many as weights, else 3."""
     if "ndims" not in options:
         return min(4, options["weights"].count(":") + 1) if "weights" in options else 3
@@ -318,7 +318,7 @@ def fft(text: str) -> Pattern:
     return Lines("fft", parse_extents(text, "fft", most=2))
 
 
-def _register(name: str, built: Pattern) -> None:
+def _register_any(name: str, built: Pattern) -> None:
     """Register a pattern of any number of ranks."""
 
     @pattern(name)
@@ -331,12 +331,12 @@ def _register(name: str, built: Pattern) -> None:
         return built
 
 
-_register("alltoall", Lines("alltoall"))
-_register("sort", Lines("sort", share=True))
-_register("ring", Ring())
+_register_any("alltoall", Lines("alltoall"))
+_register_any("sort", Lines("sort", share=True))
+_register_any("ring", Ring())
 
 
-def _weights(text: str, dimensions: int) -> tuple[float, ...]:
+def _parse_weights(text: str, dimensions: int) -> tuple[float, ...]:
     values = []
     for part in text.split(":"):
         try:
@@ -355,7 +355,7 @@ def _weights(text: str, dimensions: int) -> tuple[float, ...]:
     return tuple(values)
 
 
-def _reach(text: str, dimensions: int) -> int:
+def _parse_reach(text: str, dimensions: int) -> int:
     allowed = {str(points(dimensions, k)): k for k in range(1, dimensions + 1)}
     if text not in allowed:
         raise UsageError(

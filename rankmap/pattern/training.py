@@ -38,7 +38,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Ints, Shape
-from placement.support.arrays import components
+from placement.support.arrays import connected_components
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern, pattern
 from rankmap.pattern.structured import GridPattern, Step
@@ -186,7 +186,7 @@ class Training(Pattern):
         groups = [self.groups(axis) for axis in axes]
         first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])
         members = np.concatenate([g.ravel() for g in groups])
-        return np.asarray(components(self.known_ranks(), first, members))
+        return np.asarray(connected_components(self.known_ranks(), first, members))
 
     def sent(self) -> dict[str, float]:
         """Return the bytes that a rank sends along each axis in one iteration.
@@ -207,10 +207,10 @@ class Training(Pattern):
         tokens = z.seq * z.batch / (self.cp * self.tp)
         held = (z.params or 12.0 * z.layers * z.hidden**2) / (self.tp * self.pp)
         return {
-            "tp": (10 if z.sp else 8) * _share(self.tp) * s * layers,
+            "tp": (10 if z.sp else 8) * _ring_share(self.tp) * s * layers,
             "cp": 3 * (self.cp - 1) * k * layers,
-            "ep": 4 * _share(self.ep) * tokens * z.topk * z.hidden * z.bytes * moe,
-            "dp": _share((self.dp or 1) * self.cp) * held * (z.grad + 2),
+            "ep": 4 * _ring_share(self.ep) * tokens * z.topk * z.hidden * z.bytes * moe,
+            "dp": _ring_share((self.dp or 1) * self.cp) * held * (z.grad + 2),
             "pp": s / (self.tp if z.sp else 1) * z.microbatches if self.pp > 1 else 0.0,
         }
 
@@ -279,7 +279,7 @@ class _Rings(GridPattern):
                 yield tuple(int(k == j) for j in range(len(self.dims))), weight
 
 
-def _share(n: int) -> float:
+def _ring_share(n: int) -> float:
     return (n - 1) / n
 
 
@@ -296,23 +296,23 @@ def training(text: str) -> Pattern:
         options[key] = value
     if not options:
         raise UsageError("training: nothing is given", "write training:tp=8,dp=16,pp=4")
-    axes = {key: _whole(key, options.pop(key)) for key in DEFAULT_ORDER if key in options}
+    axes = {key: _whole_number(key, options.pop(key)) for key in DEFAULT_ORDER if key in options}
     dp = axes.pop("dp", None)
-    etp = _whole("etp", options.pop("etp")) if "etp" in options else axes.get("tp", 1)
-    order = _order(options.pop("order", "-".join(DEFAULT_ORDER)))
-    sizes = ModelSizes(**{key: _size(key, value) for key, value in options.items()})
+    etp = _whole_number("etp", options.pop("etp")) if "etp" in options else axes.get("tp", 1)
+    order = _axis_order(options.pop("order", "-".join(DEFAULT_ORDER)))
+    sizes = ModelSizes(**{key: _size_in_bytes(key, value) for key, value in options.items()})
     stated = tuple(sorted(options.items()))
     pattern = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
     return pattern if pattern.dp is None else _check_job(pattern)
 
 
-def _whole(key: str, text: str) -> int:
+def _whole_number(key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
         raise UsageError(f"training: {key}={printable(text, 30)} is not a whole number above 0")
     return int(text)
 
 
-def _size(key: str, text: str) -> int:
+def _size_in_bytes(key: str, text: str) -> int:
     known = ModelSizes.__dataclass_fields__
     if key not in known:
         raise UsageError(
@@ -322,7 +322,7 @@ def _size(key: str, text: str) -> int:
     if (key, text) in (("sp", "0"), ("sp", "1"), ("moe", "0")):
         return int(text)
     if key != "params":
-        return _whole(key, text)
+        return _whole_number(key, text)
     try:
         value = float(text)  # 8e9 or 8000000000
     except ValueError:
@@ -332,7 +332,7 @@ def _size(key: str, text: str) -> int:
     return int(value)
 
 
-def _order(text: str) -> tuple[str, ...]:
+def _axis_order(text: str) -> tuple[str, ...]:
     names = tuple(text.split("-"))
     if sorted((*names, "ep") if "ep" not in names else names) != sorted(DEFAULT_ORDER):
         raise UsageError(

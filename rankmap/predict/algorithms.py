@@ -49,8 +49,8 @@ class Library(NamedTuple):
     source: str
 
     def choose(self, call: str, size: float, ranks: int) -> str:
-        """Return the algorithm (`rankmap.collectives.alltoall.choose`)."""
-        return alltoall.choose(self.key, call, size, ranks)
+        """Return the algorithm (`rankmap.collectives.alltoall.choose_algorithm`)."""
+        return alltoall.choose_algorithm(self.key, call, size, ranks)
 
 
 #: By the library's family.

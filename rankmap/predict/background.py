@@ -22,16 +22,16 @@ from placement.network import Demand, channels, loads
 from placement.options import MOST
 from placement.slurm.jobs import running_jobs
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import find
+from placement.support.arrays import find_sorted
 from placement.traffic import Traffic
 
 __all__ = [
     "USUAL_LOAD",
     "Other",
     "SharedLoads",
-    "beside",
     "from_file",
     "from_slurm",
+    "others_beside",
     "shared_channels",
 ]
 
@@ -151,13 +151,13 @@ def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD
     >>> [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\\n4,5 load=2 # b\\n", "jobs")]
     [([0, 1], 1.0), ([4, 5], 2.0)]
     """
-    jobs = list(_jobs(machine, text, source, check_load(load)))
+    jobs = list(_read_jobs(machine, text, source, check_load(load)))
     if not jobs:
         raise ParseError(source, 0, "names no job", "write one node list a line")
     return jobs
 
 
-def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Other]:
+def _read_jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Other]:
     for number, line in enumerate(text.splitlines(), 1):
         words = re.split(r"#(?!\d)", line)[0]
         if not words.strip():
@@ -191,7 +191,7 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     jobs, lost = [], 0
     for job in running_jobs():
         job_nodes = np.array(list(dict.fromkeys(job.nodes)))
-        at = find(names, job_nodes)
+        at = find_sorted(names, job_nodes)
         in_machine = at >= 0
         lost += int((~in_machine).sum())
         if in_machine.any():
@@ -200,12 +200,12 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     return jobs, notes
 
 
-def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
+def others_beside(others: Sequence[Other], rows: Ints) -> list[Other]:
     """Return the other jobs without our nodes: one that Slurm lists may be our own.
 
     Examples
     --------
-    >>> beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
+    >>> others_beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
     [1, 3]
     """
     kept_rows_of = [~np.isin(other.rows, rows) for other in others]

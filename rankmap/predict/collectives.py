@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from placement.support.array_types import Floats
-from placement.support.arrays import spread
+from placement.support.arrays import sample_evenly
 from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import BlockStep, Part, parts
+from rankmap.collectives import BlockStep, Part, collective_parts
 from rankmap.pattern.collective import Collective
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
@@ -37,7 +37,7 @@ def phases(
     steps : int or None
         Steps that are looked at, at most, where they are much alike; None: all.
     """
-    for part in parts(pattern.name, algorithm, pattern.ranks or 0, pattern.root, size):
+    for part in collective_parts(pattern.name, algorithm, pattern.ranks or 0, pattern.root, size):
         if part.steps:
             yield _StepSums(part, placement, steps).phase()
 
@@ -92,5 +92,5 @@ def _sampled_steps(part: Part, most: int | None) -> list[tuple[int, float]]:
         return [(k, float(times)) for k, times in part.alike]
     if not part.even or most is None:
         return [(k, 1.0) for k in range(part.steps)]
-    at, times = spread(part.steps, most)
+    at, times = sample_evenly(part.steps, most)
     return [(k - 1, t) for k, t in zip(at, times, strict=True)]

@@ -18,7 +18,7 @@ from placement.fabrics import fabric_of
 from placement.machine import Machine
 from placement.network.model import injection_bandwidth
 
-__all__ = ["ARIES_PAYLOAD", "EAGER", "MEMORY_GBS", "Constants", "constants"]
+__all__ = ["ARIES_PAYLOAD", "EAGER", "MEMORY_GBS", "Constants", "machine_constants"]
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5
@@ -116,7 +116,7 @@ class Constants:
         return not (self.mpi_us or self.hop_ns or self.message_us or self.nic_us)
 
 
-def constants(machine: Machine) -> Constants:
+def machine_constants(machine: Machine) -> Constants:
     """Return a machine's constants: what it states (`placement.options`), else its fabric's.
 
     Where no latency is stated it is the fabric's; one of 0 switches off every term that does
@@ -127,15 +127,16 @@ def constants(machine: Machine) -> Constants:
     Examples
     --------
     >>> import nidmap
-    >>> constants(nidmap.load_machine("shaheen2")).mpi_us
+    >>> machine_constants(nidmap.load_machine("shaheen2")).mpi_us
     1.3
-    >>> constants(nidmap.load_machine("torus:4x4,latency=0")).timeless
+    >>> machine_constants(nidmap.load_machine("torus:4x4,latency=0")).timeless
     True
-    >>> [constants(nidmap.load_machine(name)).memory_gbs for name in ("shaheen2", "frontier")]
+    >>> machines = [nidmap.load_machine(name) for name in ("shaheen2", "frontier")]
+    >>> [machine_constants(machine).memory_gbs for machine in machines]
     [20.0, 100.0]
     """
     stated = machine.topology.parameters
-    inside, memory_source = _memory(machine)
+    inside, memory_source = _memory_bandwidth(machine)
     process, memory = (None if gbs == math.inf else gbs for gbs in (stated.get("process"), inside))
     figures: dict[str, Any] = {
         "memory_gbs": memory, "memory_source": memory_source,
@@ -161,7 +162,7 @@ def constants(machine: Machine) -> Constants:
     return Constants(mpi, float(stated.get("hop_ns", fabric.hop_ns)), source=source, **figures)
 
 
-def _memory(machine: Machine) -> tuple[float, str]:
+def _memory_bandwidth(machine: Machine) -> tuple[float, str]:
     """Return GB/s of copies inside a node, inf where they cost nothing, and how they are known."""
     stated = machine.topology.parameters
     if "memory" in stated:

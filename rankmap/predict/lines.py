@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from placement.support.array_types import Ints
-from placement.support.arrays import spread
+from placement.support.arrays import sample_evenly
 from placement.traffic import Traffic, join_traffic
 from rankmap.pattern.structured import Lines
 from rankmap.placement import Placement
@@ -67,7 +67,7 @@ def phases(
         if algorithm == "at-once":
             yield table.at_once(name)
         elif algorithm == "bruck":
-            yield table.in_steps(name, list(_bruck(dims[axis])))
+            yield table.in_steps(name, list(_bruck_rounds(dims[axis])))
         else:
             yield table.in_steps(
                 name, _sample_steps(dims[axis], algorithm == "pairwise", steps or dims[axis])
@@ -163,19 +163,19 @@ def _sample_steps(extent: int, exchange: bool, most: int) -> list[Step]:
     """
     place = np.arange(extent)
     exchange = exchange and extent & (extent - 1) == 0
-    chosen, times = spread(extent - 1, most)
+    chosen, times = sample_evenly(extent - 1, most)
     return [
         (place ^ s if exchange else (place + s) % extent, 1.0, t)
         for s, t in zip(chosen, times, strict=True)
     ]
 
 
-def _bruck(extent: int) -> Iterator[Step]:
+def _bruck_rounds(extent: int) -> Iterator[Step]:
     """Yield the rounds of Bruck's algorithm: partner, blocks sent, 1.
 
     Examples
     --------
-    >>> [(partner.tolist(), blocks) for partner, blocks, _ in _bruck(5)]
+    >>> [(partner.tolist(), blocks) for partner, blocks, _ in _bruck_rounds(5)]
     [([1, 2, 3, 4, 0], 2.0), ([2, 3, 4, 0, 1], 2.0), ([4, 0, 1, 2, 3], 1.0)]
     """
     place = np.arange(extent)

@@ -29,15 +29,15 @@ from placement.network.bounds import bound_demand
 from placement.network.model import injection_bandwidth
 from placement.network.routes import busiest_link_s
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import spread
+from placement.support.arrays import sample_evenly
 from placement.support.quantities import GB
 from placement.traffic import Traffic
 from rankmap.pattern import Pattern
 from rankmap.place_ranks import parse_counts
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
-from rankmap.predict.background import Other, SharedLoads, beside, shared_channels
-from rankmap.predict.constants import constants
+from rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
+from rankmap.predict.constants import machine_constants
 from rankmap.predict.job import Job
 from rankmap.predict.job_pattern import fit_pattern, size_of
 from rankmap.predict.lines import most_steps
@@ -137,7 +137,7 @@ class Model:
         self.mpi: str = machine.topology.parameters.get("mpi", "")
         self.steps: int | None = None
         self.follows = True
-        self.constants = constants(machine)
+        self.constants = machine_constants(machine)
         self.background: Sequence[Other] = self.job.others
         self.channels: Channels = channels(machine)
         if self.constants.payload != 1:
@@ -291,7 +291,9 @@ class Model:
             return None
         rows = placement.rows
         if self._busy[rows].any():
-            shared = shared_channels(self.machine, beside(self.background, rows), self.routing)
+            shared = shared_channels(
+                self.machine, others_beside(self.background, rows), self.routing
+            )
         else:
             if self._all is None:
                 self._all = shared_channels(self.machine, self.background, self.routing)
@@ -368,8 +370,8 @@ class Model:
         routing = self.routing if bias is None else "adaptive"
         steps = phase.steps()
         if most:
-            steps = _sampled(list(_merge_alike(steps, left is None)), most)
-        for batch in _batches(steps, routing, self.machine, left is None):
+            steps = _sample_steps(list(_merge_alike(steps, left is None)), most)
+        for batch in _step_batches(steps, routing, self.machine, left is None):
             step_loads = self._batch_loads(phase, batch, left, bias)
             for (flows, times), loads in zip(batch, step_loads, strict=True):
                 yield StepLoads(flows, times, phase.message(flows), loads)
@@ -516,7 +518,7 @@ class Model:
         assert phase.steps is not None
         seconds: list[float] = []
         batches: Iterable[list[tuple[Traffic, float]]]
-        batches = _batches(phase.steps(), self.routing, self.machine, left is None)
+        batches = _step_batches(phase.steps(), self.routing, self.machine, left is None)
         least_s: list[float] = []  # of what is still to come, the next last
         if self.routing == "adaptive" and below < math.inf:
             batches = list(batches)
@@ -542,7 +544,7 @@ class Model:
         """
         assert phase.steps is not None
         timed: list[tuple[float, Traffic, float]] = []
-        for batch in _batches(phase.steps(), self.routing, self.machine, left is None):
+        for batch in _step_batches(phase.steps(), self.routing, self.machine, left is None):
             links_s = self._links_s(phase, batch, left)
             if links_s is None:
                 yield from self.step_loads(phase, left)
@@ -573,7 +575,7 @@ class Model:
         return histogram_s(placement.ranks, len(placement.rows), slowest, self.constants)
 
 
-def _batches(
+def _step_batches(
     steps: Iterator[tuple[Traffic, float]], routing: str, machine: Machine, alone: bool
 ) -> Iterator[list[tuple[Traffic, float]]]:
     """Yield steps that are worked out together; where bytes are divided, of those alike one.
@@ -617,8 +619,8 @@ def _merge_alike(
     return iter(alike.values())
 
 
-def _sampled(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
+def _sample_steps(steps: list[tuple[Traffic, float]], most: int) -> Iterator[tuple[Traffic, float]]:
     """Yield at most so many of some steps, each for those that are not looked at too."""
-    for place, stands_for in zip(*spread(len(steps), most), strict=True):
+    for place, stands_for in zip(*sample_evenly(len(steps), most), strict=True):
         flows, times = steps[place - 1]
         yield flows, times * stands_for

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import spread
+from placement.support.arrays import sample_evenly
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import DIRECTED, ORDERED, PASSES, RECORDING, STEPS, Graph
@@ -40,13 +40,13 @@ from rankmap.recording import Recording
 from rankmap.recording.sequence import steps_in
 from rankmap.score.traffic import pairs_of_nodes
 
-__all__ = ["directed_messages", "phase", "remember_steps"]
+__all__ = ["directed_messages", "neighbour_phase", "remember_steps"]
 
 #: Turns of an all-to-all in a recording that are looked at: of more an even sample.
 MOST_TURNS = 16
 
 
-def phase(
+def neighbour_phase(
     pattern: Pattern, placement: Placement, size: float, most_steps: int | None = None
 ) -> Phase:
     """Return the one phase of a pattern that is no all-to-all.
@@ -72,7 +72,7 @@ def phase(
         if ordered is not None:
             return ordered
         if STEPS in pattern.known:
-            turns = _turns(
+            turns = _recorded_turns(
                 pattern, size, placement.known_machine.topology.parameters.get("mpi", "")
             )
             steps = partial(_recorded_steps, turns, placement)
@@ -90,12 +90,12 @@ def phase(
         sent = on * size
     else:
         directions = list(_both_ways(pattern, placement.node_of_rank, size, nodes))
-        traffic, most = join_traffic(directions), _partners(pattern)
+        traffic, most = join_traffic(directions), _busiest_partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(iter, [(part, 1.0) for part in directions])
             in_turn = float(len(directions))
-            sends = partial(_sends, pattern, len(placement.node_of_rank), size)
-        sent = size * _partners(pattern, weighted=True)
+            sends = partial(_staged_sends, pattern, len(placement.node_of_rank), size)
+        sent = size * _busiest_partners(pattern, weighted=True)
     return Phase(
         "exchange",
         placement,
@@ -123,14 +123,14 @@ def _ordered_phase(
     sized = sends._replace(size=sends.size * size)
 
     def parts(cost: Callable[[Floats], Floats | Ints], room: int) -> Stretches:
-        some = recorded.stretches(sized, waves, cost, room)
+        some = recorded.cheap_stretches(sized, waves, cost, room)
         return some._replace(stand_for=some.stand_for * times)
 
     return Phase(
         "exchange",
         placement,
         traffic,
-        steps=partial(recorded.steps, sized, waves, placement, times),
+        steps=partial(recorded.wave_steps, sized, waves, placement, times),
         in_turn=times * (int(waves.wave.max()) + 1),
         a_rank=most,
         sent=sent,
@@ -142,7 +142,7 @@ def _sweep_phase(pattern: Sweep, placement: Placement, size: float, most: int | 
     """Return a sweep: its waves follow each other, as each message waits for others."""
     wave, source, target = waves(pattern.dims, pattern.messages)
     count = int(wave[-1]) + 1 if len(wave) else 0
-    chosen, times = spread(count, most or max(1, count))
+    chosen, times = sample_evenly(count, most or max(1, count))
     begins = np.searchsorted(wave, np.arange(count + 1))
     node, nodes = placement.node_of_rank, len(placement.rows)
 
@@ -184,7 +184,7 @@ class _RecordedTurn(NamedTuple):
     stands_for: float = 1.0
 
 
-def _turns(pattern: Graph, size: float, mpi: str) -> list[_RecordedTurn]:
+def _recorded_turns(pattern: Graph, size: float, mpi: str) -> list[_RecordedTurn]:
     """Return the steps of a recording, an all-to-all as this library does it, if one is known."""
     library = asked_library("library", mpi)
     turns: list[_RecordedTurn] = []
@@ -197,7 +197,7 @@ def _turns(pattern: Graph, size: float, mpi: str) -> list[_RecordedTurn]:
             continue
         a, b = place[sent.source], place[sent.target]
         turn = a ^ b if line & (line - 1) == 0 else (b - a) % line
-        for number, stands_for in zip(*spread(line - 1, MOST_TURNS), strict=True):
+        for number, stands_for in zip(*sample_evenly(line - 1, MOST_TURNS), strict=True):
             turns.append(_RecordedTurn(sent.some(turn == number), float(times), stands_for))
     return turns
 
@@ -217,7 +217,7 @@ def _recorded_sends(turns: list[_RecordedTurn], passes: float) -> Sends:
     return Sends.of((k, x.source, x.target, x.bytes / passes) for k, x in enumerate(sent))
 
 
-def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
+def _staged_sends(pattern: Stencil, ranks: int, size: float) -> Sends:
     """Return the messages of a staged stencil: there and back along each dimension in order."""
     edges = [(np.asarray(a), np.asarray(b), weight * size)
              for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
@@ -233,15 +233,15 @@ def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterato
         yield forward.reversed()
 
 
-def _partners(pattern: Pattern, weighted: bool = False) -> float:
+def _busiest_partners(pattern: Pattern, weighted: bool = False) -> float:
     """Return the messages that the busiest rank sends, or what they weigh together.
 
     Examples
     --------
     >>> from rankmap.pattern.structured import Stencil
-    >>> _partners(Stencil((4, 4, 2))), _partners(Stencil((4, 4), reach=2))
+    >>> _busiest_partners(Stencil((4, 4, 2))), _busiest_partners(Stencil((4, 4), reach=2))
     (5.0, 8.0)
-    >>> _partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True)
+    >>> _busiest_partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True)
     10.0
     """
     if not isinstance(pattern, GridPattern):

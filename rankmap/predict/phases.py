@@ -59,7 +59,7 @@ def phases(
     elif isinstance(pattern, Training):
         in_order = _training_phases(pattern, placement, size)
     else:
-        in_order = iter([neighbours.phase(pattern, placement, size, steps)])
+        in_order = iter([neighbours.neighbour_phase(pattern, placement, size, steps)])
     before: tuple[Phase, ...] = ()
     for phase in in_order:
         phase.before = before

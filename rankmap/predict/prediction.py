@@ -81,7 +81,7 @@ class PhaseTime:
     @property
     def binds(self) -> str:
         """What the phase spends most time on: `transfer`, ``latency`` or ``messages``."""
-        return longest(
+        return longest_name(
             {
                 self.transfer: self.bandwidth_s + self.memory_s,
                 "latency": self.latency_s,
@@ -173,7 +173,7 @@ class Prediction:
     @property
     def binds(self) -> str:
         """What most of the time is spent on; '' where nothing takes any."""
-        return longest(self.spent)
+        return longest_name(self.spent)
 
     @property
     def binding(self) -> str:
@@ -233,7 +233,7 @@ def worst_document(worst: Worst) -> dict[str, Any]:
     }
 
 
-def longest(seconds: dict[str, float]) -> str:
+def longest_name(seconds: dict[str, float]) -> str:
     """Return the name of the longest time, the first of equals; '' where nothing takes any."""
     most = max(seconds, key=lambda name: seconds[name])
     return most if seconds[most] > 0 else ""

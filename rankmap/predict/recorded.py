@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import spread
+from placement.support.arrays import sample_evenly
 from placement.traffic import Traffic
-from rankmap.collectives import parts, usual_algorithm
+from rankmap.collectives import collective_parts, usual_algorithm
 from rankmap.placement import Placement
 from rankmap.predict.algorithms import Library
 from rankmap.predict.phase import Sends, Stretches
@@ -76,7 +76,7 @@ class RecordedRun:
         return max(1.0, total / max(1.0, float(sends.size.sum())))
 
 
-def stretches(
+def cheap_stretches(
     sends: Sends, waves: Waves, cost: Callable[[Floats], Floats | Ints], room: int
 ) -> Stretches:
     """Return parts of a run that cost no more together than there is room for.
@@ -109,7 +109,7 @@ def stretches(
     return Stretches(chosen, total / counted)
 
 
-def steps(
+def wave_steps(
     sends: Sends, waves: Waves, placement: Placement, times: float
 ) -> Iterator[tuple[Traffic, float]]:
     """Yield what goes between nodes in a wave, and how many waves it stands for.
@@ -131,7 +131,7 @@ def steps(
         if end > begin:
             alike[b"".join(column[begin:end].tobytes() for column in columns)].append(number)
     groups = sorted(alike.values(), key=lambda group: ends[group[0]])
-    for place, many in zip(*spread(len(groups), MOST_WAVES), strict=True):
+    for place, many in zip(*sample_evenly(len(groups), MOST_WAVES), strict=True):
         group = groups[place - 1]
         here = slice(ends[group[0] - 1] if group[0] else 0, ends[group[0]])
         sent = Traffic.of(ordered.source[here], ordered.target[here], ordered.size[here])
@@ -324,7 +324,7 @@ class _Collectives:
         algorithm = usual_algorithm(name, size, count)
         steps = [
             (members[step.source], members[step.target], step.blocks * part.block)
-            for part in parts(name, algorithm, count, max(root, 0), size)
+            for part in collective_parts(name, algorithm, count, max(root, 0), size)
             for step in (part.step(k) for k in range(part.steps))
         ]
         return _as_turns(steps, members)

@@ -27,7 +27,7 @@ from rankmap.predict.phase import Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.terms import hops_by_class
 
-__all__ = ["limit", "report"]
+__all__ = ["phase_limit", "report"]
 
 #: Rounding that sums of many loads may have, as a share.
 ROUNDING = 1e-9
@@ -47,7 +47,7 @@ def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
     total_loads = timed[0].loads
     for phase_time in timed[1:]:
         total_loads = total_loads + phase_time.loads
-    terms = tuple(_terms(asked, pattern, timed, phases, asked.histogram(placement)))
+    terms = tuple(_terms_of(asked, pattern, timed, phases, asked.histogram(placement)))
     return Prediction(
         time_s=sum(term.seconds for term in terms),
         terms=terms,
@@ -57,7 +57,9 @@ def report(asked: Model, placement: Placement, strategy: str) -> Prediction:
         by_class=total_loads.by_class(),
         bound_s=sum(phase_time.bound_s for phase_time in timed),
         bound_why="; ".join(dict.fromkeys(phase_time.bound_why for phase_time in timed)),
-        notes=tuple(dict.fromkeys(_notes(asked, pattern, placement, phases, total_loads))),
+        notes=tuple(
+            dict.fromkeys(_what_is_assumed(asked, pattern, placement, phases, total_loads))
+        ),
         asked=_question_document(asked, pattern, placement, strategy),
     )
 
@@ -69,7 +71,7 @@ def _time_phase(model: Model, phase: Phase, loads: Loads, left: Channels | None)
     hops = hops_by_class(loads, phase.total.total)
     memory, latency, messages = model.beyond(phase, hops, bandwidth)
     longest = (name for name, s in limits.items() if s >= bandwidth * (1 - ROUNDING))
-    bound, why = limit(phase, bandwidth)
+    bound, why = phase_limit(phase, bandwidth)
     return PhaseTime(
         name=phase.name,
         demand=phase.total,
@@ -87,7 +89,7 @@ def _time_phase(model: Model, phase: Phase, loads: Loads, left: Channels | None)
     )
 
 
-def limit(phase: Phase, seconds: float) -> tuple[float, str]:
+def phase_limit(phase: Phase, seconds: float) -> tuple[float, str]:
     """Return the seconds that a phase's bytes need on any nodes of the machine, and why.
 
     Parameters
@@ -124,7 +126,7 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
     return bound, lower.why
 
 
-def _algorithms(model: Model, pattern: Pattern) -> str:
+def _algorithm_words(model: Model, pattern: Pattern) -> str:
     """Return the algorithms of a pattern's all-to-alls, rows first, as one word."""
     names = [
         algorithm
@@ -134,14 +136,14 @@ def _algorithms(model: Model, pattern: Pattern) -> str:
     return ", ".join(dict.fromkeys(reversed(names))) or model.algorithm
 
 
-def _terms(
+def _terms_of(
     model: Model, pattern: Pattern, timed: list[PhaseTime], phases: list[Phase], histogram: float
 ) -> Iterator[Term]:
     """Yield the terms that the time is the sum of."""
     figures = model.constants
     how = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in phases):
-        steps = _algorithms(model, pattern)
+        steps = _algorithm_words(model, pattern)
         if isinstance(pattern, Stencil):
             steps = "staged"
         elif isinstance(pattern, Graph):
@@ -160,17 +162,19 @@ def _terms(
         inside = f"{gbs}, beyond what the network takes"
     yield Term("memory", sum(phase_time.memory_s for phase_time in timed), inside)
     yield Term(
-        "latency", sum(phase_time.latency_s for phase_time in timed), _latency(figures, timed)
+        "latency", sum(phase_time.latency_s for phase_time in timed), _latency_words(figures, timed)
     )
     yield Term(
-        "messages", sum(phase_time.messages_s for phase_time in timed), _messages(figures, phases)
+        "messages",
+        sum(phase_time.messages_s for phase_time in timed),
+        _message_words(figures, phases),
     )
     if model.pattern.spec == "sort":
         rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
         yield Term("histogram", histogram, "switched off" if figures.timeless else rounds)
 
 
-def _latency(figures: Constants, timed: list[PhaseTime]) -> str:
+def _latency_words(figures: Constants, timed: list[PhaseTime]) -> str:
     if figures.timeless:
         return "switched off"
     turns = sum(phase_time.in_turn for phase_time in timed)
@@ -186,24 +190,24 @@ def _latency(figures: Constants, timed: list[PhaseTime]) -> str:
     )
 
 
-def _messages(figures: Constants, phases: list[Phase]) -> str:
+def _message_words(figures: Constants, phases: list[Phase]) -> str:
     if figures.timeless:
         return "switched off"
     rank, node = sum(p.a_rank for p in phases), sum(p.a_node for p in phases)
     return (
         f"at most {rank:g} posted by a rank at {figures.message_us:g} us, {node:g} leaving a node"
-        f" at {figures.nic_us:g} us: {_posting(figures)}"
+        f" at {figures.nic_us:g} us: {_posting_note(figures)}"
     )
 
 
-def _posting(figures: Constants) -> str:
+def _posting_note(figures: Constants) -> str:
     """Say how the time between messages of a rank and of a node is known."""
     names = ("message_us", "nic_us")
     words = ["stated" if name in figures.measured else "assumed" for name in names]
     return words[0] if words[0] == words[1] else f"{words[0]} and {words[1]}"
 
 
-def _notes(
+def _what_is_assumed(
     model: Model, pattern: Pattern, placement: Placement, phases: list[Phase], loads: Loads
 ) -> Iterator[str]:
     """Yield what was assumed, a sentence each."""
@@ -231,7 +235,7 @@ def _notes(
         yield f"latency {figures.mpi_us:g} us, {figures.hop_ns:g} ns a hop: {figures.source}"
         yield (
             f"{figures.message_us:g} us to post a message, {figures.nic_us:g} us between two of an"
-            f" interface: {_posting(figures)}"
+            f" interface: {_posting_note(figures)}"
         )
     if full := overfull(model.machine, placement.rows, placement.counts):
         yield full
@@ -262,11 +266,12 @@ def _algorithm_notes(model: Model, pattern: Pattern) -> Iterator[str]:
     if library is not None and isinstance(pattern, Lines):
         size = size_text(model.size * pattern.weight)
         yield (
-            f"{size} from rank to rank go {_algorithms(model, pattern)}, as {library.name}"
+            f"{size} from rank to rank go {_algorithm_words(model, pattern)}, as {library.name}"
             " sends them (--algorithm says another way)"
         )
     if isinstance(pattern, Collective) and model.algorithm == "library":
-        yield f"libraries usually take {_algorithms(model, pattern)} (--algorithm says another)"
+        usual = _algorithm_words(model, pattern)
+        yield f"libraries usually take {usual} (--algorithm says another)"
 
 
 def _question_document(
@@ -286,13 +291,13 @@ def _question_document(
         "ranks": placement.ranks,
         "ppn": placement.counts.tolist() if placement.ppn is None else placement.ppn,
         "bytes": model.size,
-        "algorithm": _algorithms(model, pattern),
+        "algorithm": _algorithm_words(model, pattern),
         "background": background,
         "words": placement.words(),
-        "how": _how(model, pattern),
+        "how": _collective_algorithm(model, pattern),
     }
 
 
-def _how(model: Model, pattern: Pattern) -> str:
+def _collective_algorithm(model: Model, pattern: Pattern) -> str:
     """Return which algorithm a collective is done by; '' for other patterns."""
-    return f" ({_algorithms(model, pattern)})" if isinstance(pattern, Collective) else ""
+    return f" ({_algorithm_words(model, pattern)})" if isinstance(pattern, Collective) else ""

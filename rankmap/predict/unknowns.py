@@ -82,14 +82,15 @@ def unknowns_of(model: Model, likely: Values, times: list[PlacementTimes]) -> li
         Of one placement, or of a plan and the baseline.
     """
     questions = (
-        _routing(model), _algorithm(model, likely), _process(model, likely), _payload(model),
-        _others(model, times), _staging(times), _overlap(times), _eager(model, times),
-        _rest(model, likely, times), _memory(model, times),
+        _vary_routing(model), _vary_algorithm(model, likely), _vary_process(model, likely),
+        _vary_payload(model), _vary_others(model, times), _vary_staging(times),
+        _vary_overlap(times), _vary_eager(model, times),
+        _vary_rest(model, likely, times), _vary_memory(model, times),
     )  # fmt: skip
     return [question for question in questions if question is not None]
 
 
-def _routing(model: Model) -> OpenQuestion | None:
+def _vary_routing(model: Model) -> OpenQuestion | None:
     """Return how willingly routers detour; None where the routing is known."""
     topology = model.machine.topology
     others = [OtherValue({"bias": 1.0}, "routers divide bytes as well as can be")]
@@ -104,7 +105,7 @@ def _routing(model: Model) -> OpenQuestion | None:
     return OpenQuestion("routing", "how well routers divert packets around full links", others)
 
 
-def _algorithm(model: Model, likely: Values) -> OpenQuestion | None:
+def _vary_algorithm(model: Model, likely: Values) -> OpenQuestion | None:
     """Return the algorithm of an all-to-all or a collective, where a library chooses it."""
     if likely.algorithm != "library":
         return None
@@ -119,7 +120,7 @@ def _algorithm(model: Model, likely: Values) -> OpenQuestion | None:
     return OpenQuestion("algorithm", question, others)
 
 
-def _process(model: Model, likely: Values) -> OpenQuestion | None:
+def _vary_process(model: Model, likely: Values) -> OpenQuestion | None:
     """Return what one rank can send."""
     if model.process_stated:
         return None
@@ -138,7 +139,7 @@ def _slow_rank(model: Model) -> float:
     return max(SLOW_RANK, share * interface) if interface < math.inf else SLOW_RANK
 
 
-def _payload(model: Model) -> OpenQuestion | None:
+def _vary_payload(model: Model) -> OpenQuestion | None:
     """Return the share of the wire that is payload, with a bias that keeps what was measured."""
     if model.payload_stated:
         return None
@@ -150,7 +151,7 @@ def _payload(model: Model) -> OpenQuestion | None:
     return OpenQuestion("payload", question, [other])
 
 
-def _others(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
+def _vary_others(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
     """Return what busy nodes send that belong to no known job."""
     if model.background or any(timed.others is None for timed in times):
         return None
@@ -159,7 +160,7 @@ def _others(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
     return OpenQuestion("others", question, [other])
 
 
-def _staging(times: list[PlacementTimes]) -> OpenQuestion | None:
+def _vary_staging(times: list[PlacementTimes]) -> OpenQuestion | None:
     """Return whether a halo is exchanged direction by direction, where nothing says."""
     if not all(timed.staging for timed in times):
         return None
@@ -168,7 +169,7 @@ def _staging(times: list[PlacementTimes]) -> OpenQuestion | None:
     return OpenQuestion("staging", question, [other])
 
 
-def _overlap(times: list[PlacementTimes]) -> OpenQuestion | None:
+def _vary_overlap(times: list[PlacementTimes]) -> OpenQuestion | None:
     """Return how far ranks run ahead where anything goes in steps that no barrier parts."""
     if not any(timed.stepwise for timed in times):
         return None
@@ -178,7 +179,7 @@ def _overlap(times: list[PlacementTimes]) -> OpenQuestion | None:
     return OpenQuestion("overlap", "how far ranks run ahead of others from step to step", others)
 
 
-def _eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
+def _vary_eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
     """Return up to which size sends are eager, where ranks are followed and nothing states it."""
     if model.constants.eager is not None or not any(timed.eager for timed in times):
         return None
@@ -188,7 +189,7 @@ def _eager(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
     return OpenQuestion("eager", question, [none, larger])
 
 
-def _rest(model: Model, likely: Values, times: list[PlacementTimes]) -> OpenQuestion | None:
+def _vary_rest(model: Model, likely: Values, times: list[PlacementTimes]) -> OpenQuestion | None:
     """Return what a recorded run does beside communication: nothing at once with it, or more.
 
     All of it may be gone on another machine than the one that it was recorded on, and some of it
@@ -209,7 +210,7 @@ def _rest(model: Model, likely: Values, times: list[PlacementTimes]) -> OpenQues
     return OpenQuestion("rest", question, [less, more])
 
 
-def _memory(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
+def _vary_memory(model: Model, times: list[PlacementTimes]) -> OpenQuestion | None:
     """Return how fast a node's memory copies, where that is assumed and anything stays inside."""
     gbs = model.constants.memory_gbs
     assumed = model.constants.memory_source == "assumed"

@@ -112,7 +112,7 @@ def find_compilers(
     wanted = named or env.get("NIDMAP_MPICC", "")
     fitting: dict[str, Compiler] = {}
     tried = []
-    for name in [wanted] if wanted else _candidates(command, env):
+    for name in [wanted] if wanted else _compilers_to_try(command, env):
         path = find_program(name, env)
         compiler = _probe_compiler(path, env) if path else None
         if compiler and abi in ("", compiler.abi):
@@ -133,7 +133,7 @@ def find_compilers(
     )
 
 
-def _candidates(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
+def _compilers_to_try(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
     names = ["mpicc", "mpicc_abi", "mpicc.mpich", "mpicc.openmpi"]
     launcher = find_program(command[0], env) if command else None
     places = [launcher, os.path.realpath(launcher)] if launcher else []
@@ -165,7 +165,7 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
     """
     home = Path(env.get("HOME", tempfile.gettempdir())) / ".cache"
     cache = Path(env.get("XDG_CACHE_HOME") or home) / "nidmap" / "preload"
-    folder = cache / _key(compiler, env)
+    folder = cache / _build_key(compiler, env)
     path = folder / LIBRARY
     if path.is_file() and path.stat().st_uid == os.getuid():
         return str(path)
@@ -173,7 +173,7 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as work:
             library = Path(work) / LIBRARY
-            _compile(compiler, env, work, str(library))
+            _compile_library(compiler, env, work, str(library))
             library.replace(path)
     except OSError as error:
         text = f"cannot write {error.filename or folder}: {error.strerror}"
@@ -181,31 +181,35 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
     return str(path)
 
 
-def _compile(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
+def _compile_library(compiler: Compiler, env: Mapping[str, str], work: str, library: str) -> None:
     """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
     object_file = os.path.join(work, "nidmap_mpi.o")
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
-    _call([compiler.path, *flags, "-c", str(SOURCE), "-o", object_file], env)
+    _call_compiler([compiler.path, *flags, "-c", str(SOURCE), "-o", object_file], env)
     linker = [find_program(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
     try:
         for name, path in empty.items():
-            _call([*linker, path, f"-Wl,-soname,{name}", *bare], env)
-        _call([*linker, library, "-nostdlib", object_file, keep, *empty.values(), "-lgcc"], env)
-        _call(["true"], {**env, "LD_PRELOAD": library, "LD_BIND_NOW": "1"})  # nothing is missing
+            _call_compiler([*linker, path, f"-Wl,-soname,{name}", *bare], env)
+        _call_compiler(
+            [*linker, library, "-nostdlib", object_file, keep, *empty.values(), "-lgcc"], env
+        )
+        _call_compiler(
+            ["true"], {**env, "LD_PRELOAD": library, "LD_BIND_NOW": "1"}
+        )  # nothing is missing
     except LaunchError:
-        _call([*linker, library, object_file, "-ldl", "-lpthread"], env)
+        _call_compiler([*linker, library, object_file, "-ldl", "-lpthread"], env)
 
 
-def _call(words: Sequence[str], env: Mapping[str, str]) -> None:
+def _call_compiler(words: Sequence[str], env: Mapping[str, str]) -> None:
     answer = run_child(words, env, Deadline(300))
     if answer.code:
         complaint = answer.complaint or "no reason"
         raise LaunchError(f"{words[0]} cannot build the recorder: {complaint}")
 
 
-def _key(compiler: Compiler, env: Mapping[str, str]) -> str:
+def _build_key(compiler: Compiler, env: Mapping[str, str]) -> str:
     """Return the name of a build: the interface, the architecture, and a hash of what it is of."""
     parts = [path.read_bytes() for path in sorted(HOME.glob("*.[ch]"))]
     parts += [
@@ -306,10 +310,12 @@ def preload(
     if any(b"libasan.so" in raw for _, raw in find_binaries(command, env)):
         options = env.get("ASAN_OPTIONS", "")
         more["ASAN_OPTIONS"] = f"{options}:verify_asan_link_order=0".lstrip(":")
-    return [command[0], *_passing(command, list(more), env), *command[1:]], more
+    return [command[0], *_passing_options(command, list(more), env), *command[1:]], more
 
 
-def _passing(command: Sequence[str], names: Sequence[str], env: Mapping[str, str]) -> list[str]:
+def _passing_options(
+    command: Sequence[str], names: Sequence[str], env: Mapping[str, str]
+) -> list[str]:
     """Return the launcher's options that pass variables on to other nodes."""
     if not is_mpiexec(command[0]):
         return []

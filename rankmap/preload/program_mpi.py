@@ -75,12 +75,14 @@ def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
         if b"NIDMAP_RECORD_WINDOW" in raw:
             return LINKED
         dynamic = b"\0.dynamic\0" in raw
-        abi = _abi_in(raw) or (_abi_in(_needed(path, env)) if dynamic else "")
+        abi = _abi_in(raw) or (_abi_in(_needed_libraries(path, env)) if dynamic else "")
         if abi:
             return abi
         if b"MPI_Init" in raw and not dynamic:
             static = STATIC
-    return static or next(filter(None, (_mpi4py_abi(p, env) for p in _pythons(command, env))), "")
+    return static or next(
+        filter(None, (_mpi4py_abi(p, env) for p in _find_pythons(command, env))), ""
+    )
 
 
 def launcher_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
@@ -108,14 +110,14 @@ def _abi_in(raw: bytes) -> str:
     return next((abi for abi, pattern in _NEEDS if pattern.search(raw)), "")
 
 
-def _needed(path: str, env: Mapping[str, str]) -> bytes:
+def _needed_libraries(path: str, env: Mapping[str, str]) -> bytes:
     """Return the names of all libraries that a program loads, those of its libraries included."""
     with contextlib.suppress(LaunchError):
         return run_child(["ldd", path], env, Deadline(_PATIENCE)).output.encode()
     return b""
 
 
-def _pythons(command: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
+def _find_pythons(command: Sequence[str], env: Mapping[str, str]) -> Iterator[str]:
     """Yield the Pythons among a command's words, and those that scripts among them name."""
     for path in filter(None, (find_program(word, env) for word in command[1:])):
         if _PYTHON.fullmatch(os.path.basename(path)):
@@ -135,5 +137,5 @@ def _mpi4py_abi(python: str, env: Mapping[str, str]) -> str:
     with contextlib.suppress(LaunchError, OSError):
         origin = run_child([python, "-c", _MPI4PY], env, Deadline(_PATIENCE)).output.strip()
         with open(origin, "rb") as file:
-            return _abi_in(file.read(1 << 28)) or _abi_in(_needed(origin, env))
+            return _abi_in(file.read(1 << 28)) or _abi_in(_needed_libraries(origin, env))
     return ""

@@ -39,7 +39,7 @@ def read(path: str) -> Entries:
         return read_directory(path)
     raw = file_bytes(path)
     if raw[:2] == b"\x1f\x8b":
-        raw = _unpack(raw, path)
+        raw = _unpack_gzip(raw, path)
     raw = raw.removeprefix(b"\xef\xbb\xbf")  # a byte order mark, as editors on Windows write
     if not raw.strip():
         raise ParseError(path, 0, "the file is empty")
@@ -90,7 +90,7 @@ def _refuse_unread(raw: bytes, path: str) -> None:
             raise ParseError(path, 0, what, f"{hint}; {FORMATS}")
 
 
-def _unpack(raw: bytes, path: str) -> bytes:
+def _unpack_gzip(raw: bytes, path: str) -> bytes:
     """Return gunzipped bytes; a bomb is refused before it is unpacked whole."""
     unpack = zlib.decompressobj(wbits=31)
     try:

@@ -18,7 +18,7 @@ import numpy as np
 from placement.errors import ParseError
 from placement.support.array_types import Floats, Ints
 from placement.traffic import Traffic
-from rankmap.readers.entries import Entries, check_entries, gather, whole
+from rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
 __all__ = ["read", "read_messages"]
 
@@ -44,7 +44,7 @@ def read(raw: bytes, source: str) -> Entries:
     (3, [0, 1, 1, 2], True)
     """
     header = _header_lines(raw)
-    values, line, _ = gather(raw, source, skip=header)
+    values, line, _ = gather_numbers(raw, source, skip=header)
     if not len(values):
         raise ParseError(source, 0, "no numbers")
     at, counts = np.unique(line, return_counts=True)
@@ -55,11 +55,11 @@ def read(raw: bytes, source: str) -> Entries:
         raise ParseError(source, int(at[odd[0]]), fault, hint)
     rows = values.reshape(-1, width)
     if len(rows) == width and not (header and width in (2, 3)):
-        return _matrix(rows, at, source)
+        return _read_matrix(rows, at, source)
     if width not in (2, 3):
         fault = f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges"
         raise ParseError(source, int(at[-1]), fault, hint)
-    return _edges(rows, at, raw, source)
+    return _read_edges(rows, at, raw, source)
 
 
 def read_messages(raw: bytes, source: str) -> Entries:
@@ -80,7 +80,7 @@ def read_messages(raw: bytes, source: str) -> Entries:
         ...
     placement.errors.ParseError: sent.txt:2: 2 numbers, not 3: source, destination and bytes
     """
-    values, line, _ = gather(raw, source, skip=_header_lines(raw))
+    values, line, _ = gather_numbers(raw, source, skip=_header_lines(raw))
     if not len(values):
         raise ParseError(source, 0, "no messages", "write source, destination and bytes a line")
     at, counts = np.unique(line, return_counts=True)
@@ -88,10 +88,10 @@ def read_messages(raw: bytes, source: str) -> Entries:
     if len(odd):
         fault = f"{counts[odd[0]]} numbers, not 3: source, destination and bytes"
         raise ParseError(source, int(at[odd[0]]), fault)
-    return _edges(values.reshape(-1, 3), at, raw, source)
+    return _read_edges(values.reshape(-1, 3), at, raw, source)
 
 
-def _edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
+def _read_edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
     """Return lines of from, to and weight (1 where there is none) as entries."""
     ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
     weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
@@ -109,7 +109,7 @@ def _header_lines(raw: bytes) -> int:
     return 0
 
 
-def _matrix(rows: Floats, at: Ints, source: str) -> Entries:
+def _read_matrix(rows: Floats, at: Ints, source: str) -> Entries:
     a, b = np.nonzero(rows)
     notes: tuple[str, ...] = ()
     if len(rows) in (2, 3):

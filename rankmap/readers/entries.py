@@ -14,7 +14,15 @@ from placement.support.reading import read_at_most
 from placement.traffic import Traffic
 from rankmap.placement import MOST_RANKS
 
-__all__ = ["Entries", "Numbers", "check_entries", "empty", "file_bytes", "gather", "whole"]
+__all__ = [
+    "Entries",
+    "Numbers",
+    "check_entries",
+    "file_bytes",
+    "gather_numbers",
+    "no_edges",
+    "whole",
+]
 
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
@@ -84,7 +92,7 @@ def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> E
     return entries
 
 
-def empty(source: str) -> ParseError:
+def no_edges(source: str) -> ParseError:
     """Return the error for a file that holds no edge between two ranks."""
     return ParseError(source, 0, "no edge between two ranks", "is it the right file?")
 
@@ -124,7 +132,7 @@ class Numbers(NamedTuple):
     lines: Ints
 
 
-def gather(raw: bytes, source: str, skip: int = 0) -> Numbers:
+def gather_numbers(raw: bytes, source: str, skip: int = 0) -> Numbers:
     """Return all numbers of a text; ``%`` and ``#`` begin comments.
 
     Parameters
@@ -142,7 +150,7 @@ def gather(raw: bytes, source: str, skip: int = 0) -> Numbers:
 
     Examples
     --------
-    >>> [x.tolist() for x in gather(b"1,2\\n# c\\n\\n3.5", "-")]
+    >>> [x.tolist() for x in gather_numbers(b"1,2\\n# c\\n\\n3.5", "-")]
     [[1.0, 2.0, 3.5], [1, 1, 4], [1, 3, 4]]
     """
     low = 0
@@ -152,13 +160,13 @@ def gather(raw: bytes, source: str, skip: int = 0) -> Numbers:
     parts, first = [Numbers(np.empty(0), none, none)], skip + 1
     while low < len(raw):
         high = raw.find(b"\n", min(low + SIZE, len(raw))) + 1 or len(raw)
-        parts.append(_numbers(raw[low:high], first, source))
+        parts.append(_parse_numbers(raw[low:high], first, source))
         first += raw.count(b"\n", low, high)
         low = high
     return Numbers(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _numbers(raw: bytes, first: int, source: str) -> Numbers:
+def _parse_numbers(raw: bytes, first: int, source: str) -> Numbers:
     """Return the numbers of some whole lines, the first being line `first`."""
     bare = _COMMENT.sub(b"#", raw) if b"%" in raw or b"#" in raw else raw
     text = np.frombuffer(bare, dtype=np.uint8)

@@ -12,10 +12,10 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import distinct
+from placement.support.arrays import count_distinct
 from placement.traffic import Traffic
 from rankmap.placement import MOST_RANKS
-from rankmap.readers.entries import Entries, check_entries, gather, whole
+from rankmap.readers.entries import Entries, check_entries, gather_numbers, whole
 
 __all__ = ["read"]
 
@@ -35,28 +35,28 @@ def read(raw: bytes, source: str) -> Entries:
     >>> e.ranks, *(column.tolist() for column in e.sent.columns[:3])
     (3, [0, 1, 1, 2], [1, 0, 2, 1], [7.0, 7.0, 1.0, 1.0])
     """
-    values, line, lines = gather(raw, source)
+    values, line, lines = gather_numbers(raw, source)
     if not len(values):
         raise ParseError(source, 0, "no header: vertices, edges and format expected")
     lines = lines[lines >= line[0]]  # blank lines above the header are not vertices
     head = int((line == line[0]).sum())
-    n, m, extra, weighted = _header(values[:head], int(line[0]), source)
+    n, m, extra, weighted = _read_header(values[:head], int(line[0]), source)
     vertex = np.searchsorted(lines, line[head:])
     if int(vertex.max(initial=0)) > n:
         raise ParseError(source, int(lines[n + 1]), f"line of vertex {n + 1}, the header has {n}")
     if len(lines) - 1 < n:
         fault = f"{len(lines) - 1} lines for {n} vertices"
         raise ParseError(source, int(lines[-1]), fault, "is the file cut short?")
-    a, b, weight, at = _edges(values[head:], vertex - 1, line[head:], extra, weighted, source)
+    a, b, weight, at = _read_edges(values[head:], vertex - 1, line[head:], extra, weighted, source)
     entries = check_entries(Entries(n, Traffic.of(a, b, weight)), source, at)
     joined = a != b
-    edges = distinct(np.minimum(a, b)[joined] * n + np.maximum(a, b)[joined])
+    edges = count_distinct(np.minimum(a, b)[joined] * n + np.maximum(a, b)[joined])
     if m not in (edges, -(-len(a) // 2)):
         raise ParseError(source, 1, f"{edges} edges, the header has {m}", "is the file cut short?")
     return entries
 
 
-def _header(head: Floats, line: int, source: str) -> tuple[int, int, int, bool]:
+def _read_header(head: Floats, line: int, source: str) -> tuple[int, int, int, bool]:
     """Return vertices, edges, numbers before the neighbours of each line, whether edges weigh."""
     words: list[int] = whole(head, np.full(len(head), line), source, "METIS header").tolist()
     if not 2 <= len(words) <= 4 or min(words) < 0:
@@ -71,7 +71,7 @@ def _header(head: Floats, line: int, source: str) -> tuple[int, int, int, bool]:
     return n, m, fmt // 100 + fmt // 10 % 10 * ncon, fmt % 10 == 1
 
 
-def _edges(
+def _read_edges(
     values: Floats, vertex: Ints, line: Ints, extra: int, weighted: bool, source: str
 ) -> tuple[Ints, Ints, Floats, Ints]:
     """Return from, to, weight and line of every entry."""

@@ -45,9 +45,9 @@ def read(raw: bytes, source: str) -> Entries:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # numpy's, on headers of other times
             if raw[:2] != b"PK":
-                return _dense(_array(io.BytesIO(raw), io.BytesIO(raw), source), source)
+                return _dense_entries(_read_array(io.BytesIO(raw), io.BytesIO(raw), source), source)
             with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-                return _archive(archive, source)
+                return _read_archive(archive, source)
     except NidmapError:
         raise
     except Exception as error:  # zipfile and numpy's header parser raise what comes
@@ -55,21 +55,21 @@ def read(raw: bytes, source: str) -> Entries:
         raise ParseError(source, 0, text) from None
 
 
-def _archive(archive: zipfile.ZipFile, source: str) -> Entries:
+def _read_archive(archive: zipfile.ZipFile, source: str) -> Entries:
     members = {name.removesuffix(".npy"): name for name in archive.namelist()}
 
     def load(name: str) -> Array:
         with archive.open(members[name]) as head, archive.open(members[name]) as stream:
-            return _array(head, stream, source)
+            return _read_array(head, stream, source)
 
     if {"row", "col", "data", "shape"} <= members.keys():
-        n = _square(load("shape").tolist(), source)
-        return _sparse(n, load("row"), load("col"), load("data"), source)
+        n = _check_square(load("shape").tolist(), source)
+        return _sparse_entries(n, load("row"), load("col"), load("data"), source)
     if {"indptr", "indices", "data"} <= members.keys():
         indptr, column, data = load("indptr"), load("indices"), load("data")
         shape = load("shape").tolist() if "shape" in members else [len(indptr) - 1] * 2
         form = str(load("format")) if "format" in members else "csr"
-        n, steps = _square(shape, source), np.diff(indptr)
+        n, steps = _check_square(shape, source), np.diff(indptr)
         if "csr" not in form and "csc" not in form:
             fault = f"sparse format {printable(form, 20)} is not csr, csc or coo"
             raise ParseError(source, 0, fault)
@@ -78,15 +78,15 @@ def _archive(archive: zipfile.ZipFile, source: str) -> Entries:
         row = np.repeat(np.arange(n), steps)
         if "csc" in form:
             row, column = column, row
-        return _sparse(n, row, column, data, source)
+        return _sparse_entries(n, row, column, data, source)
     named = next((name for name in _DENSE if name in members), None)
     if named is None and len(members) != 1:
         there = printable(", ".join(members), 60) or "nothing"
         raise ParseError(source, 0, f"no matrix: it holds {there}", f"call it {_DENSE[0]}")
-    return _dense(load(named or next(iter(members))), source)
+    return _dense_entries(load(named or next(iter(members))), source)
 
 
-def _sparse(n: int, row: Array, column: Array, data: Array, source: str) -> Entries:
+def _sparse_entries(n: int, row: Array, column: Array, data: Array, source: str) -> Entries:
     if not row.shape == column.shape == data.shape or row.ndim != 1:
         raise ParseError(source, 0, "rows, columns and values are not as many")
     if row.dtype.kind not in "iu" or column.dtype.kind not in "iu":
@@ -98,13 +98,13 @@ def _sparse(n: int, row: Array, column: Array, data: Array, source: str) -> Entr
     return check_entries(Entries(n, Traffic.of(a, b, weight)), source)
 
 
-def _dense(matrix: Array, source: str) -> Entries:
-    n = _square(list(matrix.shape), source)
+def _dense_entries(matrix: Array, source: str) -> Entries:
+    n = _check_square(list(matrix.shape), source)
     row, column = np.nonzero(matrix)
-    return _sparse(n, row, column, matrix[row, column], source)
+    return _sparse_entries(n, row, column, matrix[row, column], source)
 
 
-def _array(head: IO[bytes], stream: IO[bytes], source: str) -> Array:
+def _read_array(head: IO[bytes], stream: IO[bytes], source: str) -> Array:
     """Return an array; `head` and `stream` both stand at its beginning."""
     version = np.lib.format.read_magic(head)
     if version not in ((1, 0), (2, 0)):
@@ -123,7 +123,7 @@ def _array(head: IO[bytes], stream: IO[bytes], source: str) -> Array:
     return array
 
 
-def _square(shape: list[Any], source: str) -> int:
+def _check_square(shape: list[Any], source: str) -> int:
     if len(shape) != 2 or shape[0] != shape[1]:
         text = "x".join(str(s) for s in shape) or "a number"
         raise ParseError(source, 0, f"{printable(text, 40)}: not a square matrix")

@@ -85,7 +85,7 @@ class RecordedCollective:
 
     def messages(self, kind: str) -> Traffic:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
-        source, target, times = usual.messages(kind, len(self.members), self.root)
+        source, target, times = usual.collective_messages(kind, len(self.members), self.root)
         sent = self.bytes[source] * times, self.calls[source] * times
         return Traffic(self.members[source], self.members[target], *sent)
 

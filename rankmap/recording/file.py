@@ -90,7 +90,7 @@ def save_recording(recording: Recording, path: str) -> None:
     none = np.empty(0, dtype=np.int64)
     who = np.cumsum([0, *map(len, members)]), np.concatenate([none, *members])
     columns: dict[str, Any] = {
-        "recording": np.array(json.dumps(_header(recording))),
+        "recording": np.array(json.dumps(_make_header(recording))),
         **dict(zip(_SENT, (numbers, *join_traffic(sent).columns), strict=True)),
         **dict(zip(_CALLED, np.array(alike, dtype=np.int64).reshape(-1, 5).T, strict=True)),
         **dict(zip(_MEMBERS, np.hstack(listed), strict=True)),
@@ -117,7 +117,7 @@ def save_recording(recording: Recording, path: str) -> None:
     write_output(out.getvalue(), path)
 
 
-def _header(recording: Recording) -> dict[str, Any]:
+def _make_header(recording: Recording) -> dict[str, Any]:
     plain = {name: getattr(recording, name) for name in recording.__slots__ if name != "order"}
     names = ("kind", "site", "calls", "steps")
     phases = [{name: getattr(phase, name) for name in names} for phase in recording.phases]
@@ -136,19 +136,21 @@ def load_recording(path: str) -> Recording:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             if "recording.npy" not in archive.namelist():
                 raise ParseError(path, 0, "not a recording of nidmap record", OTHERS)
-            header = json.loads(str(_column(archive, "recording", path)))
+            header = json.loads(str(_read_column(archive, "recording", path)))
             if not isinstance(header, dict) or header.get("schema") != SCHEMA:
                 fault = f"no recording of the version that is read here ({SCHEMA})"
                 raise ParseError(path, 0, fault)
             names = (*_SENT, *_CALLED[:2], *_MEMBERS, *_GROUPS)
-            columns = {name: _column(archive, name, path) for name in names}
+            columns = {name: _read_column(archive, name, path) for name in names}
             listed = np.full(len(columns["called_phase"]), _LISTED)
             columns |= dict(zip(_CALLED[2:], (np.arange(len(listed)), listed, listed), strict=True))
             if "called_group.npy" in archive.namelist():  # else each has a list of its own
-                columns |= {name: _column(archive, name, path) for name in _CALLED[2:]}
-            recording = _recording(header, columns)
+                columns |= {name: _read_column(archive, name, path) for name in _CALLED[2:]}
+            recording = _make_recording(header, columns)
             if f"{_ORDER[0]}.npy" in archive.namelist():
-                order = _order(recording, *(_column(archive, name, path) for name in _ORDER))
+                order = _read_order(
+                    recording, *(_read_column(archive, name, path) for name in _ORDER)
+                )
                 recording = replace(recording, order=order)
             return recording
     except ParseError:
@@ -165,7 +167,7 @@ def load_recording(path: str) -> Recording:
         raise ParseError(path, 0, text) from None
 
 
-def _column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
+def _read_column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
     member = f"{name}.npy"
     if archive.getinfo(member).file_size > _MOST_BYTES:
         raise ParseError(path, 0, f"{name} is larger than {_MOST_BYTES >> 30} GB")
@@ -173,10 +175,10 @@ def _column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
+def _make_recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     ranks = int(header["ranks"])
-    _check(columns, ranks, len(header["phases"]))
-    called = _collectives(columns)
+    _check_columns(columns, ranks, len(header["phases"]))
+    called = _read_collectives(columns)
     phases = []
     for number, word in enumerate(header["phases"]):
         if word["kind"] not in KINDS:
@@ -197,7 +199,7 @@ def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
     )
 
 
-def _order(
+def _read_order(
     recording: Recording, events: Ints, numbers: Ints, start: Ints, ends: Ints, members: Ints
 ) -> RecordedOrder:
     """Return what ranks did in order.
@@ -223,7 +225,7 @@ def _order(
     return RecordedOrder(events, numbers, start, groups)
 
 
-def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
+def _read_collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
     """Return the collectives of all phases; those on one communicator share its list of ranks."""
     start, at, collectives = columns["called_start"], 0, []
     ranks = [columns["member_rank"][low:high] for low, high in itertools.pairwise(start)]
@@ -239,7 +241,7 @@ def _collectives(columns: dict[str, Ints]) -> list[RecordedCollective]:
     return collectives
 
 
-def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:
+def _check_columns(columns: dict[str, Ints], ranks: int, phases: int) -> None:
     """Raise ValueError where the columns cannot be those of a recording."""
     if not 0 < ranks <= MOST_RANKS:
         raise ValueError(f"{ranks} ranks")

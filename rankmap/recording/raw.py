@@ -183,7 +183,7 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     """
     phases: dict[tuple[str, tuple[str, ...]], _PhaseCounts] = {}
     comms: dict[int, Ints] = {}
-    headers = list(chain.from_iterable(map(_headers, paths)))
+    headers = list(chain.from_iterable(map(_read_headers, paths)))
     if not headers:
         raise ParseError(", ".join(paths), 0, "no rank wrote any counts")
     # of several programs one after the other the last, of a rank that counted twice one
@@ -211,12 +211,12 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     exchange_s -= min((rank.began for rank in times), default=0.0)
     work_s = max((rank.left - rank.began - rank.inside for rank in times), default=0.0)
     return Recording(
-        size, run, recorded, program, notes=_notes(ranks, size), order=order,
+        size, run, recorded, program, notes=_note_losses(ranks, size), order=order,
         exchange_s=exchange_s, work_s=max(0.0, work_s),
     )  # fmt: skip
 
 
-def _headers(path: str) -> list[_RecordHeader]:
+def _read_headers(path: str) -> list[_RecordHeader]:
     try:
         with open(path, "rb") as file:
             return list(_Stream(file, path).headers())
@@ -224,7 +224,7 @@ def _headers(path: str) -> list[_RecordHeader]:
         raise ParseError(path, 0, error.strerror or str(error)) from None
 
 
-def _notes(ranks: list[_RecordHeader], size: int) -> tuple[str, ...]:
+def _note_losses(ranks: list[_RecordHeader], size: int) -> tuple[str, ...]:
     less = [f"{size - len(ranks)} of {size} ranks left no counts"] if len(ranks) < size else []
     failed = [header.rank for header in ranks if header.failed][:1]
     text = "rank {} ran out of memory for its counts: they are not complete"
@@ -298,7 +298,7 @@ class _PhaseCounts:
         self.first = min(self.first, part.first)
         self.calls[rank] = self.calls.get(rank, 0) + part.calls
         if not part.comm or part.uneven:
-            self.sent.append(_messages(rank, part.cells))
+            self.sent.append(_cell_messages(rank, part.cells))
         elif part.kind != "barrier":
             self.called.setdefault(part.comm, _Called()).add(rank, part.cells)
 
@@ -387,7 +387,7 @@ def _by_root(cells: Ints) -> Ints:
     return np.stack(sum_by_key(*cells.T), axis=1)
 
 
-def _messages(rank: int, cells: Ints) -> Traffic:
+def _cell_messages(rank: int, cells: Ints) -> Traffic:
     """Return a rank's cells as messages: what it got one-sidedly was sent by the other."""
     other, size, times = cells.T
     came = other < 0

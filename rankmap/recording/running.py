@@ -102,8 +102,8 @@ def run_recorded(command: Sequence[str], output: str, window: str, mpicc: str, s
         if strict:
             raise LaunchError(str(error)) from None
         say(f"nidmap: {error}; the program runs unrecorded")
-        return _run(argv, env)
-    code = _run(argv, env)
+        return _run_command(argv, env)
+    code = _run_command(argv, env)
     if not _counts_at(raw):
         fault = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
         say(f"nidmap: {fault} MPI_Init, is not an MPI program of this library, or was killed")
@@ -181,7 +181,7 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
     with tempfile.TemporaryDirectory(prefix=".nidmap-", dir=os.curdir) as folder:
         report = Path(folder).absolute() / "said"
         argv, more = preload(command, libraries, {"NIDMAP_CHECK_REORDER": str(report)}, env)
-        code = _run(argv, {**env, **more})
+        code = _run_command(argv, {**env, **more})
         lines = report.read_text("utf-8", "replace").splitlines() if report.exists() else []
     mixed = [line.removeprefix("mixed ") for line in lines if line.startswith("mixed ")]
     for line in mixed[:1]:
@@ -195,7 +195,7 @@ def check_reorder(command: Sequence[str], mpicc: str) -> int:
     return code
 
 
-def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+def _run_command(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """Run a command to its end and return its exit code as a shell has it.
 
     Its output and its terminal are its own. Ctrl-C reaches it from the

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.support.array_types import Ints
-from placement.support.arrays import spread
+from placement.support.arrays import sample_evenly
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
 from rankmap.pattern.sweep import Sweep, waves
 from rankmap.recording import RecordedCollective, RecordedPhase, Recording
@@ -97,7 +97,7 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
         step
         for k, sweep in swept.items()
         if sweep is not None
-        for step in _waves(recording.phases[k], sweep)
+        for step in _sampled_waves(recording.phases[k], sweep)
     ]
     phases = [
         part
@@ -115,7 +115,7 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
         if traffic.bytes.sum() <= least:
             rest.append(traffic)
         elif phase.kind == "alltoall" and not len(phase.sent.source):
-            entries.append(RecordedStep.of(traffic, _places(phase, ranks)))
+            entries.append(RecordedStep.of(traffic, _places_in(phase, ranks)))
         elif phase.together <= 1 and not phase.collectives and partners.max() > 1:
             entries += map(RecordedStep.of, _one_by_one(traffic, ranks))
         elif not any(other.joined_by(phase.calls, traffic) for other in groups):
@@ -134,12 +134,12 @@ def steps_in(recording: Recording) -> list[RecordedStep]:
     return [step for step in all_steps if step.sent.bytes.sum()]
 
 
-def _waves(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
+def _sampled_waves(phase: RecordedPhase, sweep: Sweep) -> Iterator[RecordedStep]:
     """Yield the waves of a sweep, of many an even sample, all of its passes together."""
     wave, source, target = waves(sweep.dims, sweep.messages)
     passes = int(phase.sent.messages.max()) // (2 * sweep.messages)
     size = passes * float(phase.sent.bytes.sum() / phase.sent.messages.sum())
-    for number, alike in zip(*spread(int(wave[-1]) + 1, MOST_WAVES), strict=True):
+    for number, alike in zip(*sample_evenly(int(wave[-1]) + 1, MOST_WAVES), strict=True):
         here = wave == number - 1
         sent = Traffic.of(source[here], target[here], size, float(passes))
         yield RecordedStep(sent, passes, alike=alike)
@@ -167,7 +167,7 @@ def _one_after_another(phase: RecordedPhase) -> Iterator[RecordedPhase]:
         )
 
 
-def _places(phase: RecordedPhase, ranks: int) -> Ints:
+def _places_in(phase: RecordedPhase, ranks: int) -> Ints:
     """Return each rank's place in its communicator, -1 where it is in none."""
     place = np.full(ranks, -1)
     for collective in phase.collectives:

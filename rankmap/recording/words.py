@@ -211,16 +211,16 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
         size = "" if phase.kind == "barrier" else ", its size by rank"
         lines = lines_in(phase.sent, ranks) if phase.kind == "alltoall" else ""
         where = f" on {lines}" if lines else ""
-        return f"{phase.kind}{where}{size}, {_times(phase.calls)}"
+        return f"{phase.kind}{where}{size}, {_times_words(phase.calls)}"
     if waves := sweep_in(phase, ranks):
         grid = "x".join(map(str, waves.dims))
-        return f"sweep over a {grid} grid, from each corner in turn, {_steps(phase.calls)}"
+        return f"sweep over a {grid} grid, from each corner in turn, {_step_words(phase.calls)}"
     exact = stencil_in(phase.sent, ranks)
     stencil = exact or stencil_in(phase.sent, ranks, NEARLY_EQUAL)
     how = "in flight together" if phase.together > 1 else "one after the other"
     if stencil:
         sizes = "" if exact else ", not quite equal in size"
-        return f"{_stencil_words(stencil)}{sizes}, {how}, {_steps(phase.calls)}"
+        return f"{_stencil_words(stencil)}{sizes}, {how}, {_step_words(phase.calls)}"
     partners = np.bincount(phase.sent.by_pair(ranks).source, minlength=1)
     least, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
     to = (
@@ -229,7 +229,7 @@ def phase_words(phase: RecordedPhase, ranks: int) -> str:
         else f"{least} to {most} partners"
     )
     what = "one-sided accesses" if phase.kind == "one-sided" else "messages"
-    return f"{what} to {to} a rank, {how}, {_steps(phase.calls)}"
+    return f"{what} to {to} a rank, {how}, {_step_words(phase.calls)}"
 
 
 def _collective_words(phase: RecordedPhase, ranks: int) -> str:
@@ -243,7 +243,7 @@ def _collective_words(phase: RecordedPhase, ranks: int) -> str:
         sizes_text = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         groups = len({c.members.tobytes() for c in phase.collectives})
         where = f"{groups} communicator{'s' * (groups != 1)} of {sizes_text} ranks"
-    return f"{phase.kind} of {size_text(size)} on {where}, {_times(calls)}"
+    return f"{phase.kind} of {size_text(size)} on {where}, {_times_words(calls)}"
 
 
 def _staged_stencils(recording: Recording) -> str:
@@ -264,7 +264,9 @@ def _staged_stencils(recording: Recording) -> str:
         )
         if stencil:
             what = f"{_stencil_words(stencil)}, staged by direction"
-            sentences.append(f"{len(phases)} of these, with {_steps(calls)} each, are a {what}")
+            sentences.append(
+                f"{len(phases)} of these, with {_step_words(calls)} each, are a {what}"
+            )
     return "; ".join(sentences)
 
 
@@ -340,11 +342,11 @@ def _stencil_words(stencil: Stencil) -> str:
     return f"{count}-point stencil {grid}{', periodic' if stencil.wrap else ''}"
 
 
-def _steps(count: int) -> str:
+def _step_words(count: int) -> str:
     return f"{count:,} step{'s' * (count != 1)}"
 
 
-def _times(count: int) -> str:
+def _times_words(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from rankmap.refine.halves import balance, cost_of_halves, refine_halves, size_of_half
+from rankmap.refine.halves import balance_halves, cost_of_halves, refine_halves, size_of_half
 from rankmap.refine.jit import Bytes, Csr, Floats, Ints, State, draw, kernel, long, shuffle, tick
 
-__all__ = ["bisect", "bisect_from_nothing", "extremes", "refine_again"]
+__all__ = ["bisect", "bisect_from_nothing", "extreme_places", "refine_again"]
 
 #: A graph of so few vertices is not coarsened further.
 COARSE = 48
@@ -37,7 +37,7 @@ FROM_NOTHING, CYCLES = 0.45, 3
 
 
 @kernel
-def extremes(cost: Floats) -> tuple[int, int]:
+def extreme_places(cost: Floats) -> tuple[int, int]:
     """Return the places of the least and of the largest number."""
     least, most = 0, 0
     for k in range(1, len(cost)):
@@ -147,7 +147,7 @@ def label_clusters(of: Ints, label: Bytes, count: int) -> Bytes:
 
 
 @kernel
-def coarsen(g: Csr, label: Bytes, keep: int, state: State) -> Any:
+def coarsen_graph(g: Csr, label: Bytes, keep: int, state: State) -> Any:
     """Return ever coarser graphs, this one first, and each one's clusters in the next."""
     total = sum_sizes(g.size)
     graphs, ofs = [g], [np.empty(0, dtype=np.int32)]
@@ -225,7 +225,7 @@ def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state:
 @kernel
 def bisect_once(g: Csr, target: int, give: int, state: State) -> Bytes:
     """Return halves of a graph from nothing, about `target` in half 0."""
-    graphs, ofs = coarsen(g, np.zeros(len(g.size), dtype=np.int8), long(COARSE), state)
+    graphs, ofs = coarsen_graph(g, np.zeros(len(g.size), dtype=np.int8), long(COARSE), state)
     top, total = graphs[-1], sum_sizes(g.size)
     slack = give if len(top.size) == total else max(give, 1, total // 200)
     half, best, best_off = np.zeros(len(top.size), dtype=np.int8), 1e300, 1 << 62
@@ -247,7 +247,7 @@ def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State
         half = bisect_once(g, target, give, state)
     else:
         half, best = np.zeros(n, dtype=np.int8), 1e300
-        graphs, ofs = coarsen(g, half, n // SHRINK, state)
+        graphs, ofs = coarsen_graph(g, half, n // SHRINK, state)
         top = graphs[-1]
         for _ in range(max(1, min(tries, 3 * len(g.adj) // (2 * len(top.adj) + 1)))):
             tried = bisect_once(top, target, give, state)
@@ -256,21 +256,21 @@ def bisect_from_nothing(g: Csr, target: int, give: int, tries: int, state: State
             if cost < best:
                 half, best = tried, cost
         half = uncoarsen(graphs, ofs, half, target, give, state)
-    balance(g, half, target, give)
+    balance_halves(g, half, target, give)
     return half
 
 
 @kernel
 def refine_again(g: Csr, target: int, give: int, label: Bytes, given: Bytes, state: State) -> Bytes:
     """Return given halves, refined on graphs in which only vertices of one label are joined."""
-    graphs, ofs = coarsen(g, label, long(COARSE), state)
+    graphs, ofs = coarsen_graph(g, label, long(COARSE), state)
     half = given.copy()
     for k in range(1, len(graphs)):
         half = label_clusters(ofs[k], half, len(graphs[k].size))
     slack = give if len(graphs) == 1 else max(give, 1, len(given) // 200)
     refine_halves(graphs[-1], half, target, slack, long(60), long(4), state)
     half = uncoarsen(graphs, ofs, half, target, give, state)
-    balance(g, half, target, give)
+    balance_halves(g, half, target, give)
     return half
 
 
@@ -310,7 +310,7 @@ def bisect(
         pool[halvings] = bisect_from_nothing(g, target, give, long(tries), state)
         cost[halvings] = cost_of_halves(g, pool[halvings])
         halvings += 1
-    best, worst = extremes(cost[:halvings])
+    best, worst = extreme_places(cost[:halvings])
     label = np.empty(len(g.size), dtype=np.int8)
     cycles = CYCLES * halvings if halvings > 1 and cost[best] != 0 else 0
     while cycles > 0 and float(state[1]) - begun < allowed:
@@ -323,6 +323,6 @@ def bisect(
         if child_cost < cost[best]:
             pool[worst] = child
             cost[worst] = child_cost
-            best, worst = extremes(cost[:halvings])
+            best, worst = extreme_places(cost[:halvings])
     half: Bytes = pool[best].copy()
     return half

@@ -61,7 +61,7 @@ def remark() -> str:
 @cache
 def cache_folder() -> Path | None:
     """Return the folder that compiled kernels are kept in, None where there is no safe one."""
-    name = f"kernels-{_fingerprint()}"
+    name = f"kernels-{_fingerprint_kernels()}"
     named = os.environ.get("NUMBA_CACHE_DIR")
     candidates = [
         *([Path(named) / name] if named else []),
@@ -83,7 +83,7 @@ def _is_safe(path: Path) -> bool:
     return alone and status.st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK)
 
 
-def _fingerprint() -> str:
+def _fingerprint_kernels() -> str:
     """Return a hash of the kernels' sources, of Python and of the kind of processor."""
     digest = hashlib.sha256(sys.version.encode())
     for path in sorted(Path(__file__).parent.glob("*.py")):

@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.support.array_types import Ints
 from rankmap.score.distance import Distance
-from rankmap.units import unwrap
+from rankmap.units import unwrap_coords
 
 Chooser = Callable[[int, int], int]
 
@@ -80,7 +80,7 @@ def _block_cuts(distance: Distance, counts: Ints) -> Cuts:
 def _torus_cuts(distance: Distance, counts: Ints) -> Cuts:
     """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
     assert distance.coords is not None
-    place = unwrap(distance.coords, distance.extents)
+    place = unwrap_coords(distance.coords, distance.extents)
     used = np.array([len(np.unique(column)) for column in place.T])
     # A ring without a gap is parted behind its first node.
     place = (place - (used == distance.extents)) % distance.extents

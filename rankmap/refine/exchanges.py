@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankmap.refine.bisection import bisect_from_nothing, extremes, refine_again
+from rankmap.refine.bisection import bisect_from_nothing, extreme_places, refine_again
 from rankmap.refine.halves import cost_of_halves
 from rankmap.refine.jit import (
     Csr,
@@ -144,7 +144,7 @@ def choose_nodes(far: Floats, p: int, q: int, many: int, state: State) -> Longs:
             near[r] = far[c, r] * (1 + 1e-9 * (draw(state) & 0xFFFF))
         near[c] = -1.0
         for _ in range(min(many, len(far))):
-            r, _ = extremes(near)
+            r, _ = extreme_places(near)
             near[r] = 1e300
             count += 0 if taken[r] else 1
             taken[r] = True

@@ -84,7 +84,7 @@ def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> In
     order = _placing_order(weight)
     weight, far = weight[np.ix_(order, order)], distance.matrix()
     known = cost_of(graph, node, distance)
-    placed = _branch(weight, far, counts, _twins(far, counts), known)
+    placed = _branch_and_bound(weight, far, counts, _find_twins(far, counts), known)
     if placed is None or not len(placed):
         return None if placed is None else node
     best = np.full(graph.size, -1, dtype=np.int64)
@@ -105,7 +105,7 @@ def _placing_order(weight: Floats) -> Ints:
     return np.array(order)
 
 
-def _twins(far: Floats, counts: Ints) -> Ints:
+def _find_twins(far: Floats, counts: Ints) -> Ints:
     """Return for each node the first that it may change places with, all distances the same."""
     first = np.arange(len(far))
     for q in range(len(far)):
@@ -117,14 +117,16 @@ def _twins(far: Floats, counts: Ints) -> Ints:
     return first
 
 
-def _branch(weight: Floats, far: Floats, counts: Ints, twin: Ints, known: float) -> Ints | None:
+def _branch_and_bound(
+    weight: Floats, far: Floats, counts: Ints, twin: Ints, known: float
+) -> Ints | None:
     """Return the nodes of the ranks in placing order, empty where none is below `known`."""
     n, nodes = len(weight), len(far)
     below = known - ROUNDING * abs(known)
     none, left = np.empty((1, 0), dtype=np.int64), ENTRIES
     partial = _Partial(none, counts[None, :].copy(), np.zeros(1), np.zeros((1, n, nodes)))
     for k in range(n):
-        rest = _rest(weight[k + 1 :, k + 1 :], far, counts)
+        rest = _bound_rest(weight[k + 1 :, k + 1 :], far, counts)
         parent, node = np.nonzero((partial.room > 0) & _first_of_twins(partial.room, counts, twin))
         cost = partial.cost[parent] + partial.table[parent, 0, node]
         kept = cost < below
@@ -154,7 +156,7 @@ def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:
     return out
 
 
-def _rest(weight: Floats, far: Floats, counts: Ints) -> Floats:
+def _bound_rest(weight: Floats, far: Floats, counts: Ints) -> Floats:
     """Return half of what ranks' edges among each other cost at least, (ranks, nodes).
 
     The heaviest edges go to the nearest slots: a rank's own node has one less.

@@ -18,7 +18,14 @@ import numpy as np
 
 from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, State, kernel, long, tick
 
-__all__ = ["balance", "cost_of_halves", "drop", "push", "refine_halves", "size_of_half"]
+__all__ = [
+    "balance_halves",
+    "cost_of_halves",
+    "drop_vertex",
+    "push_vertex",
+    "refine_halves",
+    "size_of_half",
+]
 
 
 class Queue(NamedTuple):
@@ -42,7 +49,7 @@ class Queue(NamedTuple):
 
 
 @kernel
-def push(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
+def push_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
     """Put a vertex into a heap (largest key on top), or move it after its key has changed."""
     i = place[v]
     if i < 0:
@@ -73,7 +80,7 @@ def push(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
 
 
 @kernel
-def drop(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
+def drop_vertex(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
     """Take a vertex out of a heap."""
     i = place[v]
     place[v] = -1
@@ -82,7 +89,7 @@ def drop(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
         last = heap[count]
         heap[i] = last
         place[last] = i
-        push(heap, place, key, count, long(last))
+        push_vertex(heap, place, key, count, long(last))
     return count
 
 
@@ -143,7 +150,7 @@ def fill_heaps(g: Csr, half: Bytes, every: bool, queue: Queue) -> float:
         cut += outside + 2 * bias[u] * half[u]
         if outside > 0 or lean > 0 or every:
             h = half[u]
-            counts[h] = push(heaps[h], place, gain, counts[h], long(u))
+            counts[h] = push_vertex(heaps[h], place, gain, counts[h], long(u))
     return cut / 2
 
 
@@ -168,14 +175,14 @@ def run_pass(
         u = heaps[h, 0]
         cut -= gain[u]
         held += size[u] if h == 1 else -size[u]
-        counts[h] = drop(heaps[h], place, gain, counts[h], u)
+        counts[h] = drop_vertex(heaps[h], place, gain, counts[h], u)
         locked[u], half[u] = True, 1 - h  # for good in this pass
         counts[2] += 3 * (ptr[u + 1] - ptr[u]) + 4
         for e in range(ptr[u], ptr[u + 1]):
             v = adj[e]
             gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
             if not locked[v]:
-                counts[half[v]] = push(heaps[half[v]], place, gain, counts[half[v]], long(v))
+                counts[half[v]] = push_vertex(heaps[half[v]], place, gain, counts[half[v]], long(v))
         moved[steps] = u
         steps += 1
         off = max(abs(held - target), slack)
@@ -213,7 +220,7 @@ def refine_halves(
 
 
 @kernel
-def balance(g: Csr, half: Bytes, target: int, give: int) -> None:
+def balance_halves(g: Csr, half: Bytes, target: int, give: int) -> None:
     """Move single vertices, the cheapest first, until half 0 has `target`, within `give`."""
     ptr, adj, w, bias, size = g
     held = size_of_half(size, half)

@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-from placement.support.arrays import distinct
+from placement.support.arrays import count_distinct
 from placement.traffic import Traffic
 from rankmap import progress
 from rankmap.pattern.graph import Graph
@@ -31,7 +31,7 @@ from rankmap.refine.plain import ROUNDS, bisect_down, swap_ranks
 from rankmap.refine.subgraph import PlacedRanks
 from rankmap.score.distance import Distance
 
-__all__ = ["map_ranks", "polish"]
+__all__ = ["map_ranks", "polish_nodes"]
 
 
 def map_ranks(
@@ -76,16 +76,16 @@ def map_ranks(
     end = time.thread_time() + seconds
     progress.step("graph: cut down the machine")
     if numba_installed():
-        ranks = _bisect(graph, distance, known, held, effort, state, end)
+        ranks = _bisect_slots(graph, distance, known, held, effort, state, end)
     else:
         edges = Traffic.of(graph.row, graph.indices, graph.weights)
         ranks = bisect_down(edges, held, known, seed, ROUNDS)
     node = np.empty(graph.size, dtype=np.int64)
     node[ranks] = np.repeat(known.order, counts[known.order])
-    return _improve(graph, node, counts, distance, known, state, effort, end)
+    return _improve_nodes(graph, node, counts, distance, known, state, effort, end)
 
 
-def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs:
+def polish_nodes(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs:
     """Return nodes of the ranks that cost no more than those given, and mostly less.
 
     Parameters
@@ -98,10 +98,10 @@ def polish(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Long
     """
     state = np.array([3, budget.BEGINNING * budget.total_work(graph.size)], dtype=np.uint64)
     known = cut_nodes(distance, counts)
-    return _improve(graph, node, counts, distance, known, state, 1.0, math.inf)
+    return _improve_nodes(graph, node, counts, distance, known, state, 1.0, math.inf)
 
 
-def _bisect(
+def _bisect_slots(
     graph: Graph, distance: Distance, known: Cuts, held: Longs, effort: float, state: State,
     end: float,
 ) -> Longs:  # fmt: skip
@@ -110,10 +110,10 @@ def _bisect(
     allowed = budget.BEGINNING * effort * budget.total_work(graph.size)
     ends = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
     g = Csr(*ends, graph.weights.copy(), np.zeros(graph.size), np.ones_like(ranks))
-    plan = _plan(distance, known, held)
+    plan = _plan_cuts(distance, known, held)
     where = np.tile(np.array([0, len(held) - 1], dtype=np.int32), (graph.size, 1))
     begin = 0
-    for stop in _stops(plan, math.isfinite(end)):
+    for stop in _stopping_cuts(plan, math.isfinite(end)):
         if time.thread_time() > end:
             break
         progress.step()
@@ -122,7 +122,7 @@ def _bisect(
     return ranks.astype(np.int64)
 
 
-def _stops(plan: CutPlan, several: bool) -> list[int]:
+def _stopping_cuts(plan: CutPlan, several: bool) -> list[int]:
     """Return after which cuts the time may be looked at: some of half of all slots."""
     cuts = len(plan.cuts)
     if not several or not cuts:
@@ -133,7 +133,7 @@ def _stops(plan: CutPlan, several: bool) -> list[int]:
     return [int(stop) for stop in ends[np.append(np.diff(part) > 0, True)]]
 
 
-def _improve(
+def _improve_nodes(
     graph: Graph, node: Longs, counts: Longs, distance: Distance, known: Cuts, state: State,
     effort: float, end: float,
 ) -> Longs:  # fmt: skip
@@ -145,7 +145,7 @@ def _improve(
     first = np.append(0, np.cumsum(counts))
     total_work = effort * budget.total_work(graph.size)
     left = max(budget.ALWAYS * total_work, total_work - float(state[1])) / len(node)
-    parts = pieces(known, counts)
+    parts = machine_pieces(known, counts)
     for number, (low, high) in enumerate(parts, start=1):
         if time.thread_time() > end:
             break
@@ -161,7 +161,7 @@ def _improve(
     return node
 
 
-def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
+def _plan_cuts(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     """Return what is done at each cut.
 
     Most is done where most of J is to be won: J that edges between blocks
@@ -182,7 +182,7 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     block = distance.blocks[ends[0], level - 1]
     grouped = np.lexsort((block, -level))
     level, slots = level[grouped] - 1, slots[grouped]
-    share = _shares(distance)
+    share = _level_shares(distance)
     depth = np.arange(len(share)) / max(1, len(share) - 1)
     outermost = (share > 0.5) & (depth > 0) & distance.exact
     effort = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
@@ -199,15 +199,15 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> CutPlan:
     )
 
 
-def _shares(distance: Distance) -> Floats:
+def _level_shares(distance: Distance) -> Floats:
     """Return which part of J the edges that leave the blocks of each level make, about."""
-    parts = [len(distance), *(distinct(c) for c in distance.blocks.T)]
+    parts = [len(distance), *(count_distinct(c) for c in distance.blocks.T)]
     rise = np.maximum(np.diff(distance.level_distance), 0)
     value = rise * np.sqrt(parts[: len(rise)])
     return np.asarray(value / max(float(value.sum()), 1e-300))
 
 
-def pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
+def machine_pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
     """Return the largest parts of the nodes, of two at least, that can be improved in one go."""
     todo, out = [(0, len(known.order))], []
     where = {(low, high): cut for low, cut, high in known.cuts.tolist()}

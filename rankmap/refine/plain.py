@@ -79,7 +79,7 @@ def _swap_sides(edges: Traffic, block: Ints, side: Ints, rounds: int) -> Ints:
         signed = np.where(apart, edges.bytes, -edges.bytes)
         gain = np.bincount(edges.source, signed, n).astype(np.float64)
         u, v = _best_pairs(gain, block, side)
-        u, v = _independent(u, v, gain[u] + gain[v], 2.0, edges, n)
+        u, v = _independent_pairs(u, v, gain[u] + gain[v], 2.0, edges, n)
         if not len(u):
             break
         side[u], side[v] = side[v], side[u]
@@ -102,7 +102,7 @@ def _best_pairs(gain: Floats, block: Ints, side: Ints) -> tuple[Ints, Ints]:
     return u[better], v[better]
 
 
-def _independent(
+def _independent_pairs(
     u: Ints, v: Ints, gain: Floats, shared: float | Floats, edges: Traffic, n: int
 ) -> tuple[Ints, Ints]:
     """Return the pairs that gain more than every other pair that an edge joins them with.
@@ -134,7 +134,7 @@ def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
     """
     size, levels = np.ones(n), []
     while len(edges.source):
-        of = _match(edges, size, rng)
+        of = _match_pairs(edges, size, rng)
         clusters = int(of.max()) + 1
         if clusters > (1 - LEAST_MATCHED) * len(size):
             break
@@ -147,7 +147,7 @@ def order_by_matching(edges: Traffic, n: int, rng: np.random.Generator) -> Ints:
     return row
 
 
-def _match(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints:
+def _match_pairs(edges: Traffic, size: Floats, rng: np.random.Generator) -> Ints:
     """Return which vertices become one: pairs that like each other best, and who is left joins."""
     n = len(size)
     noise = rng.random(n)
@@ -195,7 +195,7 @@ def swap_ranks(edges: Traffic, node: Ints, far: Floats, outer: Floats, rounds: i
     for _ in range(rounds):
         more = table - table[np.arange(n), node][:, None]  # what each rank costs more elsewhere
         u, v, gain = _best_swaps(more, node, len(far))
-        u, v = _independent(u, v, gain, 2 * far[node[u], node[v]], edges, n)
+        u, v = _independent_pairs(u, v, gain, 2 * far[node[u], node[v]], edges, n)
         if not len(u):
             break
         moved = np.zeros(n, dtype=bool)

@@ -104,10 +104,10 @@ def reorder(
     def request() -> _RankRequest:
         if (dims is None) == (pattern is None):
             raise UsageError("reorder needs either dims or a pattern")
-        spec = _stencil(dims, periodic) if dims is not None else str(pattern)
+        spec = _stencil_pattern(dims, periodic) if dims is not None else str(pattern)
         return _RankRequest(spec, comm.Get_size(), strategy or "")
 
-    return _reorder(comm, request, machine)
+    return _reordered(comm, request, machine)
 
 
 def cart_create(
@@ -154,10 +154,10 @@ def cart_create(
         if len(wrap_of_dim) != len(dims):
             raise UsageError(f"{len(wrap_of_dim)} periods for {len(dims)} dimensions")
         wraps[:] = map(bool, wrap_of_dim)
-        spec = _stencil(dims, all(wraps))
+        spec = _stencil_pattern(dims, all(wraps))
         return _RankRequest(spec, math.prod(map(int, dims)), strategy or "")
 
-    part = _reorder(comm, request, machine)
+    part = _reordered(comm, request, machine)
     if part == MPI.COMM_NULL:
         return MPI.COMM_NULL  # type: ignore[return-value]  # as MPI_Cart_create does
     try:
@@ -166,7 +166,7 @@ def cart_create(
         part.Free()
 
 
-def _stencil(dims: Sequence[int], periodic: bool) -> str:
+def _stencil_pattern(dims: Sequence[int], periodic: bool) -> str:
     """Return the pattern of a grid's neighbours, without importing what would check it."""
     extents = [int(extent) for extent in dims]
     if not extents or min(extents) < 1:
@@ -174,7 +174,7 @@ def _stencil(dims: Sequence[int], periodic: bool) -> str:
     return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
 
 
-def _reorder(
+def _reordered(
     comm: MPI.Intracomm, request: Callable[[], _RankRequest], machine: str | Machine | None
 ) -> MPI.Intracomm:
     """Return the communicator whose order rank 0 computes, the same everywhere.
@@ -184,13 +184,13 @@ def _reorder(
     UsageError, LaunchError
         On every rank alike.
     """
-    offers = comm.gather(_offer(comm, request), root=0)
+    offers = comm.gather(_make_offer(comm, request), root=0)
     outcome: tuple[array[int], str, Refusal | None] | None = None
     if comm.Get_rank() == 0:
         try:
-            outcome = (*_answer(offers or [], comm.Get_size(), machine), None)
+            outcome = (*_answer_offers(offers or [], comm.Get_size(), machine), None)
         except BaseException as error:
-            outcome = array("q"), "", _refusal(error)
+            outcome = array("q"), "", _pack_refusal(error)
             if not isinstance(error, Exception):  # what ends rank 0 ends the others too
                 comm.bcast(outcome, root=0)
                 raise
@@ -208,7 +208,7 @@ def _reorder(
         group.Free()
 
 
-def _offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
+def _make_offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | Refusal:
     """Return what this rank brings, or what keeps it from taking part."""
     try:
         names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
@@ -217,10 +217,10 @@ def _offer(comm: MPI.Intracomm, request: Callable[[], _RankRequest]) -> Offer | 
             return name, name, request()
         return MPI.Get_processor_name(), os.environ.get("SLURMD_NODENAME", ""), request()
     except Exception as error:
-        return _refusal(error)
+        return _pack_refusal(error)
 
 
-def _answer(
+def _answer_offers(
     offers: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
 ) -> tuple[array[int], str]:
     """Return the old rank of each new one, and what rank 0 should warn about; on rank 0."""
@@ -242,5 +242,5 @@ def _answer(
     return array("q", reranked.ranks.tolist()), reranked.warning
 
 
-def _refusal(error: BaseException) -> Refusal:
+def _pack_refusal(error: BaseException) -> Refusal:
     return isinstance(error, UsageError), error_text(error)

@@ -108,7 +108,7 @@ def answer(question: str, answerer: Answerer) -> Reranked:
     >>> answer(text, Answerer(strategy="row-major")).ranks.tolist()
     [0, 2, 1, 3]
     """
-    pattern, hosts, edges = _parse(question)
+    pattern, hosts, edges = _parse_request(question)
     words = dict(answerer.job)
     if not (words.get("pattern") or answerer.order):
         words["pattern"] = _named_pattern(pattern, hosts, edges)
@@ -117,7 +117,7 @@ def answer(question: str, answerer: Answerer) -> Reranked:
     )
 
 
-def _parse(text: str) -> tuple[str, Hosts, str]:
+def _parse_request(text: str) -> tuple[str, Hosts, str]:
     """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
     head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
     if head != _HEAD:

@@ -97,19 +97,23 @@ def rerank(
     node = inverse(np.argsort(first))[back]
     at_slot = np.argsort(node, kind="stable")
     machine = machine or os.environ.get("NIDMAP_MACHINE", "").strip()
-    placement, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
+    placement, talk = _find_slots(
+        [[names[k] for k in np.sort(first)] for names in named], node, machine
+    )
     if order_file:
         return Reranked(at_slot[read_order_file(order_file, None, placement).slot_of_rank], talk)
     if strategy:
         return Reranked(at_slot[arrange(placement, job.pattern, strategy).slot_of_rank], talk)
     best, broke = _best_order(placement, job)
     before, remark = placement.with_order(inverse(at_slot)), best.origin.remark
-    if not np.array_equal(best.node_of_rank, before.node_of_rank) and not _wins(best, before, job):
+    if not np.array_equal(best.node_of_rank, before.node_of_rank) and not _beats_order(
+        best, before, job
+    ):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
     return Reranked(at_slot[best.slot_of_rank], talk or broke, remark)
 
 
-def _wins(best: Placement, before: Placement, job: Job) -> bool:
+def _beats_order(best: Placement, before: Placement, job: Job) -> bool:
     """Return whether an order is better than another one, by what it was chosen by."""
     by_time = best.origin.optimised is not None and best.origin.optimised["by"] == "time"
     if not by_time or best.machine is None:
@@ -118,7 +122,9 @@ def _wins(best: Placement, before: Placement, job: Job) -> bool:
     return predictor.time(best) < predictor.time(before)
 
 
-def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Placement, str]:
+def _find_slots(
+    listed: list[list[str]], node: Ints, machine: str | Machine
+) -> tuple[Placement, str]:
     """Return the slots on the machine's own rows, or on names alone and why."""
     counts = np.bincount(node)
     why = "no machine is named (machine=, NIDMAP_MACHINE)"

@@ -16,7 +16,7 @@ from rankmap.score.bounds import CostBound, counting_bound
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of, traffic
 
-__all__ = ["CostBound", "Score", "cost", "lower_bound", "meets", "score"]
+__all__ = ["CostBound", "Score", "cost", "lower_bound", "meets_bound", "score"]
 
 #: Rounding that sums of many weights may have, as a share of the sum.
 ROUNDING = 1e-9
@@ -74,7 +74,7 @@ class Score:
     @property
     def optimal(self) -> bool:
         """True where J meets the bound."""
-        return meets(self.cost, self.bound)
+        return meets_bound(self.cost, self.bound)
 
     def document(self) -> dict[str, Any]:
         """Return all figures as JSON takes them."""
@@ -83,9 +83,9 @@ class Score:
         figures |= {"bound": self.bound.why, "gap": self.gap, "optimal": figures.pop("optimal")}
         for name, value in figures.items():
             if isinstance(value, tuple):
-                figures[name] = [plain(v) if isinstance(v, float) else v for v in value]
+                figures[name] = [plain_number(v) if isinstance(v, float) else v for v in value]
             elif isinstance(value, float) and name != "gap":
-                figures[name] = plain(value)
+                figures[name] = plain_number(value)
         return figures
 
 
@@ -163,18 +163,20 @@ def lower_bound(
     return counting_bound(pattern, placement, far) or CostBound(0.0, "none known")
 
 
-def meets(value: float, bound: CostBound) -> bool:
+def meets_bound(value: float, bound: CostBound) -> bool:
     """Return True where a cost is no more than a bound, but for rounding.
 
     Examples
     --------
-    >>> meets(0.1 + 0.2, CostBound(0.3, "counting")), meets(14592.0, CostBound(14520.0, "counting"))
-    (True, False)
+    >>> meets_bound(0.1 + 0.2, CostBound(0.3, "counting"))
+    True
+    >>> meets_bound(14592.0, CostBound(14520.0, "counting"))
+    False
     """
     return value <= bound.value + ROUNDING * abs(bound.value)
 
 
-def plain(value: float) -> float | int:
+def plain_number(value: float) -> float | int:
     """Return a whole number as int: weights mostly are."""
     return int(value) if float(value).is_integer() else float(value)
 

@@ -27,7 +27,7 @@ from rankmap.permutation import inverse
 from rankmap.placement import Placement
 from rankmap.score.distance import Distance
 
-__all__ = ["CostBound", "by_level_bound", "capacities", "counting_bound", "cuts"]
+__all__ = ["CostBound", "block_capacities", "by_level_bound", "counting_bound", "least_cuts"]
 
 #: Structured patterns of more ranks are not expanded.
 MOST_EXPANDED = 1 << 16
@@ -71,7 +71,7 @@ def by_level_bound(cuts: Floats, distance: Distance) -> float:
     return float(np.diff(least) @ cuts[: len(least) - 1])
 
 
-def capacities(placement: Placement, distance: Distance) -> list[Ints]:
+def block_capacities(placement: Placement, distance: Distance) -> list[Ints]:
     """Return the slots of each block, level by level: nodes, innermost blocks, …, the system."""
     sizes = [placement.counts]
     for column in distance.blocks.T:
@@ -95,17 +95,22 @@ def counting_bound(pattern: Pattern, placement: Placement, distance: Distance) -
     """
     if isinstance(pattern, Lines):
         small = len(placement.counts) <= MOST_NODES
-        return CostBound(_nearest(pattern, placement, distance), "counting") if small else None
+        return (
+            CostBound(_nearest_partners(pattern, placement, distance), "counting")
+            if small
+            else None
+        )
     if not isinstance(pattern, Graph):
         if (pattern.ranks or 0) > MOST_EXPANDED:
             return None
         pattern = expand_pattern(pattern)
     return CostBound(
-        by_level_bound(cuts(pattern, capacities(placement, distance)), distance), "counting"
+        by_level_bound(least_cuts(pattern, block_capacities(placement, distance)), distance),
+        "counting",
     )
 
 
-def _nearest(pattern: Lines, placement: Placement, distance: Distance) -> float:
+def _nearest_partners(pattern: Lines, placement: Placement, distance: Distance) -> float:
     """Return J of an all-to-all whose ranks have their partners in the slots nearest to them."""
     partners = sum(extent - 1 for extent in pattern.dims or ())
     total = 0.0
@@ -120,7 +125,7 @@ def _nearest(pattern: Lines, placement: Placement, distance: Distance) -> float:
     return pattern.weight * total / 2
 
 
-def cuts(graph: Graph, capacity: list[Ints]) -> Floats:
+def least_cuts(graph: Graph, capacity: list[Ints]) -> Floats:
     """Return for each level a weight that the edges leaving its blocks have at least.
 
     Parameters

@@ -384,7 +384,7 @@ class Paths:
             step[self._place[self._ends[0][links]], self._place[self._ends[1][links]]] = 1
             key = len(members), step.tobytes()
             if key not in known:
-                known[key] = _search(step)
+                known[key] = _search_links(step)
             groups.append(known[key])
         return groups
 
@@ -409,7 +409,7 @@ class Paths:
         return length
 
 
-def _search(step: NDArray[np.float32]) -> Sums:
+def _search_links(step: NDArray[np.float32]) -> Sums:
     """Return the links between routers, `step` being 1 for a router and those next to it."""
     length = np.full(step.shape, UNREACHED, dtype=np.uint16)
     reached = np.eye(len(step), dtype=bool)

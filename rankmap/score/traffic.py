@@ -137,11 +137,11 @@ class _LevelSums:
         key, ranks = np.unique(line * nodes + lines.ravel(), return_counts=True)
         line, node = np.divmod(key, nodes)
         self.by_node += weight * np.bincount(node, ranks * (extent - ranks), minlength=nodes)
-        met = [0.0, _inside(ranks)]
+        met = [0.0, _pairs_inside(ranks)]
         for column in self.distance.blocks.T:
             blocks = int(column.max()) + 1
             _, place = np.unique(line * blocks + column[node], return_inverse=True)
-            met.append(_inside(np.bincount(place, ranks)))
+            met.append(_pairs_inside(np.bincount(place, ranks)))
         self.by_level += weight * np.diff(met)
         if not self.distance.exact:
             self.hops += weight * _hops_within(line, node, ranks, self.distance)
@@ -204,7 +204,7 @@ def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> floa
     return total
 
 
-def _inside(ranks: Array) -> float:
+def _pairs_inside(ranks: Array) -> float:
     """Return the pairs within groups of so many ranks."""
     return float((ranks * (ranks - 1.0)).sum() / 2)
 

@@ -29,11 +29,11 @@ from rankmap.placement import Origin, Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.job_pattern import fit_pattern
-from rankmap.score import plain
+from rankmap.score import plain_number
 from rankmap.search.budget import LIMITS, Budget, Moment
 from rankmap.search.cost import TimeCost, effort_of, without_time
 from rankmap.search.node_sets import node_choices
-from rankmap.search.rank_orders import ranks_alike, ready
+from rankmap.search.rank_orders import compile_first, ranks_alike
 from rankmap.search.ranking import ROW_MAJOR, Candidate, Ranking
 from rankmap.search.search import Space, search
 
@@ -102,8 +102,8 @@ def _by_j(placement: Placement, pattern: str | Pattern, seconds: float, why: str
     optimised = {
         "by": "J",
         "why": why,
-        "cost": plain(choice.cost),
-        "default_cost": plain(choice.default_cost),
+        "cost": plain_number(choice.cost),
+        "default_cost": plain_number(choice.default_cost),
         "finished": choice.close or not math.isfinite(seconds),
     }
     notes = getattr(fitted, "notes", ())
@@ -120,17 +120,17 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
         progress.step()
 
     fitted = fit_pattern(model.pattern, placement)
-    ready(model, placement, seconds)
+    compile_first(model, placement, seconds)
     deadline = seconds if math.isfinite(seconds) else None
     effort = effort_of(model, placement)
     budget = LIMITS.budget_of(len(placement.counts), effort, deadline, watch)
     ranking = rank_orders(model, placement, budget)
-    gain = _gain(model, placement, ranking)
-    best = ranking.best if gain is not None else _default(ranking)
+    gain = _gain_of(model, placement, ranking)
+    best = ranking.best if gain is not None else _default_of(ranking)
     optimised = {
         "by": "time",
         "time_s": best.cost,
-        "default_time_s": _default(ranking).cost,
+        "default_time_s": _default_of(ranking).cost,
         "gain": (gain or Gain(1.0, 1.0, 1.0)).document(),
         "routing": model.routing,
         "bytes": model.size,
@@ -139,7 +139,7 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
         "every_order": ranking.every,
         "finished": ranking.every or not budget.ended,
     }
-    remark = f"chosen by predicted time: {_words(ranking, gain)}"
+    remark = f"chosen by predicted time: {_search_words(ranking, gain)}"
     notes = getattr(fitted, "notes", ())
     name = ROW_MAJOR if gain is None else best.order
     return placement.with_order(
@@ -148,22 +148,22 @@ def _by_time(model: Predictor, placement: Placement, seconds: float) -> Placemen
     )
 
 
-def _default(ranking: Ranking) -> Candidate:
+def _default_of(ranking: Ranking) -> Candidate:
     assert ranking.default is not None  # the nodes are given
     return ranking.default
 
 
-def _gain(model: Predictor, placement: Placement, ranking: Ranking) -> Gain | None:
+def _gain_of(model: Predictor, placement: Placement, ranking: Ranking) -> Gain | None:
     """Return what an order wins; None where the default is not worth leaving for it."""
-    if ranking.best.cost >= _default(ranking).cost * (1 - LIMITS.clearly):
+    if ranking.best.cost >= _default_of(ranking).cost * (1 - LIMITS.clearly):
         return None
     plan = placement.with_order(ranking.best.placement.order)
     return Gains(model, placement.with_order(None)).of(plan)
 
 
-def _words(ranking: Ranking, gain: Gain | None) -> str:
+def _search_words(ranking: Ranking, gain: Gain | None) -> str:
     """Say in one clause what the search compared and what the order wins."""
-    default = time_text(_default(ranking).cost)
+    default = time_text(_default_of(ranking).cost)
     if ranking.alike:
         return f"no order makes a difference here ({default}), the default is kept"
     judged = f"all {ranking.judged} orders" if ranking.every else f"{ranking.judged} orders judged"
@@ -211,7 +211,7 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
     if len(placement.counts) == 1 or ranks_alike(pattern, model.algorithms(pattern)):
         first = Candidate("", ROW_MAJOR, default, cost.of(default))
         return Ranking(first, [first], first, 1, alike=True)
-    if _ways(placement.counts) <= budget.judgements:
+    if _count_ways(placement.counts) <= budget.judgements:
         return _judge_every_order(cost, placement, budget)
     alike = copy(model)
     if placement.ppn is not None:
@@ -231,7 +231,7 @@ def rank_orders(model: Predictor, placement: Placement, budget: Budget) -> Ranki
 def _judge_every_order(cost: TimeCost, placement: Placement, budget: Budget) -> Ranking:
     """Judge all orders that put other ranks together."""
     candidates: list[Candidate] = []
-    for node in _layouts(placement.node_of_slot):
+    for node in _all_layouts(placement.node_of_slot):
         if not budget.spend("every order"):
             break
         laid = placement.with_ranks_on(node)
@@ -241,18 +241,18 @@ def _judge_every_order(cost: TimeCost, placement: Placement, budget: Budget) -> 
     return Ranking(first, candidates, best, budget.judged, every=not budget.ended)
 
 
-def _ways(counts: Ints) -> float:
+def _count_ways(counts: Ints) -> float:
     """Return how many ways there are to put the ranks on the nodes."""
     logs = math.lgamma(int(counts.sum()) + 1) - sum(math.lgamma(n + 1) for n in counts.tolist())
     return math.exp(min(logs, 700.0))
 
 
-def _layouts(node: Ints) -> Iterator[Ints]:
+def _all_layouts(node: Ints) -> Iterator[Ints]:
     """Yield every way to give ranks their nodes, from the ascending one on.
 
     Examples
     --------
-    >>> [row.tolist() for row in _layouts(np.array([0, 0, 1]))]
+    >>> [row.tolist() for row in _all_layouts(np.array([0, 0, 1]))]
     [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
     """
     row = node.copy()

@@ -38,7 +38,7 @@ __all__ = [
     "cost_by",
     "divides_steps",
     "effort_of",
-    "norm",
+    "p_norm",
     "without_time",
 ]
 
@@ -186,7 +186,7 @@ class TimeCost:
             for exchange in self._sent_in(phase, loads):
                 seconds = exchange.loads.seconds()
                 busy = seconds[seconds > 0]
-                extra += exchange.times * float(norm(busy) - busy.max(initial=0.0))
+                extra += exchange.times * float(p_norm(busy) - busy.max(initial=0.0))
                 sent.append(exchange)
         return Judged(time, time + extra, sent)
 
@@ -224,7 +224,7 @@ def divides_steps(model: Predictor, placement: Placement) -> bool:
     return any(phase.steps is not None for phase in model.phases(placement))
 
 
-def norm(seconds: Floats) -> Floats:
+def p_norm(seconds: Floats) -> Floats:
     """Return a little more than the largest of many times along the last axis: their p-norm.
 
     The second largest counts a little, so that a step that relieves one of
@@ -232,7 +232,7 @@ def norm(seconds: Floats) -> Floats:
 
     Examples
     --------
-    >>> norm(np.array([[1.0, 2.0], [2.0, 2.0]])).round(6).tolist()
+    >>> p_norm(np.array([[1.0, 2.0], [2.0, 2.0]])).round(6).tolist()
     [2.0, 2.058604]
     """
     most = np.maximum(seconds.max(axis=-1, initial=0.0), 0.0)

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement.network.routes import walk
+from placement.network.routes import walk_paths
 from placement.request import Request
 from placement.support.array_types import Array, Floats, Ints, Mask
 from placement.support.arrays import product
 from placement.support.quantities import GB
 from rankmap.predict import Predictor
 from rankmap.search.budget import Budget
-from rankmap.search.cost import TimeCost, norm
-from rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped
+from rankmap.search.cost import TimeCost, p_norm
+from rankmap.search.priced_steps import ROUNDING, bound_longest, move_nodes, stepped_name
 from rankmap.search.ranking import Candidate
 
 __all__ = ["ExactSteps", "route_table"]
@@ -63,7 +63,7 @@ def route_table(model: Predictor, nodes: Ints) -> Array | None:
     count, routers = len(nodes), int(model.machine.router.max()) + 1
     if count > NODES or count * routers > NEXT_HOPS:
         return None
-    pair, channel = walk(
+    pair, channel = walk_paths(
         model.machine, np.repeat(nodes, count), np.tile(nodes, count), model.routing
     )
     used, link = np.unique(channel, return_inverse=True)
@@ -143,7 +143,7 @@ class ExactSteps:
             grown = grown or bool((busy & ~known).any())
         placement = start.placement.on_nodes(self.nodes[places])
         cost = self.cost.of(placement)
-        return replace(start, placement=placement, cost=cost, nodes=stepped(start.nodes))
+        return replace(start, placement=placement, cost=cost, nodes=stepped_name(start.nodes))
 
     def _exchanges(self, start: Candidate) -> list[_Sent]:
         """Return the exchanges that links bind longest, as bytes from place to place."""
@@ -165,7 +165,7 @@ class ExactSteps:
             source, target = np.nonzero(sent)
             ways = self.table[places[source], places[target]]
             load = sent[source, target] @ ways
-            seconds += times * max(own_s, float(norm(load)))
+            seconds += times * max(own_s, float(p_norm(load)))
             busy |= load > BUSY * load.max(initial=0.0)
         return seconds, busy
 
@@ -188,10 +188,10 @@ class ExactSteps:
             home = on[np.arange(count), places]  # where it is
             load = home.sum(axis=0) / 2  # each flow is its sender's and its receiver's
             without = (load - home)[leaving][:, None]
-            replaced += times * np.maximum(own_s, norm(without + on[np.ix_(leaving, spare)]))
+            replaced += times * np.maximum(own_s, p_norm(without + on[np.ix_(leaving, spare)]))
             mutual = (sent + sent.T)[i, j][:, None] * both_ways
             exchanged = load - home[i] - home[j] + on[i, places[j]] + on[j, places[i]] + mutual
-            swapped += times * np.maximum(own_s, norm(exchanged))
+            swapped += times * np.maximum(own_s, p_norm(exchanged))
         moves = [(int(place), int(node)) for place in leaving for node in spare]
         moves += list(zip(i.tolist(), (-1 - j).tolist(), strict=True))
         return np.concatenate([replaced.ravel(), swapped]), moves

@@ -32,10 +32,17 @@ from rankmap.search.rank_orders import brick_shapes, brick_slots
 
 Shape = tuple[int, ...]
 
-__all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "node_choices"]
+__all__ = [
+    "free_at_corners",
+    "freest_boxes",
+    "grid_on_boxes",
+    "node_choices",
+    "scheduler_nodes",
+    "spread_over_levels",
+]
 
 
-def default(machine: Machine, request: Request) -> Ints | None:
+def scheduler_nodes(machine: Machine, request: Request) -> Ints | None:
     """Return what the scheduler would take by itself; None where it would take nothing."""
     try:
         return scheduler_choice(machine, request)
@@ -67,11 +74,13 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
         except (PlanError, UsageError):
             continue  # does not apply to this machine, or has too few nodes of its kind
     yield from (
-        boxes(machine, request) if machine.topology.kind == "torus" else levels(machine, request)
+        freest_boxes(machine, request)
+        if machine.topology.kind == "torus"
+        else spread_over_levels(machine, request)
     )
 
 
-def levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
+def spread_over_levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     """Yield the job spread over the k freest units of each level, for several k.
 
     Examples
@@ -79,7 +88,7 @@ def levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     >>> from placement.request import Request
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
-    >>> found = dict(levels(m, Request(count=4, free=m.free)))
+    >>> found = dict(spread_over_levels(m, Request(count=4, free=m.free)))
     >>> found["1 group"].tolist(), found["2 groups"].tolist()
     ([0, 1, 2, 3], [0, 2, 4, 6])
     """
@@ -90,17 +99,17 @@ def levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
         must = np.isin(rows, request.include)
         forced = np.bincount(unit[must], minlength=len(size)) > 0
         freest = np.lexsort((-size, ~forced))
-        for k in _counts(np.cumsum(size[freest]), request.count, int(forced.sum())):
+        for k in _counts_to_try(np.cumsum(size[freest]), request.count, int(forced.sum())):
             within = np.isin(unit, freest[:k])
-            yield counted(k, words[depth]), _spread(machine, request, rows[within])
+            yield counted(k, words[depth]), _spread_evenly(machine, request, rows[within])
 
 
-def _counts(room: Ints, count: int, least: int) -> list[int]:
+def _counts_to_try(room: Ints, count: int, least: int) -> list[int]:
     """Return numbers of units to try: the fewest that hold the job, all, and some between.
 
     Examples
     --------
-    >>> _counts(np.array([4, 8, 12, 16]), 6, 0)
+    >>> _counts_to_try(np.array([4, 8, 12, 16]), 6, 0)
     [2, 3, 4]
     """
     low = max(1, least, int(np.searchsorted(room, count)) + 1)
@@ -112,7 +121,7 @@ def _counts(room: Ints, count: int, least: int) -> list[int]:
     return list(dict.fromkeys(np.geomspace(low, high, LIMITS.counts).round().astype(int).tolist()))
 
 
-def _spread(machine: Machine, request: Request, rows: Ints) -> Ints:
+def _spread_evenly(machine: Machine, request: Request, rows: Ints) -> Ints:
     """Return the job spread evenly over some of the free rows."""
     free = np.zeros(len(machine), dtype=bool)
     free[rows] = True
@@ -156,7 +165,7 @@ def grid_on_boxes(
         return
     place = _Free(machine, request)
     seen: set[bytes] = set()
-    for way in sorted(set(_ways(place.extents, place.nodes, dims, ppn))):
+    for way in sorted(set(_ways_to_lie(place.extents, place.nodes, dims, ppn))):
         corner = place.corner(way.sides)
         if corner is None:
             continue
@@ -169,7 +178,7 @@ def grid_on_boxes(
             return
 
 
-def _ways(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
+def _ways_to_lie(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
     """Yield the ways in which a grid can lie on a torus of routers with so many nodes."""
     for brick in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
@@ -182,11 +191,11 @@ def _ways(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
                     for axis in range(len(extents))
                 )
                 if all(s <= e for s, e in zip(sides, extents, strict=True)):
-                    cost = _steps(routers, brick, axes)
+                    cost = _links_passed(routers, brick, axes)
                     yield _Way(cost, sides, brick, inner, axes)
 
 
-def _steps(grid: Shape, brick: Shape, axes: Shape) -> float:
+def _links_passed(grid: Shape, brick: Shape, axes: Shape) -> float:
     """Return how many links neighbours' bytes pass, dimension by dimension, in bricks' sides."""
     total = 0.0
     for k, (extent, axis) in enumerate(zip(grid, axes, strict=True)):
@@ -237,7 +246,7 @@ class _Free:
         return np.asarray(self.node_table[np.ravel_multi_index(tuple(at), self.extents), node])
 
 
-def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
+def freest_boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     """Yield the nodes of boxes of a torus, each where most of its nodes are free.
 
     The shapes are those that hold the job with least on the busiest axis of
@@ -249,7 +258,7 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     >>> from placement.request import Request
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:6x6")
-    >>> next(boxes(m, Request(count=4, free=m.free)))
+    >>> next(freest_boxes(m, Request(count=4, free=m.free)))
     ('box 2x2', array([0, 1, 6, 7]))
     """
     axes = machine.topology.router_levels
@@ -259,7 +268,7 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     grid = np.zeros(extents, dtype=np.int64)
     np.add.at(grid, tuple(coords.T), 1)
     shapes_done = 0
-    for shape in _shapes(machine, extents, grid, request.count):
+    for shape in _shapes_to_try(machine, extents, grid, request.count):
         free = free_at_corners(grid, shape)
         corner = np.array(np.unravel_index(int(np.argmax(free)), free.shape))
         if free.max() < request.count:
@@ -275,7 +284,9 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
             return
 
 
-def _shapes(machine: Machine, extents: Ints, grid: Ints, count: int) -> list[tuple[int, ...]]:
+def _shapes_to_try(
+    machine: Machine, extents: Ints, grid: Ints, count: int
+) -> list[tuple[int, ...]]:
     """Return shapes of boxes that may hold the job, the best for an all-to-all first."""
     a_router = grid.mean()
     kinds = machine.topology.levels

@@ -24,17 +24,17 @@ from rankmap.placement import Placement
 from rankmap.predict import Job, Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains
 from rankmap.predict.prediction import PhaseTime, worst_document
-from rankmap.score import plain
+from rankmap.score import plain_number
 from rankmap.search.budget import LIMITS, Budget, Moment
 from rankmap.search.cost import Cost, cost_by, effort_of, without_time
-from rankmap.search.node_sets import default, node_choices
-from rankmap.search.rank_orders import ready
+from rankmap.search.node_sets import node_choices, scheduler_nodes
+from rankmap.search.rank_orders import compile_first
 from rankmap.search.ranking import ROW_MAJOR, Ranking
 from rankmap.search.search import Space, search
 from rankmap.search.segments import inside_one_block, whole_segments
 from rankmap.short_orders import fit_format
 
-__all__ = ["SearchAnswer", "auto", "reason", "search_answer", "why"]
+__all__ = ["SearchAnswer", "auto", "gain_reason", "gain_sentence", "search_answer"]
 
 
 def auto(machine: Machine, request: Request) -> Choice:
@@ -99,7 +99,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
         if request.progress is not None:
             request.progress(Moment(0.0, text, np.inf, None))
 
-    ready(model, first, np.inf if deadline is None else deadline, tell)
+    compile_first(model, first, np.inf if deadline is None else deadline, tell)
     effort = effort_of(model, first)
     budget = LIMITS.budget_of(request.count, effort, deadline, request.progress)
     timeless = without_time(first)
@@ -109,7 +109,7 @@ def search_answer(machine: Machine, request: Request) -> SearchAnswer:
         assumed = (*assumed, segments.note)
     cost = cost_by(model, timeless)
     choices = node_choices(machine, request) if segments is None else segments.choices
-    space = Space(request, choices, default(machine, request), segments)
+    space = Space(request, choices, scheduler_nodes(machine, request), segments)
     ranking = search(cost, space, budget)
     return SearchAnswer(cost, space, ranking, budget, assumed, model, timeless)
 
@@ -213,7 +213,7 @@ class SearchAnswer:
             return False, f"these are {words}"
         gain = Gains(self.model, base.placement).of(placement)
         pays = best.time_s < self.default.time_s * (1 - LIMITS.clearly)
-        return pays, why(best, self.default, gain, False, words)
+        return pays, gain_sentence(best, self.default, gain, False, words)
 
     def _as_slurm_lists(self, placement: Placement) -> Placement:
         """Return the placement on its nodes in Slurm's order with rank r on slot r, if as good."""
@@ -235,7 +235,7 @@ class SearchAnswer:
         same = base is not None and np.array_equal(
             np.sort(base.placement.rows), np.sort(self.placement.rows)
         )
-        sentence = why(self.prediction, self.default, self.gain, same, words)
+        sentence = gain_sentence(self.prediction, self.default, self.gain, same, words)
         return sentence if self.kept else f"{sentence}; {self._search_words()}"
 
     def _search_words(self) -> str:
@@ -251,9 +251,10 @@ class SearchAnswer:
         """Return the sentence of a plan that was chosen by J."""
         words, chosen_by = self.request.baseline.words, f"chosen by J ({self.timeless})"
         if least == usual:
-            return f"{words} is kept, {chosen_by}: J = {plain(usual):,}"
+            return f"{words} is kept, {chosen_by}: J = {plain_number(usual):,}"
         change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
-        return f"{chosen_by}: J = {plain(least):,}, {change} than the {plain(usual):,} of {words}"
+        before = f"{plain_number(usual):,} of {words}"
+        return f"{chosen_by}: J = {plain_number(least):,}, {change} than the {before}"
 
     def _facts(self) -> dict[str, Any]:
         """Return the figures, the default's beside them."""
@@ -291,7 +292,10 @@ class SearchAnswer:
                 "from": ranking.best.name,
                 "candidates": len(ranking.candidates),
                 "judged": ranking.judged,
-                "plain": {"strategy": ranking.plain.nodes, "cost": plain(ranking.plain.cost)},
+                "plain": {
+                    "strategy": ranking.plain.nodes,
+                    "cost": plain_number(ranking.plain.cost),
+                },
                 "finished": not self.budget.ended,
             },
             "rests_on": list(best.notes),
@@ -308,8 +312,8 @@ class SearchAnswer:
         if not self.timeless:
             return {"by": "time"}
         base = self.ranking.default
-        usual = None if base is None else plain(base.cost)
-        least = usual if self.kept else plain(self.ranking.best.cost)
+        usual = None if base is None else plain_number(base.cost)
+        least = usual if self.kept else plain_number(self.ranking.best.cost)
         return {"by": "J", "why": self.timeless, "cost": least, "default_cost": usual}
 
     def _warnings(self) -> Iterator[str]:
@@ -331,7 +335,7 @@ class SearchAnswer:
 USED = 1e-6
 
 
-def why(
+def gain_sentence(
     best: Prediction, default: Prediction | None, gain: Gain | None, same: bool, base: str
 ) -> str:
     """Return the sentence that says what a plan wins over the baseline, and why.
@@ -362,7 +366,7 @@ def why(
     unsure += f"; {gain.of_run}" if gain.of_run else ""
     likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
     head = f"{gain.range_text} as fast as {base}{same_nodes}{likely} ({times}{unsure})"
-    return f"{head}: {reason(best, default)}"
+    return f"{head}: {gain_reason(best, default)}"
 
 
 def _kept_sentence(prediction: Prediction, base: str) -> str:
@@ -374,7 +378,7 @@ def _kept_sentence(prediction: Prediction, base: str) -> str:
     return f"{base} is kept: nothing tried is clearly faster ({time_text(prediction.time_s)})"
 
 
-def reason(best: Prediction, default: Prediction) -> str:
+def gain_reason(best: Prediction, default: Prediction) -> str:
     """Return why one placement is faster than another.
 
     Goes by the phase in which most is won and the link that binds there in
@@ -383,11 +387,11 @@ def reason(best: Prediction, default: Prediction) -> str:
     pairs = list(zip(default.phases, best.phases, strict=True))
     before, after = max(pairs, key=lambda pair: pair[0].seconds - pair[1].seconds)
     if before.bandwidth_s - after.bandwidth_s < (before.seconds - after.seconds) / 2:
-        return _latency(best, default)
+        return _latency_words(best, default)
     worst = before.loads.worst()
     if worst.kind in ("injection", "ejection"):
         return _own_links(before, after)
-    then, now = (_loads(phase, worst.kind) for phase in (before, after))
+    then, now = (_carrying_loads(phase, worst.kind) for phase in (before, after))
     top = float(then.max())
     uneven = top / then.mean()
     if uneven >= 1.05:
@@ -430,7 +434,7 @@ def _own_links(before: PhaseTime, after: PhaseTime) -> str:
     return f"there a node sends {size_text(worst.load)} over its own link, {share}"
 
 
-def _latency(best: Prediction, default: Prediction) -> str:
+def _latency_words(best: Prediction, default: Prediction) -> str:
     """Say which term of the time is less, where no link's load explains the gain."""
     after = {term.name: term.seconds for term in best.terms}
     saved = {term.name: term.seconds - after.get(term.name, 0.0) for term in default.terms}
@@ -443,7 +447,7 @@ def _latency(best: Prediction, default: Prediction) -> str:
     return f"{words.get(name, f'less {name}')} (saves {time_text(saved[name])})"
 
 
-def _loads(phase: PhaseTime, kind: str) -> Floats:
+def _carrying_loads(phase: PhaseTime, kind: str) -> Floats:
     """Return the bytes on the links of a class that carry any."""
     channels = phase.loads.channels
     if kind not in channels.kinds:

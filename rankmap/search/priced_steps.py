@@ -1,7 +1,7 @@
 """Many free nodes: steps are chosen by what the binding links are fed by.
 
 Each round puts a price on every link, high on those that are nearly the
-busiest (the gradient of `rankmap.search.cost.norm`). Every place then has a
+busiest (the gradient of `rankmap.search.cost.p_norm`). Every place then has a
 bill, what its traffic pays for the links it takes, and every free node what
 it would pay there. The places with the largest savings change nodes, many at
 once; the predictor judges what comes of it, and if it is no better, fewer do.
@@ -26,7 +26,7 @@ from rankmap.search.ranking import Candidate
 
 Moves = list[tuple[int, int]]
 
-__all__ = ["ROUNDING", "PricedSteps", "bound_longest", "move_nodes", "stepped"]
+__all__ = ["ROUNDING", "PricedSteps", "bound_longest", "move_nodes", "stepped_name"]
 
 #: What stands behind the name of nodes that steps have changed.
 STEPPED = ", then steps"
@@ -135,7 +135,9 @@ class PricedSteps:
                 continue
             placement, judged, width = better
             still, most = 0, max(1, min(2 * width, len(placement.rows) // 4))
-        return replace(start, placement=placement, cost=judged.time, nodes=stepped(start.nodes))
+        return replace(
+            start, placement=placement, cost=judged.time, nodes=stepped_name(start.nodes)
+        )
 
     def _try_moves(
         self, placement: Placement, judged: Judged, batches: Iterator[Moves]
@@ -180,10 +182,10 @@ class PricedSteps:
     ) -> tuple[Ints, Floats]:
         """Return free nodes, some drawn by lot where they are many, and bills of places there."""
         nodes = self._spare(rows)
-        figures = _figures(billed, len(places), len(rows))
+        figures = _count_figures(billed, len(places), len(rows))
         room = min(len(nodes), max(2 * most, int(LIMITS.figures / figures)))
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
-        return nodes, _sum(exchange.bills(rows, places, nodes) for exchange in billed)
+        return nodes, _sum_bills(exchange.bills(rows, places, nodes) for exchange in billed)
 
     def _bills(self, judged: Judged) -> Iterator[_Bills]:
         """Yield the exchanges that links bind longest, with prices."""
@@ -191,7 +193,7 @@ class PricedSteps:
             loads, most = exchange.loads, _busiest_link_s(exchange.loads)
             if not most:
                 return
-            price = _prices(loads.seconds() / most, loads)
+            price = _price_channels(loads.seconds() / most, loads)
             costs = path_costs(self.cost.model.machine, price)
             if costs is None:
                 self.works = False
@@ -200,10 +202,10 @@ class PricedSteps:
 
     def _replaced(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""
-        now = _sum(exchange.now(rows) for exchange in billed)
+        now = _sum_bills(exchange.now(rows) for exchange in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
-        while most > 1 and 2 * most * _figures(billed, most, len(rows)) > 8 * LIMITS.figures:
+        while most > 1 and 2 * most * _count_figures(billed, most, len(rows)) > 8 * LIMITS.figures:
             most //= 2
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
@@ -212,15 +214,15 @@ class PricedSteps:
 
     def _exchanged(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
-        now = _sum(exchange.now(rows) for exchange in billed)
+        now = _sum_bills(exchange.now(rows) for exchange in billed)
         all_places = np.arange(len(rows))
-        figures = _figures(billed, len(rows), len(rows))
+        figures = _count_figures(billed, len(rows), len(rows))
         count = max(1, min(most, len(rows), int(LIMITS.figures / figures)))
         places = np.argsort(-now, kind="stable")[:count]
-        gone = _sum(
+        gone = _sum_bills(
             exchange.bills(rows, places, rows) for exchange in billed
         )  # [place, node of other]
-        come = _sum(
+        come = _sum_bills(
             exchange.bills(rows, all_places, rows[places]) for exchange in billed
         )  # [other, node]
         saving = now[places][:, None] + now[None, :] - gone - come.T
@@ -235,12 +237,12 @@ class PricedSteps:
                 yield i, -1 - j
 
 
-def _figures(billed: list[_Bills], places: int, rows: int) -> float:
+def _count_figures(billed: list[_Bills], places: int, rows: int) -> float:
     """Return about how many path costs all exchanges look up to bill places on one node."""
     return sum(exchange.figures(places, rows) for exchange in billed)
 
 
-def _sum(parts: Iterator[Floats]) -> Floats:
+def _sum_bills(parts: Iterator[Floats]) -> Floats:
     """Return the sum of at least one array."""
     return np.asarray(sum(parts))
 
@@ -268,7 +270,7 @@ def move_nodes(rows: Ints, moves: Moves) -> Ints:
     return after
 
 
-def stepped(nodes: str) -> str:
+def stepped_name(nodes: str) -> str:
     """Return the name of nodes that steps have changed."""
     return nodes if nodes.endswith(STEPPED) else nodes + STEPPED
 
@@ -289,7 +291,7 @@ def _busiest_link_s(loads: Loads) -> float:
     return most if most >= float(max(ends)) * (1 - ROUNDING) else 0.0
 
 
-def _prices(share: Floats, loads: Loads) -> Floats:
+def _price_channels(share: Floats, loads: Loads) -> Floats:
     """Return what a byte more on each channel adds to the norm of the times, in ns."""
     full = np.flatnonzero(share > 0.5)
     steep, gbs = share[full] ** (POWER - 1), loads.channels.bandwidth[full]

@@ -14,7 +14,7 @@ from placement.specs import parse_spec
 from placement.support.array_types import Ints
 from placement.traffic import join_traffic
 from rankmap import orders, progress
-from rankmap.grid.lines import stretches
+from rankmap.grid.lines import line_stretches
 from rankmap.orders.auto import COMPILING
 from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.graph import Graph, from_edges, stencil_of
@@ -35,18 +35,18 @@ Make = Callable[[Placement], Ints | None]
 EVERY_KERNEL = "tree:4x4x4,dist=1:2:3", "stencil:8x8x4"
 
 __all__ = [
+    "brick_orders",
     "brick_shapes",
     "brick_slots",
-    "bricks",
+    "compile_first",
     "node_by_node",
     "quick_orders",
     "ranks_alike",
-    "ready",
     "searched_orders",
 ]
 
 
-def ready(
+def compile_first(
     model: Predictor,
     placement: Placement,
     seconds: float = math.inf,
@@ -134,7 +134,7 @@ def quick_orders(pattern: Pattern, placement: Placement) -> dict[str, Make]:
     makers |= {name: _by_name(name, pattern) for name in orders.QUICK}
     if pattern.dims is not None and placement.ppn is not None:
         for name, slot_of_rank in itertools.chain(
-            bricks(pattern.dims, placement.ppn), _along_lines(pattern, placement.ppn)
+            brick_orders(pattern.dims, placement.ppn), _along_lines(pattern, placement.ppn)
         ):
             makers[name] = lambda _, slot_of_rank=slot_of_rank: slot_of_rank  # type: ignore[misc]  # bound as it is now
     return makers
@@ -156,21 +156,21 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
         return
     nodes = math.prod(dims) // ppn
     for turned, word in ((False, "rows"), (True, "columns")):
-        yield f"stretches of {word}", inverse(stretches(dims, np.full(nodes, ppn), turned))
+        yield f"stretches of {word}", inverse(line_stretches(dims, np.full(nodes, ppn), turned))
         cells = np.arange(math.prod(dims)).reshape(dims)
-        ordered = pieces(cells.T if turned else cells, ppn)
+        ordered = row_pieces(cells.T if turned else cells, ppn)
         if ordered is not None:
             yield f"{word} and pieces", inverse(ordered)
 
 
-def pieces(cells: Ints, ppn: int) -> Ints | None:
+def row_pieces(cells: Ints, ppn: int) -> Ints | None:
     """Return cells node by node: whole rows for each, and an equal piece of a shared one.
 
     None where rows are longer than a node, or cannot be shared equally.
 
     Examples
     --------
-    >>> pieces(np.arange(12).reshape(6, 2), 3).reshape(4, 3).tolist()
+    >>> row_pieces(np.arange(12).reshape(6, 2), 3).reshape(4, 3).tolist()
     [[0, 1, 8], [2, 3, 9], [4, 5, 10], [6, 7, 11]]
     """
     length = cells.shape[1]
@@ -199,14 +199,14 @@ def searched_orders(
     seconds : callable
         Returns the processor time that there is for one of them.
     """
-    makers = {"graph": _mapped(pattern, seconds)} if isinstance(pattern, Graph) else {}
+    makers = {"graph": _map_as_graph(pattern, seconds)} if isinstance(pattern, Graph) else {}
     grid = _grid_of(pattern)
     if grid.dims is not None and placement.ranks <= LIMITS.most_ranks:
         makers["boxes"] = _by_name("boxes", grid)
     return makers
 
 
-def _mapped(graph: Graph, seconds: Callable[[], float]) -> Make:
+def _map_as_graph(graph: Graph, seconds: Callable[[], float]) -> Make:
     from rankmap.orders.graph import map_graph
 
     def make(placement: Placement) -> Ints:
@@ -267,7 +267,7 @@ def _by_name(name: str, pattern: Pattern) -> Make:
     return make
 
 
-def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
+def brick_orders(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
     """Yield orders that cut the process grid into equal bricks, one a node.
 
     Parameters
@@ -286,13 +286,13 @@ def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
 
     Examples
     --------
-    >>> name, slots = next(bricks((6, 6), 4))
+    >>> name, slots = next(brick_orders((6, 6), 4))
     >>> name, slots.reshape(6, 6)[:2].tolist()
     ('bricks 2x2', [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]])
     """
     for shape in brick_shapes(dims, ppn)[: LIMITS.bricks]:
         name = f"bricks {'x'.join(map(str, shape))}"
-        brick, counts, place = _cut(dims, shape)
+        brick, counts, place = _cut_bricks(dims, shape)
         row = np.ravel_multi_index(tuple(brick.T), counts)
         yield name, row * ppn + place
         if 2 <= len(counts) <= 4:
@@ -308,13 +308,15 @@ def brick_slots(dims: tuple[int, ...], shape: tuple[int, ...]) -> Ints | None:
     >>> brick_slots((2, 4), (2, 2)).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
-    brick, counts, place = _cut(dims, shape)
+    brick, counts, place = _cut_bricks(dims, shape)
     row = np.ravel_multi_index(tuple(brick.T), counts)
     slots = np.asarray(row * math.prod(shape) + place)
     return None if np.array_equal(slots, np.arange(len(slots))) else slots
 
 
-def _cut(dims: tuple[int, ...], shape: tuple[int, ...]) -> tuple[Ints, tuple[int, ...], Ints]:
+def _cut_bricks(
+    dims: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[Ints, tuple[int, ...], Ints]:
     """Return the brick of each rank, (ranks, d), how many there are, and its place inside."""
     coords = np.indices(dims).reshape(len(dims), -1).T
     counts = tuple(d // s for d, s in zip(dims, shape, strict=True))

@@ -6,7 +6,7 @@ import pytest
 
 from nidmap import load_machine
 from tests.web.serving import squeue
-from web.snapshot import ask
+from web.snapshot import ask_sources
 
 SPEC = "torus:12"
 SOURCES = {
@@ -42,6 +42,6 @@ def test_three_ways_to_ask_give_one_answer(inside, name, tmp_path):
     assert f"included node nid00004 is not free: {why}" in done.err
 
     machine = load_machine(SPEC)
-    offer = ask(machine, (str(path),)).offer(machine)
+    offer = ask_sources(machine, (str(path),)).offer(machine)
     assert set(machine.names[offer.candidates]) == names
     assert offer.states[4] == why

@@ -146,7 +146,7 @@ class Lane:
         from web import workers
 
         workers._machine = self._machine
-        return workers._answer(0, float("inf"), function, arguments)
+        return workers._answer_safely(0, float("inf"), function, arguments)
 
     async def json(self, function, *arguments, question="", told=None):
         """Return what a process would, as JSON."""
@@ -254,12 +254,12 @@ def raises(ask):
 
 def live_file(data, folder):
     """Read a file as ``nidmap web serve --from FILE`` does."""
-    from web.snapshot import ask
+    from web.snapshot import ask_sources
 
     path = Path(folder, "live")
     path.write_bytes(data)
     machine = machine_once()
-    ask(machine, (str(path),)).document(machine)
+    ask_sources(machine, (str(path),)).document(machine)
 
 
 machine_once = cache(lambda: nidmap.load_machine(MACHINE))

@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankmap.permutation import Broken, broken, inverse
+from rankmap.permutation import Broken, inverse, why_broken
 
 
 @settings(deadline=None)
 @given(st.integers(1, 50).flatmap(lambda n: st.permutations(range(n))))
 def test_inverse_undoes(values):
     values = np.array(values)
-    assert broken(values, len(values)) is None
+    assert why_broken(values, len(values)) is None
     assert values[inverse(values)].tolist() == list(range(len(values)))
     assert inverse(inverse(values)).tolist() == values.tolist()
 
@@ -34,9 +34,9 @@ def test_faults_equal_a_slow_search(n, values):
     if expected is None:
         missing = [v for v in range(n) if v not in values]
         expected = ("missing", missing[0], len(values), -1) if missing else None
-    found = broken(np.array(values, dtype=np.int64), n)
+    found = why_broken(np.array(values, dtype=np.int64), n)
     assert (found and (found.kind, found.value, found.at, found.first)) == expected
 
 
 def test_all_missing_values_are_counted():
-    assert broken(np.array([3, 0]), 5) == Broken("missing", 1, 2, -1, 3)
+    assert why_broken(np.array([3, 0]), 5) == Broken("missing", 1, 2, -1, 3)

@@ -13,8 +13,8 @@ from rankmap.emit.process_mapping import (
     CRAY_MPICH,
     HYDRA,
     hydra_vector,
+    mapping_vector,
     parse_limit,
-    vector,
 )
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
@@ -38,7 +38,7 @@ def expanded(text):
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60))
 def test_a_vector_says_the_node_of_every_rank(node):
-    assert expanded(vector(np.array(node))) == node
+    assert expanded(mapping_vector(np.array(node))) == node
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def job(name, nodes, ppn, pattern, strategy):
 )
 def test_what_was_too_long_fits_with_its_nodes_in_other_places(case, free, length):
     order, pattern = job(*case)
-    assert len(vector(order.node_of_rank)) == free
+    assert len(mapping_vector(order.node_of_rank)) == free
     found = shorten_order(order, CRAY_MPICH, 1023, pattern)
     assert (found.length, found.free_length, found.lost) == (length, free, 0)
     distance = job_distance(order)
@@ -156,7 +156,7 @@ def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
     order = on.with_order(rng.permutation(64), Origin("random", "stencil:8x8"))
     fitted, told = fit_format(order, "mpich", "sorted", "300")
     assert fitted.on_same_nodes(on)
-    assert len(vector(fitted.sorted().node_of_rank)) <= 300
+    assert len(mapping_vector(fitted.sorted().node_of_rank)) <= 300
     assert "Cray MPICH's 300" in told
     assert fit_format(order, "openmpi", "sorted", None) == (order, "")
 

@@ -21,7 +21,7 @@ from tests.web.machines import in_states
 from web import requests
 from web.export import export
 from web.layout import CELL, layout
-from web.page import ENTRY, bundle, modules, shell
+from web.page import ENTRY, bundle_modules, page_modules, page_shell
 from web.requests import Export
 from web.snapshot import of_dump
 
@@ -145,7 +145,7 @@ def test_a_node_looks_the_same_in_a_picture_and_on_the_page(shape, hatch, mark):
     image = pytest.importorskip("PIL.Image")
     side = 24
     context = quickjs.Context()
-    context.eval(bundle(modules() | {"both.js": BOTH}, "both.js"))
+    context.eval(bundle_modules(page_modules() | {"both.js": BOTH}, "both.js"))
     svg, pixels = json.loads(context.get("both")(shape, hatch, mark, side))
     page = np.array(pixels, np.uint32).view(np.uint8).reshape(side, side, 4)
     drawn = image.open(io.BytesIO(bytes(resvg_py.svg_to_bytes(svg_string=svg)))).convert("RGBA")
@@ -251,7 +251,7 @@ def test_the_data_are_the_apis(exported, site):
 
 
 def test_the_page_itself_holds_no_script():
-    text = shell("<b>")
+    text = page_shell("<b>")
     assert "&lt;b&gt;" in text
     assert "<b>" not in text
     assert re.findall(r"<script[^>]*>(.*?)</script>", text, re.S) == [""]
@@ -260,10 +260,10 @@ def test_the_page_itself_holds_no_script():
 
 
 def test_all_of_the_pages_modules_can_be_bundled():
-    made = bundle(modules())
+    made = bundle_modules(page_modules())
     assert made.count("const _main_js = ") == 1
     used = re.findall(r"const _(\w+)_js = \(\(\) =>", made)
-    assert set(used) <= {name[:-3].replace("-", "_") for name in modules()}
+    assert set(used) <= {name[:-3].replace("-", "_") for name in page_modules()}
     assert len(used) == len(set(used))
 
 
@@ -283,4 +283,4 @@ def test_all_of_the_pages_modules_can_be_bundled():
 )
 def test_modules_that_cannot_be_bundled(texts, word):
     with pytest.raises(NidmapError, match=word):
-        bundle(texts)
+        bundle_modules(texts)

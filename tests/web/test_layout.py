@@ -13,7 +13,7 @@ from placement.names.columns import parse_cnames
 from placement.specs import parse_spec
 from tests.web.machines import without
 from web.layout import CELL, layout
-from web.layout.switches import _across
+from web.layout.switches import _best_columns
 
 GOLDEN = Path(__file__).parents[1] / "machines"
 SITES = ("shaheen2", "bluewaters", "tara", "frontier", "hazelhen", "titan", "aurora", "edison")
@@ -176,4 +176,4 @@ def test_spines_have_a_place_above():
 
 @given(st.integers(1, 5000), st.floats(0.5, 80))
 def test_columns_stay_in_bounds(count, wanted):
-    assert 1 <= _across(count, wanted) <= count
+    assert 1 <= _best_columns(count, wanted) <= count

@@ -12,7 +12,7 @@ from tests.real_slurm import needs_slurm, real_slurm
 from tests.web.machines import in_states
 from tests.web.serving import HOSTILE, run_async, running, squeue, until
 from web.service import LiveSnapshot
-from web.snapshot import ask, of_dump
+from web.snapshot import ask_sources, of_dump
 
 MACHINE = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")
 
@@ -98,7 +98,7 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
     path.write_text("nid00001\nnid00002\n")
 
     async def read():
-        return ask(MACHINE, (str(path),))
+        return ask_sources(MACHINE, (str(path),))
 
     live = LiveSnapshot(MACHINE, (str(path),), read)
     run_async(live.renew())
@@ -118,7 +118,7 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
 def test_a_hidden_users_name_is_masked_in_jobs_and_in_no_partition(tmp_path):
     path = tmp_path / "jobs.json"
     path.write_text(squeue((1, "nid00001", "work-7", "work"), (2, "nid00002", "job q", "q")))
-    found = ask(MACHINE, (str(path),))
+    found = ask_sources(MACHINE, (str(path),))
     assert [(job.name, job.partition, job.user) for job in found.jobs] == [
         ("…-7", "workq", ""), ("job …", "workq", ""),
     ]  # fmt: skip
@@ -130,7 +130,7 @@ def test_a_dump_of_states(tmp_path):
         "NODELIST STATE\nnid00000 idle\nnid00001 alloc\nnid00002 down*\nnid00003 idle\n"
         "other1 idle\n"
     )
-    found = ask(MACHINE, (str(path),))
+    found = ask_sources(MACHINE, (str(path),))
     assert found.state[:4].tolist() == ["idle", "allocated", "down", "idle"]
     assert found.unknown == 1
 
@@ -148,7 +148,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path, text, word):
     path = tmp_path / "file"
     path.write_text(text)
     with pytest.raises(ParseError, match=word) as caught:
-        ask(MACHINE, (str(path),))
+        ask_sources(MACHINE, (str(path),))
     assert str(path) in str(caught.value)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import web
 from tests.web.serving import running
-from web.page import shell
+from web.page import page_shell
 
 pytest_plugins = ("tests.web.browser",)
 
@@ -280,7 +280,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(opened, busy):
 
 
 def test_the_page_asks_for_every_module_at_once():
-    listed = re.findall(r'modulepreload" href="static/([\w-]+\.js)"', shell("x"))
+    listed = re.findall(r'modulepreload" href="static/([\w-]+\.js)"', page_shell("x"))
     drawn_elsewhere = {"headless.js"}  # without a browser
     assert set(listed) | drawn_elsewhere == {path.name for path in STATIC.glob("*.js")}
 

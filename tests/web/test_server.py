@@ -20,7 +20,7 @@ from placement.errors import ParseError, PlanError, UsageError
 from tests.waiting import HANGS
 from tests.web.serving import run_async, running, until
 from web.server import bind_socket, bound_socket
-from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report
+from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report_progress
 
 
 def test_descriptors_come_back(small):
@@ -246,7 +246,7 @@ def long_compare(machine, free, wanted):
 def search(machine):
     """Report until told to end, as a search does."""
     said = itertools.count(1)
-    while not report(lambda: {"steps": next(said)}):
+    while not report_progress(lambda: {"steps": next(said)}):
         time.sleep(0.01)
     return next(said)
 

@@ -14,7 +14,13 @@ from placement.errors import LaunchError
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import wait_until
 from tests.workloads.conftest import mpiexec, variables
-from workloads.launched import STARTED, Launches, _oversubscribe, current_launch, mpiexec_words
+from workloads.launched import (
+    STARTED,
+    Launches,
+    _oversubscribe_options,
+    current_launch,
+    mpiexec_words,
+)
 from workloads.results import load
 from workloads.world import _crowded_node
 
@@ -251,7 +257,7 @@ def test_the_executable_itself_says_what_it_takes(tmp_path, real, beside, more):
         (tmp_path / "lib" / name).write_text("#!/bin/sh\n")
         (tmp_path / "lib" / name).chmod(0o755)
     (tmp_path / "mpiexec").symlink_to(tmp_path / "lib" / real)
-    assert _oversubscribe(str(tmp_path / "mpiexec")) == more
+    assert _oversubscribe_options(str(tmp_path / "mpiexec")) == more
 
 
 def test_outside_a_launch_ranks_are_started_with_the_same_words(place, tmp_path):

@@ -23,7 +23,7 @@ __all__ = [
     "Pad",
     "document",
     "layout",
-    "parts",
+    "view_parts",
 ]
 
 SCHEMA = "nidmap.layout/1"
@@ -52,7 +52,7 @@ def layout(machine: Machine) -> tuple[MachineView, ...]:
     >>> only.levels[0].level, len(only.levels[0])
     ('leaf', 3)
     """
-    views = [cabinets.view(machine)] if cabinets.applies(machine) else []
+    views = [cabinets.view(machine)] if cabinets.has_cnames(machine) else []
     if machine.topology.kind == "torus":
         views.extend(slices.views(machine))
     return tuple(views) or (switches.view(machine),)
@@ -63,7 +63,7 @@ def document(machine: Machine) -> dict[str, Any]:
     return {"schema": SCHEMA, "views": [view.document() for view in layout(machine)]}
 
 
-def parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def view_parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return a document's views one by one, for those who show one at a time.
 
     Parameters
@@ -79,7 +79,7 @@ def parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> found = parts(document(parse_spec("torus:4x4x4")))
+    >>> found = view_parts(document(parse_spec("torus:4x4x4")))
     >>> list(found), [len(view) > 2 for view in found["usual"]["views"]]
     (['usual', 'slices', 'slices-y', 'slices-x'], [True, False, False])
     """

@@ -22,9 +22,9 @@ __all__ = [
     "MachineView",
     "Pad",
     "columns_of",
-    "distinct",
-    "middles",
+    "distinct_rows",
     "place_boxes",
+    "router_middles",
 ]
 
 #: Width and height of a node, in units.
@@ -177,13 +177,13 @@ def place_boxes(
     return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
 
 
-def distinct(rows: Ints) -> tuple[Ints, Ints]:
+def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """Return the distinct rows of a table, sorted, and which of them each row is."""
     table, which = np.unique(rows, axis=0, return_inverse=True)
     return table, which.reshape(-1)
 
 
-def middles(machine: Machine, x: Ints, y: Ints) -> Ints:
+def router_middles(machine: Machine, x: Ints, y: Ints) -> Ints:
     """Return the middle of each router's nodes, (r, 2); -1 where it has none."""
     count = router_count(machine)
     first = machine.router[:, 0] if machine.router.shape[1] else np.full(len(machine), -1)

@@ -30,12 +30,12 @@ from web.layout.boxes import (
     Boxes,
     MachineView,
     Pad,
-    distinct,
-    middles,
+    distinct_rows,
     place_boxes,
+    router_middles,
 )
 
-__all__ = ["applies", "view"]
+__all__ = ["has_cnames", "view"]
 
 MARGIN = 10
 
@@ -51,7 +51,7 @@ _LONG, _SHORT, _SEAM = _NODES * PITCH - (PITCH - CELL) + 2, CELL + 2, 2
 _EMPTY_COLUMNS = 3
 
 
-def applies(machine: Machine) -> bool:
+def has_cnames(machine: Machine) -> bool:
     """Tell whether most nodes have cnames, which say where they stand."""
     return bool(len(machine) and (parse_cnames(machine.cname)[:, 4] >= 0).mean() > 0.5)
 
@@ -73,7 +73,7 @@ def view(machine: Machine) -> MachineView:
     if machine.topology.levels[0] != "group":
         grouped = None
     floor = _Floor(machine, places, grouped)
-    levels, blade = _boxes(floor, places, grouped)
+    levels, blade = _level_boxes(floor, places, grouped)
     x, y, box = np.zeros((3, len(machine)), dtype=np.int64)
     (x[known], y[known]), box[known] = floor.corner(places), blade
     cuts = floor.left[1:][np.diff(floor.columns) > 1].tolist()  # where columns are left out
@@ -85,7 +85,7 @@ def view(machine: Machine) -> MachineView:
         box[~known] = len(levels[-1]) - 1
     return MachineView(
         id="cabinets", title="Cabinets", width=width, height=height, x=x, y=y, box=box,
-        levels=levels, vacant=_vacant(floor, places), routers=middles(machine, x, y),
+        levels=levels, vacant=_vacant_places(floor, places), routers=router_middles(machine, x, y),
         texts=tuple(AxisText(left - 14, middle, "…", 14, "middle") for left in cuts),
     )  # fmt: skip
 
@@ -148,7 +148,7 @@ def _grouped_cabinets(group: NDArray[np.integer], places: Ints) -> Ints | None:
     None where not each group is whole cabinets beside each other in one row.
     """
     cells = np.unique(np.column_stack([group, places[:, :2]]), axis=0)
-    if len(distinct(cells[:, 1:])[0]) != len(cells):
+    if len(distinct_rows(cells[:, 1:])[0]) != len(cells):
         return None  # a cabinet with two groups
     for cabinets in np.split(cells, np.flatnonzero(np.diff(cells[:, 0])) + 1):
         across, down = cabinets[-1, 1:] - cabinets[0, 1:]
@@ -172,11 +172,13 @@ def _fill_gaps(values: Ints) -> Ints:
     return kept
 
 
-def _boxes(floor: _Floor, places: Ints, grouped: Ints | None) -> tuple[tuple[Boxes, ...], Ints]:
+def _level_boxes(
+    floor: _Floor, places: Ints, grouped: Ints | None
+) -> tuple[tuple[Boxes, ...], Ints]:
     """Return the boxes of all levels, and the blade of each node."""
-    blades, blade_of = distinct(places[:, :4])
-    chassis, chassis_of = distinct(blades[:, :3])
-    cabinets, cabinet_of = distinct(chassis[:, :2])
+    blades, blade_of = distinct_rows(places[:, :4])
+    chassis, chassis_of = distinct_rows(blades[:, :3])
+    cabinets, cabinet_of = distinct_rows(chassis[:, :2])
     group_of, levels = np.full(len(cabinets), -1), []
     if grouped is not None:
         levels = [_group_boxes(floor, grouped)]
@@ -212,9 +214,9 @@ def _group_boxes(floor: _Floor, grouped: Ints) -> Boxes:
     return place_boxes("group", (f"g{n}" for n in groups.tolist()), corner, size, pad=_GROUP)
 
 
-def _vacant(floor: _Floor, places: Ints) -> Ints:
+def _vacant_places(floor: _Floor, places: Ints) -> Ints:
     """Return the corners of the places in the cabinets where no node stands."""
-    cabinets, which = distinct(places[:, :2])
+    cabinets, which = distinct_rows(places[:, :2])
     taken = np.zeros((len(cabinets), floor.cages, floor.slots, _NODES), dtype=bool)
     inside = places[:, 4] < _NODES
     taken[(which[inside], *places[inside, 2:5].T)] = True

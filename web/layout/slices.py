@@ -15,9 +15,9 @@ from web.layout.boxes import (
     MachineView,
     Pad,
     columns_of,
-    distinct,
-    middles,
+    distinct_rows,
     place_boxes,
+    router_middles,
 )
 
 __all__ = ["view", "views"]
@@ -70,7 +70,7 @@ def view(machine: Machine, axes: list[int]) -> MachineView:
     names = [machine.topology.levels[axis] for axis in axes]
     tiles = _TorusTiles(machine, axes)
     x, y = tiles.corner(machine.coords)
-    routers, box = distinct(machine.coords[:, :-1].astype(np.int64))
+    routers, box = distinct_rows(machine.coords[:, :-1].astype(np.int64))
     router_x, router_y = tiles.corner(np.column_stack([routers, np.zeros_like(routers[:, 0])]))
     cut = np.ndindex(*tiles.cut)
     named = (" ".join(f"{n}{v}" for n, v in zip(names[2:], at, strict=True)) for at in cut)
@@ -90,8 +90,8 @@ def view(machine: Machine, axes: list[int]) -> MachineView:
                         (router_x - 1, router_y - 1), (tiles.nodes * PITCH + 1, PITCH + 1),
                         tiles.tile(routers), Pad(0, 1)),
         ),
-        vacant=_vacant(machine, tiles),
-        routers=middles(machine, x, y),
+        vacant=_vacant_places(machine, tiles),
+        routers=router_middles(machine, x, y),
         texts=(
             AxisText(MARGIN, MARGIN - 8, f"{names[0]} →"),
             *(AxisText(4, MARGIN + 24, f"{name} ↓") for name in names[1:2]),
@@ -136,7 +136,7 @@ class _TorusTiles:
         return left + _TILE.side + 1 + across, top + _TILE.top + _TILE.side + 1 + down
 
 
-def _vacant(machine: Machine, tiles: _TorusTiles) -> Ints:
+def _vacant_places(machine: Machine, tiles: _TorusTiles) -> Ints:
     """Return the corners of the places that have no node."""
     shape = machine.topology.extents
     if math.prod(shape) - len(machine) > _MOST_HOLES or math.prod(shape) > 50 * _MOST_HOLES:

@@ -24,9 +24,9 @@ from web.layout.boxes import (
     MachineView,
     Pad,
     columns_of,
-    distinct,
-    middles,
+    distinct_rows,
     place_boxes,
+    router_middles,
 )
 
 __all__ = ["view"]
@@ -86,18 +86,18 @@ def view(machine: Machine) -> MachineView:
     >>> [(b.level, len(b)) for b in found.levels]
     [('group', 2), ('chassis', 4), ('blade', 16)]
     """
-    floor, *levels = _levels(machine)
+    floor, *levels = _box_levels(machine)
     inside = machine.topology.kind == "dragonfly+"  # its spines stand in their groups
-    strip = _STRIP if _hangs(machine) and not inside else 0
+    strip = _STRIP if _has_upper_switches(machine) and not inside else 0
     x, y, boxes = np.zeros(1, dtype=np.int64), np.full(1, strip), []
     for depth, level in enumerate(levels):
         x, y = x[level.parent] + level.dx, y[level.parent] + level.dy
         parent = level.parent if depth else -1
-        size, label = (level.w, level.h), _labels(machine, depth, level)
+        size, label = (level.w, level.h), _box_labels(machine, depth, level)
         boxes.append(place_boxes(level.name, label, (x, y), size, parent, level.pad))
     del boxes[-1]  # the nodes
-    width, routers = int(floor.w[0]), middles(machine, x, y)
-    if _hangs(machine) and boxes:
+    width, routers = int(floor.w[0]), router_middles(machine, x, y)
+    if _has_upper_switches(machine) and boxes:
         _hang_links(machine, boxes[-1], levels[-1].parent, routers, low=inside)
         boxes[-1], width = _with_bare_leaves(machine, boxes[-1], routers, width)
     return MachineView(
@@ -109,20 +109,20 @@ def view(machine: Machine) -> MachineView:
         y=y,
         box=levels[-1].parent,
         levels=tuple(boxes),
-        vacant=_vacant(machine, levels[-1], boxes),
+        vacant=_vacant_places(machine, levels[-1], boxes),
         routers=routers,
-        spines=_spines(machine, routers, width, boxes[0] if inside else None)
-        if _hangs(machine)
+        spines=_place_spines(machine, routers, width, boxes[0] if inside else None)
+        if _has_upper_switches(machine)
         else None,
     )
 
 
-def _hangs(machine: Machine) -> bool:
+def _has_upper_switches(machine: Machine) -> bool:
     """Tell whether there are switches above those that the nodes hang on."""
     return machine.topology.kind in ("dragonfly+", "fattree", "tree")
 
 
-def _levels(machine: Machine) -> list[_SwitchLevel]:
+def _box_levels(machine: Machine) -> list[_SwitchLevel]:
     """Return the whole, the levels inwards, the nodes last, each with sizes and inner places."""
     levels = [_SwitchLevel("floor", *np.zeros((6, 1), dtype=np.int64))]
     owner = np.zeros(len(machine), dtype=np.int64)
@@ -130,7 +130,7 @@ def _levels(machine: Machine) -> list[_SwitchLevel]:
         coords, which = machine.coords[:, depth].astype(np.int64), np.arange(len(machine))
         parent = owner
         if name != machine.topology.levels[-1]:
-            rows, which = distinct(machine.coords[:, : depth + 1].astype(np.int64))
+            rows, which = distinct_rows(machine.coords[:, : depth + 1].astype(np.int64))
             coords, parent = rows[:, depth], np.zeros(len(rows), dtype=np.int64)
             parent[which] = owner
         levels.append(
@@ -140,18 +140,18 @@ def _levels(machine: Machine) -> list[_SwitchLevel]:
     levels[-1].w[:] = levels[-1].h[:] = CELL
     for depth in range(len(levels) - 1, 0, -1):
         if depth == 1 < len(levels) - 1 and len(levels[1].coords) <= _FEW:
-            label = max(map(len, _labels(machine, 0, levels[1])), default=0)
+            label = max(map(len, _box_labels(machine, 0, levels[1])), default=0)
             levels[1].w = np.maximum(levels[1].w, int(_CHARACTER * label) + 8)
         deepest = depth == len(levels) - 1
-        _arrange(machine, levels[depth], levels[depth - 1], deepest, outermost=depth == 2)
+        _arrange_boxes(machine, levels[depth], levels[depth - 1], deepest, outermost=depth == 2)
     return levels
 
 
-def _arrange(
+def _arrange_boxes(
     machine: Machine, inner: _SwitchLevel, outer: _SwitchLevel, deepest: bool, outermost: bool
 ) -> None:
     """Give each inner box its place in its outer one, and the outer ones their sizes."""
-    style, count, parent = _style(machine, inner.name), len(outer.coords), inner.parent
+    style, count, parent = _level_style(machine, inner.name), len(outer.coords), inner.parent
     on_floor = outer.name == "floor"
     if style:  # each coordinate has its place, also where nothing stands
         extent = int(machine.topology.extents[machine.topology.levels.index(inner.name)])
@@ -160,14 +160,16 @@ def _arrange(
     else:
         size = np.bincount(parent, minlength=count)
         place = rank_within(parent)
-        columns = _columns(inner, size, _aspect(machine, count, deepest, outermost, on_floor))
-        if on_floor and not deepest and not _hangs(machine):
+        columns = _count_columns(
+            inner, size, _inner_aspect(machine, count, deepest, outermost, on_floor)
+        )
+        if on_floor and not deepest and not _has_upper_switches(machine):
             columns[:] = columns_of(int(size[0]), inner.w.max() + MARGIN, inner.h.mean() + MARGIN)
     gap = MARGIN if on_floor and inner.name != "node" else _GAPS.get(inner.name, 4)
     width = np.ones(count, dtype=np.int64)
     np.maximum.at(width, parent, inner.w)
     room = int((columns * (width + gap)).max(initial=0))
-    pad = outer.pad = Pad(0, MARGIN) if on_floor else _pad(outer.name, outermost, room)
+    pad = outer.pad = Pad(0, MARGIN) if on_floor else _level_pad(outer.name, outermost, room)
     row, column = np.divmod(place, columns[parent])
     if style == "column":  # the first stands at the bottom, as in a cabinet
         row = size[parent] - 1 - row
@@ -180,14 +182,14 @@ def _arrange(
         outer.h += _SPINE_ROW
 
 
-def _style(machine: Machine, level: str) -> str:
+def _level_style(machine: Machine, level: str) -> str:
     """Return whether a level stands in a row or a column; '' where it is set as it looks best."""
     topology = machine.topology
     cray = topology.kind == "dragonfly" and topology.router_levels == 3
     return _XC.get(level, "") if cray else ""
 
 
-def _pad(level: str, outermost: bool, room: int) -> Pad:
+def _level_pad(level: str, outermost: bool, room: int) -> Pad:
     """Return a level's pad: with a strip for its label where that has room."""
     if outermost:
         return Pad(14, 4)
@@ -196,18 +198,20 @@ def _pad(level: str, outermost: bool, room: int) -> Pad:
     return Pad(10 if room >= _ROOM else 0, 2)
 
 
-def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool, on_floor: bool) -> float:
+def _inner_aspect(
+    machine: Machine, count: int, deepest: bool, outermost: bool, on_floor: bool
+) -> float:
     """Return how wide over high the inside of a box should be."""
     if on_floor:  # a tree's leaves hang below their switches
-        return 2.2 if _hangs(machine) else 1.7
+        return 2.2 if _has_upper_switches(machine) else 1.7
     if not deepest:
         return 1.6
-    if _hangs(machine) and outermost and count <= _ONE_ROW:
+    if _has_upper_switches(machine) and outermost and count <= _ONE_ROW:
         return 0.55
     return 1.4 if outermost else 0.8
 
 
-def _columns(inner: _SwitchLevel, size: Ints, aspect: float) -> Ints:
+def _count_columns(inner: _SwitchLevel, size: Ints, aspect: float) -> Ints:
     """Return how many columns each outer box gets, to be about `aspect` times as wide as high.
 
     Of the counts near that the one is taken that leaves the fewest places empty.
@@ -215,15 +219,17 @@ def _columns(inner: _SwitchLevel, size: Ints, aspect: float) -> Ints:
     sizes, which = np.unique(size, return_inverse=True)
     high = float(inner.h.mean()) if len(inner.h) else 1.0
     shape = aspect * (high + 4) / (float(inner.w.max(initial=1)) + 4)
-    return np.array([_across(n, (n * shape) ** 0.5) for n in sizes.tolist()])[which.reshape(-1)]
+    return np.array([_best_columns(n, (n * shape) ** 0.5) for n in sizes.tolist()])[
+        which.reshape(-1)
+    ]
 
 
-def _across(count: int, wanted: float) -> int:
+def _best_columns(count: int, wanted: float) -> int:
     """Return columns for `count` things where `wanted` would look best.
 
     Examples
     --------
-    >>> _across(32, 9.0), _across(5, 3.6), _across(1, 0.2), _across(5, 2.6)
+    >>> _best_columns(32, 9.0), _best_columns(5, 3.6), _best_columns(1, 0.2), _best_columns(5, 2.6)
     (8, 5, 1, 3)
     """
     low, high = max(1, int(wanted * 0.7)), max(1, math.ceil(wanted * 1.6))
@@ -241,7 +247,7 @@ def _row_tops(inner: _SwitchLevel, row: Ints, rows: Ints, gap: int) -> tuple[Int
     return edge[key] - edge[start[inner.parent]], edge[start[1:]] - edge[start[:-1]]
 
 
-def _labels(machine: Machine, depth: int, level: _SwitchLevel) -> list[str]:
+def _box_labels(machine: Machine, depth: int, level: _SwitchLevel) -> list[str]:
     """Return what the boxes of a level are called: switches by name, groups by number."""
     if depth == machine.topology.router_levels - 1 and level.name not in _LETTERS:
         _, first = np.unique(machine.coords[:, : depth + 1], axis=0, return_index=True)
@@ -253,9 +259,9 @@ def _labels(machine: Machine, depth: int, level: _SwitchLevel) -> list[str]:
     return [f"{letter}{value}" for value in level.coords.tolist()]
 
 
-def _vacant(machine: Machine, nodes: _SwitchLevel, boxes: list[Boxes]) -> Ints:
+def _vacant_places(machine: Machine, nodes: _SwitchLevel, boxes: list[Boxes]) -> Ints:
     """Return the corners of the places in a blade where no node stands."""
-    if not boxes or not _style(machine, nodes.name):
+    if not boxes or not _level_style(machine, nodes.name):
         return np.empty((0, 2), dtype=np.int64)
     blades, extent = boxes[-1], int(machine.topology.extents[-1])
     taken = np.zeros((len(blades), extent), dtype=bool)
@@ -274,7 +280,7 @@ def _hang_links(machine: Machine, leaves: Boxes, box: Ints, routers: Ints, low: 
         routers[router] = np.column_stack([leaves.x[at] + leaves.w[at] // 2, edge])
 
 
-def _bare(machine: Machine) -> tuple[Ints, Ints]:
+def _bare_switches(machine: Machine) -> tuple[Ints, Ints]:
     """Return the switches without nodes: leaves, by their coordinates, and those above."""
     bare = np.ones(router_count(machine), dtype=bool)
     bare[machine.router[machine.router >= 0]] = False
@@ -286,7 +292,7 @@ def _with_bare_leaves(
     machine: Machine, leaves: Boxes, routers: Ints, width: int
 ) -> tuple[Boxes, int]:
     """Return the leaves of a fat tree with those that have no nodes behind them."""
-    rows = _bare(machine)[0]
+    rows = _bare_switches(machine)[0]
     if machine.topology.kind != "fattree" or machine.topology.router_levels > 1 or not len(rows):
         return leaves, width
     last = int(np.lexsort((leaves.x, leaves.y))[-1])
@@ -302,12 +308,14 @@ def _with_bare_leaves(
     return replace(leaves, label=(*leaves.label, *names), **joined), max(width, int(x[-1]) + w + 8)
 
 
-def _spines(machine: Machine, routers: Ints, width: int, groups: Boxes | None) -> Boxes | None:
+def _place_spines(
+    machine: Machine, routers: Ints, width: int, groups: Boxes | None
+) -> Boxes | None:
     """Place the switches above the leaves in a strip at the top, or at the foot of their groups.
 
     Their links begin at the edge towards the leaves.
     """
-    rows = _bare(machine)[1][:_MOST_SPINES]
+    rows = _bare_switches(machine)[1][:_MOST_SPINES]
     if not len(rows):
         return None
     if groups is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError, printable
-from workloads.ab.statistics import FEWEST, Interval, interval, nominal_level
+from workloads.ab.statistics import FEWEST, Interval, mean_interval, nominal_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -83,11 +83,11 @@ def analyse(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dic
     for arm in others:
         logs = paired_ratios(kept, first["name"], arm["name"])
         # Launches that ended early are one value each, and nobody looks before the last.
-        ratio = interval(logs, level=nominal if len(logs) < 2 else LEVEL)
-        comparisons.append(_compare(ratio, arm, first))
+        ratio = mean_interval(logs, level=nominal if len(logs) < 2 else LEVEL)
+        comparisons.append(_compare_arms(ratio, arm, first))
     trusted = not any(entry["same"] and entry["shown"] for entry in comparisons)
     for entry in comparisons:
-        entry["verdict"] = _verdict(entry, trusted)
+        entry["verdict"] = _verdict_words(entry, trusted)
     times = [_arm_times(kept, arm["name"]) for arm in header["arms"]]
     return {
         "level": LEVEL,
@@ -125,7 +125,7 @@ def _arm_times(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Any]:
     return {**entry, "best": min(mine), "median": middle, "spread": spread, "middle": [low, high]}
 
 
-def _compare(
+def _compare_arms(
     ratio: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a comparison as JSON has it; what no interval bounds is None."""
@@ -140,12 +140,12 @@ def _compare(
     }
 
 
-def _more(entry: Mapping[str, Any]) -> str:
+def _more_needed(entry: Mapping[str, Any]) -> str:
     """Return what an interval that says nothing needs more of."""
     return "launches" if entry["launches"] > 1 else "blocks"
 
 
-def _verdict(entry: Mapping[str, Any], trusted: bool) -> str:
+def _verdict_words(entry: Mapping[str, Any], trusted: bool) -> str:
     """Return the comparison in words that claim no more than was measured."""
     if entry["ratio"] is None:
         return f"not enough: at least {FEWEST} whole blocks with a time above 0 are needed"
@@ -154,7 +154,7 @@ def _verdict(entry: Mapping[str, Any], trusted: bool) -> str:
             return "the same order twice differs from itself: these samples prove nothing"
         return "no difference shown, as it should be (the same order)"
     if entry["missing"]:
-        return f"not enough {_more(entry)}: about {entry['missing']} more"
+        return f"not enough {_more_needed(entry)}: about {entry['missing']} more"
     if not entry["shown"]:
         return "no difference shown"
     if not trusted:

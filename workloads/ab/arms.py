@@ -31,7 +31,7 @@ __all__ = [
     "Turn",
     "prepared_arms",
     "read_arm",
-    "schedule",
+    "schedule_blocks",
     "turns_of",
 ]
 
@@ -251,7 +251,7 @@ class Turn:
         return [os.path.join(folder, f"{name}{suffix}") for suffix in (".out", ".err")]
 
 
-def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
+def schedule_blocks(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
     """Return the turns of each block: a random permutation of the arms.
 
     Parameters
@@ -263,7 +263,7 @@ def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
 
     Examples
     --------
-    >>> schedule(2, 3, seed=1)
+    >>> schedule_blocks(2, 3, seed=1)
     [[1, 0], [1, 0], [0, 1]]
     """
     rng = random.Random(f"blocks {seed}")  # noqa: S311  # an order of turns, no secret
@@ -283,6 +283,6 @@ def turns_of(arms: int, blocks: int, warmup: int, seed: int) -> list[Turn]:
     """
     return [
         Turn(block, arm, block < warmup, place == arms)
-        for block, arms_in_turn in enumerate(schedule(arms, warmup + blocks, seed))
+        for block, arms_in_turn in enumerate(schedule_blocks(arms, warmup + blocks, seed))
         for place, arm in enumerate(arms_in_turn, 1)
     ]

@@ -20,11 +20,11 @@ from rankmap.commands.run import launch_options
 from rankmap.launch.process import job_environment
 from workloads.ab.analysis import analyse, pool_runs
 from workloads.ab.arms import prepared_arms, turns_of
-from workloads.ab.statistics import looks
+from workloads.ab.statistics import looks_after
 from workloads.ab.timer import timer_of
 from workloads.ab.words import show_result
 from workloads.launched import Launches, current_launch
-from workloads.options import Duration, setting
+from workloads.options import Duration, option_with_default
 from workloads.progress import Progress
 from workloads.results import Journal, check_name, read_run, save
 
@@ -66,8 +66,8 @@ GRACE = 10.0
 @click.option(
     "--unit", metavar="U", help="Of that timer: s, ms, us, min, h; or of a rate: ns/day, GF/s."
 )
-@setting("--blocks", click.IntRange(min=1), 16, "Blocks of turns that count, at most.")
-@setting("--warmup", click.IntRange(min=0), 1, "Blocks before them that do not count.")
+@option_with_default("--blocks", click.IntRange(min=1), 16, "Blocks of turns that count, at most.")
+@option_with_default("--warmup", click.IntRange(min=0), 1, "Blocks before them that do not count.")
 @advanced("--to-the-end", is_flag=True, help="Run all blocks, however clear it is.")
 @click.option("--budget", type=Duration(), metavar="SECONDS",
               help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
@@ -103,7 +103,7 @@ def ab(request: RunRequest, **options: Any) -> int:
     """
     check_name(options["output"])
     if options["pool"]:
-        return _pool(options["pool"], options)
+        return _pool_samples(options["pool"], options)
     command = request.command
     if not command:
         raise UsageError("no command to launch", "nidmap ab … -- srun -n 96 ./app")
@@ -119,18 +119,18 @@ def ab(request: RunRequest, **options: Any) -> int:
         turns = turns_of(len(arms), blocks, warmup, SEED)
         header = {
             **measured,
-            **_header(timer, options),
-            "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
+            **_sample_header(timer, options),
+            "looks": [blocks] if options["to_the_end"] else list(looks_after(blocks)),
             "machine": " ".join(request.job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
             "bytes": request.job.bytes,
             "command": list(command),
         }
         if request.dry_run:
             return _show_commands(arms, turns, header, options)
-        return _measure(arms, turns, header, timer, options)
+        return _launch_and_measure(arms, turns, header, timer, options)
 
 
-def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
+def _pool_samples(paths: Sequence[str], options: Mapping[str, Any]) -> int:
     """Put the samples of several jobs together; say what they say."""
     header, rows = pool_runs([read_run(path) for path in paths])
     if options["output"]:
@@ -139,7 +139,7 @@ def _pool(paths: Sequence[str], options: Mapping[str, Any]) -> int:
     return 0
 
 
-def _header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
+def _sample_header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file of samples says of the measurement."""
     kept = ("blocks", "warmup", "budget")
     return {
@@ -154,7 +154,7 @@ def _header(timer: Timer, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _measure(
+def _launch_and_measure(
     arms: list[ProgramArm], turns: list[Turn], header: dict[str, Any], timer: Timer,
     options: Mapping[str, Any],
 ) -> int:  # fmt: skip

@@ -29,7 +29,13 @@ import numpy as np
 from placement.support.array_types import Floats
 
 __all__ = [
-    "FEWEST", "FIRST_LOOK", "Interval", "interval", "looks", "nominal_level", "student_quantile",
+    "FEWEST",
+    "FIRST_LOOK",
+    "Interval",
+    "looks_after",
+    "mean_interval",
+    "nominal_level",
+    "student_quantile",
 ]  # fmt: skip
 
 #: Fewest blocks over all launches for which an interval is given.
@@ -83,10 +89,10 @@ class Interval:
 
     Examples
     --------
-    >>> found = interval([np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10])])
+    >>> found = mean_interval([np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10])])
     >>> found.shown, round(found.ratio, 2), round(found.low, 3), found.missing
     (True, 1.11, 1.096, 0)
-    >>> interval([np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])]).missing
+    >>> mean_interval([np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])]).missing
     26
     """
 
@@ -105,7 +111,7 @@ class Interval:
         return not self.low <= 1.0 <= self.high
 
 
-def interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interval | None:
+def mean_interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interval | None:
     """Return the interval of the mean over launches of paired log ratios.
 
     Parameters
@@ -132,17 +138,17 @@ def interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interval | N
     if not all(np.isfinite(values).all() for values in kept):
         raise ValueError("a ratio is not finite")
     count = blocks if len(kept) == 1 else len(kept)
-    centre, error = _estimate(kept)
-    width = student_quantile(level, _freedom(kept)) * error
+    centre, error = _estimate_mean(kept)
+    width = student_quantile(level, _degrees_of_freedom(kept)) * error
     missing = 0
     if abs(centre) <= width and 2 * width > math.log(_VAGUE):
-        missing = _enough(count, width, level, len(kept) == 1) - count
+        missing = _enough_blocks(count, width, level, len(kept) == 1) - count
     return Interval(
         ratio=math.exp(centre),
-        low=_exp(centre - width),
-        high=_exp(centre + width),
+        low=_safe_exp(centre - width),
+        high=_safe_exp(centre + width),
         level=level,
-        smallest=_exp(width + _POWER * error),
+        smallest=_safe_exp(width + _POWER * error),
         blocks=blocks,
         launches=len(kept),
         missing=missing,
@@ -170,11 +176,13 @@ def student_quantile(level: float, freedom: int) -> float:
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         angle = (low + high) / 2
-        low, high = (angle, high) if _within(np.array(angle), freedom) < level else (low, angle)
+        low, high = (
+            (angle, high) if _probability_within(np.array(angle), freedom) < level else (low, angle)
+        )
     return math.sqrt(freedom) * math.tan(low)
 
 
-def _within(angle: Floats, freedom: int) -> Floats:
+def _probability_within(angle: Floats, freedom: int) -> Floats:
     """Return how probable a smaller |t| is than sqrt(freedom) times the tangents of angles."""
     odd, cosine = freedom % 2, np.cos(angle)
     power = cosine if odd else np.ones_like(angle)
@@ -186,21 +194,21 @@ def _within(angle: Floats, freedom: int) -> Floats:
     return 2 / math.pi * (angle + total) if odd else total
 
 
-def _freedom(launches: Sequence[Floats]) -> int:
-    """Return the degrees of freedom of `_estimate`."""
-    return (len(launches) if len(launches) > 1 else _kept(len(launches[0]))) - 1
+def _degrees_of_freedom(launches: Sequence[Floats]) -> int:
+    """Return the degrees of freedom of `_estimate_mean`."""
+    return (len(launches) if len(launches) > 1 else _kept_blocks(len(launches[0]))) - 1
 
 
-def _kept(blocks: int) -> int:
+def _kept_blocks(blocks: int) -> int:
     """Return how many blocks of a launch are left in its mean."""
     return blocks - 2 * int(_TRIM * blocks)
 
 
-def _enough(count: int, width: float, level: float, trimmed: bool) -> int:
+def _enough_blocks(count: int, width: float, level: float, trimmed: bool) -> int:
     """Return about how many blocks or launches have ends less than a factor of two apart."""
 
     def relative(n: int) -> float:
-        return student_quantile(level, (_kept(n) if trimmed else n) - 1) / math.sqrt(n)
+        return student_quantile(level, (_kept_blocks(n) if trimmed else n) - 1) / math.sqrt(n)
 
     enough, error = count, width / relative(count)
     while 2 * error * relative(enough) > math.log(_VAGUE) and enough < _MOST:
@@ -208,7 +216,7 @@ def _enough(count: int, width: float, level: float, trimmed: bool) -> int:
     return max(enough, count + 1)
 
 
-def _exp(value: float) -> float:
+def _safe_exp(value: float) -> float:
     """Return the exponential, of what is too large infinity."""
     return math.exp(value) if value < _LARGEST else math.inf
 
@@ -221,7 +229,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
     block that another job's burst has spoilt does not decide.
     """
     n = values.shape[-1]
-    cut = (n - _kept(n)) // 2
+    cut = (n - _kept_blocks(n)) // 2
     ranked = np.sort(values, axis=-1)
     mean = ranked[..., cut : n - cut].mean(axis=-1)
     near = np.clip(ranked, ranked[..., cut, None], ranked[..., n - cut - 1, None])
@@ -229,7 +237,7 @@ def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
     return mean, spread / ((n - 2 * cut) / n * math.sqrt(n))
 
 
-def _estimate(launches: Sequence[Floats]) -> tuple[float, float]:
+def _estimate_mean(launches: Sequence[Floats]) -> tuple[float, float]:
     """Return the mean of the launches' trimmed means, and its standard error."""
     if len(launches) == 1:
         mean, error = _trimmed_mean(launches[0])
@@ -241,14 +249,14 @@ def _estimate(launches: Sequence[Floats]) -> tuple[float, float]:
 # --- stopping early --------------------------------------------------------------------
 
 
-def looks(blocks: int) -> tuple[int, ...]:
+def looks_after(blocks: int) -> tuple[int, ...]:
     """Return after how many blocks a measurement of so many blocks is looked at.
 
     Examples
     --------
-    >>> looks(12), looks(6)
+    >>> looks_after(12), looks_after(6)
     ((8, 9, 10, 11, 12), (6,))
-    >>> looks(30)
+    >>> looks_after(30)
     (8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 27, 30)
     """
     looks_at = [min(FIRST_LOOK, blocks)]
@@ -267,7 +275,7 @@ def nominal_level(at: tuple[int, ...], level: float = 0.95) -> float:
     Parameters
     ----------
     at : tuple of int
-        Blocks at each look; see `looks`.
+        Blocks at each look; see `looks_after`.
     level : float
         How often all intervals together hold the truth.
 
@@ -285,7 +293,7 @@ def nominal_level(at: tuple[int, ...], level: float = 0.95) -> float:
     farthest = np.zeros(len(drawn))
     for blocks in at:
         mean, error = _trimmed_mean(drawn[:, :blocks])
-        freedom = _kept(blocks) - 1
+        freedom = _kept_blocks(blocks) - 1
         angle = np.arctan(np.abs(mean) / error / math.sqrt(freedom))
-        farthest = np.maximum(farthest, _within(angle, freedom))
+        farthest = np.maximum(farthest, _probability_within(angle, freedom))
     return float(np.quantile(farthest, level))

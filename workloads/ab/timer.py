@@ -75,7 +75,7 @@ class Timer:
             new = text if anew else text.removeprefix(before[0])
             *_, last = (None, *self.regex.finditer(new))
             if last is not None:
-                return _figure(last[1], path)
+                return _parse_figure(last[1], path)
         if self.file is not None:
             raise ParseError(self.file, 0, "nothing that a launch wrote to it matches --time-regex")
         raise ParseError(
@@ -139,7 +139,7 @@ def timer_of(
     return Timer(compiled, unit or "s", rate, file)
 
 
-def _figure(text: str | None, path: str) -> float:
+def _parse_figure(text: str | None, path: str) -> float:
     """Return the number that an expression found; Fortran writes exponents with D."""
     try:
         found = float((text or "").upper().replace("D", "E"))

@@ -15,7 +15,13 @@ from workloads.ab.analysis import analyse
 #: A predicted range ends where its third digit does: so much beyond it is still inside.
 _SAME = 0.005
 
-__all__ = ["foretold", "foretold_sentence", "sentence", "show_result", "text"]
+__all__ = [
+    "comparison_sentence",
+    "foretold_sentence",
+    "predicted_ranges",
+    "result_text",
+    "show_result",
+]
 
 
 def show_result(
@@ -36,7 +42,7 @@ def show_result(
     """
     analysis = analyse(header, rows)
     if not as_json:
-        return write_output(text(header, analysis), None)
+        return write_output(result_text(header, analysis), None)
     document = {
         "schema": schema,
         **header,
@@ -45,11 +51,11 @@ def show_result(
         "times": analysis["arms"],
     }
     if "expected" in header:
-        document["expected"] = foretold(header, analysis)
+        document["expected"] = predicted_ranges(header, analysis)
     return write_output(to_json(document), None)
 
 
-def text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
+def result_text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """Return the tables and sentences of an A/B measurement.
 
     Parameters
@@ -61,15 +67,15 @@ def text(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """
     nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
-    head = f"{header['workload']} on {where}, {_launches(header, analysis)}"
-    lines = [printable(head, 200), _times(header, analysis), _comparisons(analysis)]
-    lines += [sentence(entry, analysis["level"]) for entry in analysis["comparisons"]]
-    lines += [foretold_sentence(promise) for promise in foretold(header, analysis)]
+    head = f"{header['workload']} on {where}, {_launch_words(header, analysis)}"
+    lines = [printable(head, 200), _times_table(header, analysis), _comparisons_table(analysis)]
+    lines += [comparison_sentence(entry, analysis["level"]) for entry in analysis["comparisons"]]
+    lines += [foretold_sentence(promise) for promise in predicted_ranges(header, analysis)]
     lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
     return "\n".join(line.rstrip("\n") for line in lines) + "\n"
 
 
-def _launches(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
+def _launch_words(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     """Return how many launches there were: a program is launched anew for each sample."""
     count = analysis["launches"]
     launches = sum(entry["samples"] for entry in analysis["arms"])
@@ -77,15 +83,15 @@ def _launches(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     return f"{launches} launches that count{sessions}, by {header['timer']['words']}"
 
 
-def _times(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
+def _times_table(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
     rows = []
     for entry in analysis["arms"]:
-        best, middle, spread = _figures(header, entry)
+        best, middle, spread = _arm_figures(header, entry)
         rows.append([entry["arm"], best, middle, f"± {spread}", entry["samples"]])
     return align_columns([["arm", "best", "median", "spread", "samples"], *rows])
 
 
-def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
+def _arm_figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
     """Return best, median and spread: times, or rates where the program states those."""
     timer = header["timer"]
     if not timer["higher_is_better"]:
@@ -95,24 +101,24 @@ def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
     return [f"{rate:.4g} {timer['unit']}".rstrip() for rate in rates]
 
 
-def _comparisons(analysis: Mapping[str, Any]) -> str:
+def _comparisons_table(analysis: Mapping[str, Any]) -> str:
     head = ["compared", "ratio", f"{analysis['level']:.0%}", "visible", "blocks", "verdict"]
     rows = []
     for entry in analysis["comparisons"]:
-        span = f"{_ratio(entry['low'], '0')} … {_ratio(entry['high'], 'inf')}"
+        span = f"{_ratio_text(entry['low'], '0')} … {_ratio_text(entry['high'], 'inf')}"
         span = "-" if entry["ratio"] is None or entry["missing"] else span
         rows.append([
-            f"{entry['arm']} : {entry['against']}", _ratio(entry["ratio"], "-"), span,
-            _ratio(entry["smallest"], "-"), entry["blocks"], entry["verdict"],
+            f"{entry['arm']} : {entry['against']}", _ratio_text(entry["ratio"], "-"), span,
+            _ratio_text(entry["smallest"], "-"), entry["blocks"], entry["verdict"],
         ])  # fmt: skip
     return align_columns([head, *rows])
 
 
-def _ratio(value: float | None, otherwise: str) -> str:
+def _ratio_text(value: float | None, otherwise: str) -> str:
     return otherwise if value is None else f"{value:.3f}"
 
 
-def sentence(entry: Mapping[str, Any], level: float) -> str:
+def comparison_sentence(entry: Mapping[str, Any], level: float) -> str:
     """Return one comparison as a sentence.
 
     Examples
@@ -120,9 +126,9 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     >>> entry = {"arm": "auto", "against": "default", "ratio": 1.08,
     ...          "low": 1.05, "high": 1.11, "smallest": 1.03, "verdict": "faster", "shown": True,
     ...          "missing": 0}
-    >>> sentence(entry, 0.95)
+    >>> comparison_sentence(entry, 0.95)
     'auto against default: 1.080 times faster (95 %: 1.050 to 1.110)'
-    >>> sentence({**entry, "low": 0.99, "shown": False, "verdict": "no difference shown"}, 0.95)
+    >>> comparison_sentence({**entry, "low": 0.99, "shown": False, "verdict": "no difference shown"}, 0.95)
     'auto against default: no difference shown (95 %: 0.990 to 1.110); differences below 3.0 % cannot be seen in this noise'
     """  # noqa: E501  # the sentence as it is
     head = f"{entry['arm']} against {entry['against']}:"
@@ -131,7 +137,7 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
         return f"{head} {verdict}"
     if verdict == "slower":
         ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else None
-    span = f"({level * 100:g} %: {_ratio(low, '0')} to {_ratio(high, 'inf')})"
+    span = f"({level * 100:g} %: {_ratio_text(low, '0')} to {_ratio_text(high, 'inf')})"
     if entry["shown"]:
         times = f"{ratio:.3f} times " if verdict in ("faster", "slower") else ""
         return f"{head} {times}{verdict} {span}"
@@ -141,7 +147,9 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     return f"{head} {verdict} {span}; {unseen} in this noise"
 
 
-def foretold(header: Mapping[str, Any], analysis: Mapping[str, Any]) -> list[dict[str, Any]]:
+def predicted_ranges(
+    header: Mapping[str, Any], analysis: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Return the ranges that were predicted before the measurement, beside what came out.
 
     Parameters
@@ -183,7 +191,10 @@ def foretold_sentence(promise: Mapping[str, Any]) -> str:
     """
     if not promise["gain"]:
         return f"{promise['arm']}: no prediction ({promise['words']})"
-    low, high = _ratio(promise["gain"]["low"], "0"), _ratio(promise["gain"]["high"], "inf")
+    low, high = (
+        _ratio_text(promise["gain"]["low"], "0"),
+        _ratio_text(promise["gain"]["high"], "inf"),
+    )
     of = "" if promise["gain"].get("communicates", 1) < 1 else " in communication"
     head = f"{promise['arm']}: predicted {low} to {high} times as fast{of}"
     if promise["covers"] is None:

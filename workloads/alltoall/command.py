@@ -11,9 +11,9 @@ from placement.errors import UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, rate_text, time_text
 from placement.support.tables import align_columns
-from workloads.options import Common, Param, Sizes, bench_callback, setting
+from workloads.options import Common, Param, Sizes, bench_callback, option_with_default
 from workloads.session import Session
-from workloads.world import MPI, Comm, RankPlace, doubling, place, together
+from workloads.world import MPI, Comm, RankPlace, doubling_counts, raise_together, rank_place
 
 trials = lazy("workloads.alltoall.trial")
 
@@ -37,13 +37,15 @@ class Counts(Param):
 
 
 @click.command("alltoall")
-@setting(
+@option_with_default(
     "--bytes sizes",
     Sizes(),
     "8-4MiB",
     "Payload of each ordered pair: 8,64,1KiB or 8-4MiB (powers of two).",
 )
-@setting("--ppn", Counts(), "max", "Ranks a node that take part: max, all (1, 2, 4 …) or 1,2,32.")
+@option_with_default(
+    "--ppn", Counts(), "max", "Ranks a node that take part: max, all (1, 2, 4 …) or 1,2,32."
+)
 @bench_callback
 def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...]) -> int:
     """Measure all-to-all bandwidth by message size, per process and per node.
@@ -58,11 +60,11 @@ def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...])
     srun -N 64 --ntasks-per-node 32 nidmap bench alltoall --bytes 1MiB --ppn all -o a2a.csv
     """
     with Session(common, "alltoall", {"sizes": list(sizes), "ppn": ppn}) as session:
-        here = place(session.comm)
-        for wanted in _rounds(session.comm, here.most, ppn):
+        here = rank_place(session.comm)
+        for wanted in _ranks_of_rounds(session.comm, here.most, ppn):
             joins = here.local < wanted
             part = session.part(joins)
-            ranks, off_node = _pairs(session.comm, here, wanted)
+            ranks, off_node = _count_pairs(session.comm, here, wanted)
             for size in sizes:
                 if session.over():
                     break
@@ -77,21 +79,21 @@ def alltoall(common: Common, sizes: tuple[int, ...], ppn: str | tuple[int, ...])
                     inner=trials.calls(size),
                 )
             part.Free()
-    _show(session)
+    _show_session(session)
     return session.exit_code
 
 
-def _rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
+def _ranks_of_rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
     """Return how many ranks a node take part in each round; the same on all ranks."""
     if isinstance(ppn, str):
-        return [most] if ppn == "max" else doubling(most)
-    with together(comm):
+        return [most] if ppn == "max" else doubling_counts(most)
+    with raise_together(comm):
         if max(ppn) > most:
             raise UsageError(f"--ppn {max(ppn)}: no node has more than {most} ranks")
     return list(ppn)
 
 
-def _pairs(comm: Comm, here: RankPlace, wanted: int) -> tuple[int, int]:
+def _count_pairs(comm: Comm, here: RankPlace, wanted: int) -> tuple[int, int]:
     """Return the ranks that take part, and the most ordered pairs between a node and the others."""
     mine = min(here.ranks, wanted)
     ranks = comm.allreduce(int(here.local < wanted))
@@ -127,7 +129,7 @@ def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
     }
 
 
-def _show(session: Session) -> None:
+def _show_session(session: Session) -> None:
     document, rows = session.document(), []
     for case, result in zip(document["cases"], session.finished, strict=True):
         case["bandwidth"] = rate = bandwidths(case, result.median())

@@ -7,9 +7,9 @@ from functools import partial
 
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import exact_size
-from workloads.memory import fits
+from workloads.memory import require_fit
 from workloads.phases import seconds_of
-from workloads.world import MPI, Comm, together
+from workloads.world import MPI, Comm, raise_together
 
 __all__ = ["AllToAll", "calls", "pattern", "trial"]
 
@@ -69,14 +69,14 @@ class AllToAll:
         inner: int = 0,
         seed: int = 0,
     ) -> None:
-        with together(comm):
+        with raise_together(comm):
             if bytes < 0 or inner < 0:
                 raise UsageError("bytes and inner are at least 0")
         self.comm, self.size, self.inner = comm, bytes, inner or calls(bytes)
         rank, ranks = comm.Get_rank(), comm.Get_size()
-        fits(comm, 2 * ranks * bytes, f"an all-to-all of {exact_size(bytes)} a pair")
-        with together(comm):
-            self._send = bytearray().join(_block(rank, other, bytes) for other in range(ranks))
+        require_fit(comm, 2 * ranks * bytes, f"an all-to-all of {exact_size(bytes)} a pair")
+        with raise_together(comm):
+            self._send = bytearray().join(_make_block(rank, other, bytes) for other in range(ranks))
             self._recv = bytearray(ranks * bytes)
 
     def run(self) -> dict[str, float]:
@@ -89,16 +89,16 @@ class AllToAll:
     def verify(self) -> None:
         """Raise on all ranks where a block is not what its sender filled it with."""
         rank, received, size = self.comm.Get_rank(), memoryview(self._recv), self.size
-        with together(self.comm):
+        with raise_together(self.comm):
             for other in range(self.comm.Get_size()):
-                if received[other * size : (other + 1) * size] != _block(other, rank, size):
+                if received[other * size : (other + 1) * size] != _make_block(other, rank, size):
                     raise NidmapError(f"the block from rank {other} did not arrive as it was sent")
 
 
 trial = AllToAll
 
 
-def _block(source: int, target: int, count: int) -> bytes:
+def _make_block(source: int, target: int, count: int) -> bytes:
     """Return the bytes that one rank sends another: both ranks, over and over."""
     word = array("q", [source * 1_000_003 + target + 1]).tobytes()
     return (word * (count // len(word) + 1))[:count]

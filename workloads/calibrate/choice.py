@@ -114,7 +114,7 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
     rng = np.random.default_rng(seed)
     between = _shifts_along_axes if machine.topology.kind == "torus" else _between_units
     flows = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
-    flows += [*_permutations(len(rows), rng), *_fans(machine, rows, rng)]
+    flows += [*_list_permutations(len(rows), rng), *_list_fans(machine, rows, rng)]
     return [candidate for candidate in flows if len(candidate)]
 
 
@@ -156,11 +156,11 @@ def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> It
             alike = tuple(x == y for x, y in zip(a, b, strict=True))
             seen[alike] += 1
             if seen[alike] <= PAIRS:
-                name = f"{levels[k]} {_place(a)} to {levels[k]} {_place(b)}"
+                name = f"{levels[k]} {_place_name(a)} to {levels[k]} {_place_name(b)}"
                 yield _flows_of_pairs(name, list(zip(units[a], units[b], strict=False)))
 
 
-def _place(place: tuple[int, ...]) -> str:
+def _place_name(place: tuple[int, ...]) -> str:
     return "-".join(map(str, place))
 
 
@@ -189,7 +189,7 @@ def _flows_of_pairs(name: str, pairs: list[tuple[int, int]]) -> Flows:
     return Flows(name, ends[:, 0], ends[:, 1])
 
 
-def _permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
+def _list_permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield a pair of neighbours, shifts, random permutations, and everyone to everyone."""
     every = np.arange(count)
     yield Flows("one node to the next", every[:1], every[1:2])
@@ -203,7 +203,7 @@ def _permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
         yield Flows("everyone to everyone", source, target)
 
 
-def _fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+def _list_fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield one node to several others: on routers beside its own by the widest links, anywhere."""
     found, nodes = channels(machine), _by_router(machine, rows)
     for router in rng.permutation(list(nodes))[:PAIRS].tolist():
@@ -493,11 +493,11 @@ def predict_table(
     seconds = np.zeros((len(flows), len(routings), len(classes)))
     for i, one in enumerate(flows):
         for r, routing in enumerate(routings):
-            seconds[i, r] = _seconds(machine, rows, one, routing, classes)
+            seconds[i, r] = _class_seconds(machine, rows, one, routing, classes)
     return FlowTimes(flows, tuple(routings), classes, seconds)
 
 
-def _seconds(
+def _class_seconds(
     machine: Machine, rows: Ints, flows: Flows, routing: str, classes: Sequence[str]
 ) -> list[float]:
     """Return the seconds of the busiest link of each class."""
@@ -527,7 +527,7 @@ def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:
     names, flows = routings(machine), candidates(machine, rows, seed)
     first = predict_table(machine, rows, flows, names[:1])
     several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]
-    best = {i for k in range(len(first.classes)) for i in _best(first, 0, k, KEPT)}
+    best = {i for k in range(len(first.classes)) for i in _best_sets(first, 0, k, KEPT)}
     some = sorted(best.union(several))
     table = predict_table(machine, rows, [flows[i] for i in some], names)
     shift = f"each node to the one {len(rows) // 2} further"
@@ -547,7 +547,7 @@ def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> Chosen:
     picked: dict[int, None] = {}
     for r in range(len(table.routings)):
         for k in range(len(table.classes)):
-            picked |= dict.fromkeys(_best(table, r, k, 1))
+            picked |= dict.fromkeys(_best_sets(table, r, k, 1))
     clean = frozenset(range(len(picked)))
     picked |= dict.fromkeys(always)
     alike = []
@@ -564,7 +564,7 @@ def choose_from(table: FlowTimes, always: Sequence[int] = ()) -> Chosen:
     return Chosen(replace(table.take(list(picked)), clean=clean), tuple(alike))
 
 
-def _best(table: FlowTimes, routing: int, kind: int, count: int) -> list[int]:
+def _best_sets(table: FlowTimes, routing: int, kind: int, count: int) -> list[int]:
     """Return the sets that make a class bind most clearly; of equals those of fewest flows."""
     margin = np.minimum(margins(table.seconds)[:, routing, kind], ENOUGH)
     sizes = [len(one) for one in table.flows]

@@ -33,9 +33,9 @@ from workloads.calibrate.readings import Reader, Rounds
 from workloads.calibrate.result import Readings, result_of
 from workloads.calibrate.words import document, overlay_text, plan_text, table_text
 from workloads.launched import MPIEXEC, become_mpiexec, current_launch, mpiexec_words
-from workloads.options import Common, Duration, leave, setting
+from workloads.options import Common, Duration, leave_command, option_with_default
 from workloads.progress import TERMINAL
-from workloads.world import decide_on_root, processor, run_guarded, together, world
+from workloads.world import decide_on_root, processor, raise_together, run_guarded, world
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -49,10 +49,12 @@ __all__ = ["calibrate"]
 @machine_option
 @click.option("-n", "--ranks", type=click.IntRange(min=1),
               help="Ranks to start; inside a launch, the size it must have.")  # fmt: skip
-@setting(
+@option_with_default(
     "--rounds repeat", click.IntRange(min=6), 8, "Rounds that count; one more goes before them."
 )
-@setting("--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take.")
+@option_with_default(
+    "--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take."
+)
 @click.option("--time-limit", type=Duration(),
               help="Stop in time and take the rounds that are done: 90, 10m, 2h.")  # fmt: skip
 @click.option("--nodes", metavar="LIST", help="With --dry-run: these nodes, not the allocation's.")
@@ -92,14 +94,14 @@ def calibrate(
     if current_launch() is None:
         _check_output(output)
         machine_from(specs)  # what is wrong with it is said before anything starts
-        _start(launcher, common.ranks)
-    return leave(run_guarded(lambda: _on_ranks(common, specs, seconds, output)))
+        _start_launcher(launcher, common.ranks)
+    return leave_command(run_guarded(lambda: _on_ranks(common, specs, seconds, output)))
 
 
 # --- starting ranks -----------------------------------------------------------
 
 
-def _start(launcher: Sequence[str], ranks: int | None) -> None:
+def _start_launcher(launcher: Sequence[str], ranks: int | None) -> None:
     """Become the launcher, which starts this command as ranks, without the words behind ``--``."""
     words = _launcher_words(launcher, ranks)
     if words is None:
@@ -121,7 +123,7 @@ def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | N
     """
     if launcher:
         return list(launcher)
-    job = _allocation()
+    job = _own_allocation()
     if ranks is not None and (job is None or os.environ.get(MPIEXEC)):
         return None
     if job is None:
@@ -137,7 +139,7 @@ def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | N
     return ["srun", "-n", str(count)]
 
 
-def _allocation() -> Allocation | None:
+def _own_allocation() -> Allocation | None:
     return allocation(os.environ)
 
 
@@ -163,7 +165,7 @@ def _say_plan(
     launcher: Sequence[str],
 ) -> None:
     machine, _ = without_stated_routing(machine_from(specs))
-    job = None if nodes else _allocation()
+    job = None if nodes else _own_allocation()
     if not nodes and job is None:
         raise UsageError("which nodes?", "--nodes LIST, or inside an allocation")
     rows = rows_of(machine, nodes or list(job.nodes if job else ()), "--nodes")
@@ -216,7 +218,7 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
     def choose() -> MeasurePlan:
         _check_output(output)
-        jobs.append(_job(hosts, specs, common.seed))
+        jobs.append(_measured_job(hosts, specs, common.seed))
         return jobs[0].plan
 
     plan = decide_on_root(comm, choose)
@@ -224,15 +226,15 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
     reader = Reader(comm, plan, seconds)
     with session:
         session.measure_rounds(reader.readings())
-    with together(comm):
+    with raise_together(comm):
         for job in jobs if session.enough else ():
-            _write(job, session, reader.sizes, output)
+            _write_figures(job, session, reader.sizes, output)
     if not session.enough and session.ended == "time limit":
         return 1
     return session.exit_code
 
 
-def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _CalibrationPlace:
+def _measured_job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _CalibrationPlace:
     """Return what is measured on the nodes that the ranks are on."""
     seats = seats_of(hosts)
     machine, assumed = without_stated_routing(machine_from(specs))
@@ -248,7 +250,7 @@ def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Calibratio
     )
 
 
-def _write(
+def _write_figures(
     job: _CalibrationPlace, session: Rounds, sizes: dict[str, tuple[int, int]], output: str | None
 ) -> None:
     """Write the figures, and say what was found."""

@@ -33,7 +33,7 @@ from workloads.ab.statistics import FEWEST
 from workloads.calibrate.choice import Flows, MeasurePlan
 from workloads.progress import Progress
 from workloads.session import Session
-from workloads.world import MPI, Comm, doubling
+from workloads.world import MPI, Comm, doubling_counts
 
 __all__ = ["Reader", "Rounds"]
 
@@ -93,7 +93,7 @@ class Reader:
         """Return all that is read in a round: each call returns numbers, the same on all ranks."""
         plan, sets = self.plan, self.plan.chosen.table.flows
         named = [(f"flows {k}", one, plan.ppn) for k, one in enumerate(sets)]
-        named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling(plan.ppn)[:-1]]
+        named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling_counts(plan.ppn)[:-1]]
         found: list[Reading] = [
             partial(self._read_flows, name, one, each, self._exchange_of(one, each))
             for name, one, each in named

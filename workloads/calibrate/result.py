@@ -23,7 +23,7 @@ import numpy as np
 from placement.machine import Machine
 from placement.support.array_types import Floats
 from placement.support.quantities import GB
-from workloads.ab.statistics import interval
+from workloads.ab.statistics import mean_interval
 from workloads.calibrate.choice import ENOUGH, NODE, FlowTimes, MeasurePlan, margins
 
 __all__ = [
@@ -149,7 +149,7 @@ def fit_shares(
     ratio = own / times[some, None]
     shares = ratio.max(axis=0, initial=0.0)
     active = [k for k in range(len(classes)) if shares[k] > 0]
-    binding = _binding(own, shares, active)
+    binding = _binding_sets(own, shares, active)
     clear = np.minimum(margins(own), ENOUGH)
     sets = {k: max(binding[k], key=lambda e: float(clear[e, k])) for k in active}
     for k in active:
@@ -167,7 +167,7 @@ def fit_shares(
     )
 
 
-def _binding(seconds: Floats, shares: Floats, active: list[int]) -> dict[int, list[int]]:
+def _binding_sets(seconds: Floats, shares: Floats, active: list[int]) -> dict[int, list[int]]:
     """Return in which sets each class binds; classes that bind in none leave `active`.
 
     Of two classes that could explain the same times, the one goes that takes
@@ -293,11 +293,11 @@ def result_of(
     }
     fastest = max(rates.values(), key=lambda rate: float(np.median(rate)))
     figures = [
-        *_links(machine, table, network.best, sets, fastest, assumed_node),
-        *_ranks(read, plan.ppn, rates),
-        *_latencies(read, hops(network.best.routing)),
-        *_messages(read, plan.ppn),
-        *_routing(network),
+        *_fit_links(machine, table, network.best, sets, fastest, assumed_node),
+        *_fit_ranks(read, plan.ppn, rates),
+        *_fit_latencies(read, hops(network.best.routing)),
+        *_fit_messages(read, plan.ppn),
+        *_measured_routing(network),
     ]
     unreached = tuple(name for name in table.classes if name not in network.best.shares)
     alone = "one rank a node: what a node sends with more of them, and copies inside it, were not"
@@ -327,14 +327,14 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
 
 def _middle_of(key: str, values: Floats, how: str, **more: Any) -> MeasuredFigure:
     """Return the middle of positive values, and the interval that `nidmap ab` would give it."""
-    found = interval([np.log(values)])
+    found = mean_interval([np.log(values)])
     if found is None:
         return MeasuredFigure(key, float(np.median(values)), how, **more)
     low, high = (end if 0 < end < math.inf else None for end in (found.low, found.high))
     return MeasuredFigure(key, found.ratio, how, low=low, high=high, **more)
 
 
-def _keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
+def _figure_keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
     """Return the figures of the machine that a class of links rests on, with their keys."""
     figures = machine.topology.bandwidth
     if kind == NODE:
@@ -345,7 +345,7 @@ def _keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
     return list((own or {kind: figures.get("up", 0.0)}).items())
 
 
-def _links(
+def _fit_links(
     machine: Machine,
     table: FlowTimes,
     best: RoutingFit,
@@ -368,7 +368,7 @@ def _links(
         of_node = kind == NODE
         how = "a node's own link" if of_node else f"links of class {kind}"
         how += f": {table.flows[at].name}"
-        for key, stated in _keys(machine, kind):
+        for key, stated in _figure_keys(machine, kind):
             told = None if of_node and assumed_node else stated
             rate = share * stated
             if key == NODE and np.median(fastest) > np.median(rate):
@@ -388,13 +388,13 @@ def _links(
                 MeasuredFigure(f"bandwidth.{key}", usual * stated, f"not reached with these nodes: "
                          f"{usual:.4g} of {stated:g}, as of the other links", "GB/s",
                          mark="assumed", stated=stated)
-                for key, stated in _keys(machine, kind)
+                for key, stated in _figure_keys(machine, kind)
             ]  # fmt: skip
     how = "the bandwidths of links here are what programs' bytes reach"
     return [*found, MeasuredFigure("sending.payload", 1.0, how)]
 
 
-def _ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[MeasuredFigure]:
+def _fit_ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[MeasuredFigure]:
     """Return what ranks send: one, several of a node, and inside a node."""
     figures = [
         _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
@@ -412,7 +412,7 @@ def _ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[MeasuredF
     return [*figures, _middle_of("sending.process", alone, how, unit="GB/s")]
 
 
-def _latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
+def _fit_latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
     """Return the latency of each level, and what of it each link between routers adds."""
     levels: dict[str, list[str]] = {}
     for name in read.rounds[0]:
@@ -425,7 +425,7 @@ def _latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
         figures.append(_middle_of(key, us, f"an empty message, {level}", unit="us"))
     far = [name for names in levels.values() for name in names if name in hops]
     apart = [hops[name] for name in far]
-    lines = np.array([_line(apart, [one[name] for name in far]) for one in read.rounds])
+    lines = np.array([_fit_line(apart, [one[name] for name in far]) for one in read.rounds])
     ways = f"{len(far)} pairs of nodes"
     figures.append(_middle_of("latency.mpi_us", lines[:, 0] * 1e6, f"an empty message, {ways}",
                              unit="us"))  # fmt: skip
@@ -437,7 +437,7 @@ def _latencies(read: Readings, hops: dict[str, float]) -> list[MeasuredFigure]:
     return figures
 
 
-def _line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
+def _fit_line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
     """Return the seconds without a hop and those that each adds, neither below nothing."""
     x, y = np.asarray(hops), np.asarray(seconds)
     each = max(0.0, float(np.polyfit(x, y, 1)[0])) if np.ptp(x) else 0.0
@@ -445,7 +445,7 @@ def _line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
     return (none, each) if none > 0 else (float(y.min()), 0.0)
 
 
-def _messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
+def _fit_messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
     """Return the time between messages, and what a step of a staged exchange takes beyond bytes."""
     figures = []
     for key, name, how in (
@@ -467,7 +467,7 @@ def _messages(read: Readings, ppn: int) -> list[MeasuredFigure]:
     return figures
 
 
-def _routing(network: NetworkFit) -> list[MeasuredFigure]:
+def _measured_routing(network: NetworkFit) -> list[MeasuredFigure]:
     if not network.alike:
         return []
     how = f"predicted times are off by {network.best.error:.1%} in the mean"

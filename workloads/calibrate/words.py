@@ -32,39 +32,39 @@ def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
         *(f"# {note}" for note in result.notes),
         "",
         "overlay = true",
-        f"title = {_text('measured ' + about['date'])}",
-        f"machine = {_text(about['machine'])}",
+        f"title = {_text_toml('measured ' + about['date'])}",
+        f"machine = {_text_toml(about['machine'])}",
     ]
     source = f"nidmap calibrate, {about['date'][:10]}, {about['count']} nodes {about['nodes']}"
     for table in _TABLES:
         lines += ["", f"[{table}]"]
         lines += [
-            f"{one.key.partition('.')[2]} = {_figure(one, source)}"
+            f"{one.key.partition('.')[2]} = {_figure_toml(one, source)}"
             for one in result.figures
             if one.key.startswith(f"{table}.")
         ]
     return "\n".join(lines) + "\n"
 
 
-def _figure(one: MeasuredFigure, source: str) -> str:
+def _figure_toml(one: MeasuredFigure, source: str) -> str:
     """Return a figure as TOML."""
     told = f"{source[:250]}: {one.how}"[:400]
-    parts = [f"value = {_value(one.value)}"]
+    parts = [f"value = {_value_toml(one.value)}"]
     if one.unit and one.key.startswith("stated."):
-        parts.append(f"unit = {_text(one.unit)}")
-    parts += [f'mark = "{one.mark}"', f"source = {_text(told)}"]
+        parts.append(f"unit = {_text_toml(one.unit)}")
+    parts += [f'mark = "{one.mark}"', f"source = {_text_toml(told)}"]
     if one.low is not None and one.high is not None:
-        parts.append(f"interval = [{_value(one.low)}, {_value(one.high)}]")
+        parts.append(f"interval = [{_value_toml(one.low)}, {_value_toml(one.high)}]")
     return f"{{ {', '.join(parts)} }}"
 
 
-def _value(value: Any) -> str:
+def _value_toml(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_text, value))}]"
+        return f"[{', '.join(map(_text_toml, value))}]"
     return repr(float(f"{value:.6g}"))
 
 
-def _text(text: str) -> str:
+def _text_toml(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -90,9 +90,11 @@ def table_text(result: Result) -> str:
     rows = [
         (
             one.key.removeprefix("stated."),
-            f"{_short(one.value)} {one.unit}".rstrip(),
-            f"{_short(one.low)} to {_short(one.high)}" if one.low and one.high else "",
-            _short(one.stated) if one.stated else "",
+            f"{_short_number(one.value)} {one.unit}".rstrip(),
+            f"{_short_number(one.low)} to {_short_number(one.high)}"
+            if one.low and one.high
+            else "",
+            _short_number(one.stated) if one.stated else "",
             f"{one.value / one.stated:.4g}" if one.stated else "",
             one.how if one.mark == "measured" else f"{one.mark}: {one.how}",
         )
@@ -102,7 +104,7 @@ def table_text(result: Result) -> str:
     return "\n".join([table, *about_fit(result), *result.notes, ""])
 
 
-def _short(value: Any) -> str:
+def _short_number(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value)
     return f"{value:.4g}"

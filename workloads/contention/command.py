@@ -25,11 +25,11 @@ from workloads.contention.trial import (
     Buffers,
     CaseSizes,
     Length,
-    length,
-    sizes,
+    case_sizes,
+    parse_length,
     trial,
 )
-from workloads.memory import available
+from workloads.memory import available_bytes
 from workloads.options import (
     ByteCount,
     Common,
@@ -37,10 +37,10 @@ from workloads.options import (
     Words,
     bench_callback,
     named_machine,
-    setting,
+    option_with_default,
 )
 from workloads.session import Case, Repetitions, Session
-from workloads.world import Comm, decide_on_root, place, processor, together
+from workloads.world import Comm, decide_on_root, processor, raise_together, rank_place
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -56,21 +56,21 @@ PAPER = (1, 3, 9, 18, 36)
 _PAPER_LENGTHS = "512,512N,800N,810N,1024N"
 
 
-def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Length, ...]:
+def _parse_lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Length, ...]:
     text = _PAPER_LENGTHS if value == "paper" else value
-    return tuple(length(part.strip()) for part in text.split(","))
+    return tuple(parse_length(part.strip()) for part in text.split(","))
 
 
 @click.command("contention")
-@setting("--n", Number(), PRINTED_N, "Vectors in all; p^2 divides it.")
-@setting(
+@option_with_default("--n", Number(), PRINTED_N, "Vectors in all; p^2 divides it.")
+@option_with_default(
     "--m lengths",
     str,
     "512",
     "Numbers in a vector: 512 (constant global memory), 512N (constant local), or paper.",
-    callback=_lengths,
+    callback=_parse_lengths,
 )
-@setting(
+@option_with_default(
     "--kind kinds",
     Words(KINDS),
     "all",
@@ -114,12 +114,14 @@ def contention(
     more = {"nodes": counts, "ppn": ppn, "memory": memory, "machine": list(specs)}
     with Session(common, "contention", {**given, **more}) as session:
         bench = _Bench(session, n, ppn, memory)
-        bench.measure(_sets(session.comm, counts, specs), lengths, kinds)
-    _show(session, bench.cases)
+        bench.measure(_share_sets(session.comm, counts, specs), lengths, kinds)
+    _show_session(session, bench.cases)
     return session.exit_code
 
 
-def _sets(comm: Comm, counts: tuple[int, ...] | None, specs: tuple[str, ...]) -> list[NodeSet]:
+def _share_sets(
+    comm: Comm, counts: tuple[int, ...] | None, specs: tuple[str, ...]
+) -> list[NodeSet]:
     """Return the node sets, worked out on rank 0. Collective."""
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
 
@@ -208,11 +210,11 @@ def node_sets(leaf: Sequence[int], counts: Sequence[int]) -> list[NodeSet]:
         if not 1 <= count <= len(leaf):
             raise UsageError(f"{count} nodes were asked for, the job has {len(leaf)}")
         inside = NodeSet(name, tuple(home[:count])) if len(home) >= count else None
-        found += [one for one in (inside, _across(home, others, count)) if one is not None]
+        found += [one for one in (inside, _across_leaves(home, others, count)) if one is not None]
     return found
 
 
-def _across(home: list[int], others: list[list[int]], count: int) -> NodeSet | None:
+def _across_leaves(home: list[int], others: list[list[int]], count: int) -> NodeSet | None:
     """Return nodes of the fewest leaves from two on, as even as their sizes let it be."""
     for number in range(2, len(others) + 2):
         groups = [home, *others[: number - 1]]
@@ -243,7 +245,7 @@ class _Bench:
 
     def __init__(self, session: Session, n: int, ppn: int | None, memory: int | None) -> None:
         self.session, self.n, self.memory = session, n, memory
-        self.here = place(session.comm)
+        self.here = rank_place(session.comm)
         least = min(session.comm.allgather(self.here.ranks))
         if ppn is not None and ppn > least:
             raise UsageError(f"--ppn {ppn}: a node has {least} ranks only")
@@ -276,8 +278,8 @@ class _Bench:
     ) -> None:
         """Measure one kind and length on sets of one size, in turn, with the same two arrays."""
         comm, nodes = self.session.comm, len(sets[0].nodes)
-        size = sizes(self.n, each.at(nodes), self.ppn * nodes, nodes, kind)
-        room = min(comm.allgather(available()))
+        size = case_sizes(self.n, each.at(nodes), self.ppn * nodes, nodes, kind)
+        room = min(comm.allgather(available_bytes()))
         used = size.node_need / max(min(self.memory or room, room), 1)
         mine = [_MeasuredCase(size, one.name, str(each), used) for one in sets]
         self.cases += mine
@@ -291,7 +293,7 @@ class _Bench:
         if used > 1:
             return
         buffers = None
-        with together(comm):
+        with raise_together(comm):
             if any(map(self._joins, sets)):
                 buffers = Buffers(size.local_bytes)
         labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(each)}
@@ -305,7 +307,7 @@ class _Bench:
             case.result = result or None
 
 
-def _show(session: Session, cases: Sequence[_MeasuredCase]) -> None:
+def _show_session(session: Session, cases: Sequence[_MeasuredCase]) -> None:
     document = session.document()
     document["refused"] = [
         {"kind": c.sizes.kind, "m": c.sizes.m, "nodes": c.sizes.nodes, "used": c.used}
@@ -314,10 +316,12 @@ def _show(session: Session, cases: Sequence[_MeasuredCase]) -> None:
     ]
     columns = ["call", "m", "N", "p", "nodes in", "local", "block", "memory"]
     head = [*columns, "best", "median", "worst"]
-    session.common.show(document, align_columns([head, *map(_row, cases)]) + _ratios(cases))
+    session.common.show(
+        document, align_columns([head, *map(_case_row, cases)]) + _ratio_lines(cases)
+    )
 
 
-def _row(case: _MeasuredCase) -> list[object]:
+def _case_row(case: _MeasuredCase) -> list[object]:
     size = case.sizes
     times = ["refused" if case.used > 1 else "not run", "", ""]
     if case.result is not None:
@@ -329,7 +333,7 @@ def _row(case: _MeasuredCase) -> list[object]:
     return [*what, *memory, f"{100 * case.used:.0f} %", *times]
 
 
-def _ratios(cases: Sequence[_MeasuredCase]) -> str:
+def _ratio_lines(cases: Sequence[_MeasuredCase]) -> str:
     """Return one line for each pair of equal N: two leaves against one."""
     lines = [
         f"{one.sizes.kind}, m = {one.length}, {one.sizes.nodes} nodes: {two.where} take "

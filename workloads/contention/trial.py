@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from placement.errors import NidmapError, UsageError, printable
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
-from workloads.memory import fits
+from workloads.memory import require_fit
 from workloads.phases import check_word, seconds_of
-from workloads.world import MPI, Comm, place, same, together
+from workloads.world import MPI, Comm, raise_together, rank_place, require_same
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,9 +42,9 @@ __all__ = [
     "CaseSizes",
     "Contention",
     "Length",
-    "length",
+    "case_sizes",
+    "parse_length",
     "send_counts",
-    "sizes",
     "sorted_ints",
     "trial",
     "unsorted_ints",
@@ -83,7 +83,7 @@ class Length:
 
         Examples
         --------
-        >>> length("512N").at(36), length("512").at(36)
+        >>> parse_length("512N").at(36), parse_length("512").at(36)
         (18432, 512)
         """
         return self.factor * nodes if self.by_node else self.factor
@@ -92,7 +92,7 @@ class Length:
         return f"{self.factor}N" if self.by_node else str(self.factor)
 
 
-def length(text: str) -> Length:
+def parse_length(text: str) -> Length:
     """Return a length from ``512`` or ``512N``.
 
     Raises
@@ -155,7 +155,7 @@ class CaseSizes:
         return self.rank_need * (self.ranks // self.nodes)
 
 
-def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double") -> CaseSizes:
+def case_sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double") -> CaseSizes:
     """Return the sizes of a case.
 
     Parameters
@@ -178,7 +178,7 @@ def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double"
     --------
     Table 4.1 on 36 nodes: 5,184 vectors, 20 MB; blocks of 18 vectors, 72 kB.
 
-    >>> case = sizes(PRINTED_N, 512, 288, 36)
+    >>> case = case_sizes(PRINTED_N, 512, 288, 36)
     >>> case.local, case.block, case.local_bytes >> 20, case.block_bytes >> 10
     (5184, 18, 20, 72)
     """
@@ -296,14 +296,14 @@ class Contention:
         buffers: Buffers | None = None,
         seed: int = 0,
     ) -> None:
-        same(comm, n=n, m=m, kind=kind)
-        self.comm, self.rank, nodes = comm, comm.Get_rank(), place(comm).nodes
-        with together(comm):
-            self.sizes = size = sizes(n, m, comm.Get_size(), nodes, kind)
+        require_same(comm, n=n, m=m, kind=kind)
+        self.comm, self.rank, nodes = comm, comm.Get_rank(), rank_place(comm).nodes
+        with raise_together(comm):
+            self.sizes = size = case_sizes(n, m, comm.Get_size(), nodes, kind)
         if buffers is None:
             what = f"an all-to-all of {exact_size(size.local_bytes)} a rank"
-            fits(comm, size.rank_need, what, 1.0)
-        with together(comm):
+            require_fit(comm, size.rank_need, what, 1.0)
+        with raise_together(comm):
             self.buffers = buffers or Buffers(size.local_bytes)
         self._done = False
         numbers = unsorted_ints(size.n, size.ranks, self.rank)
@@ -326,7 +326,7 @@ class Contention:
                 unsorted[:, 0] = self._send
             else:
                 ints = unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
-                for part, vectors in _blocks(unsorted, ints):
+                for part, vectors in _split_blocks(unsorted, ints):
                     part[...] = vectors
             self.buffers.filled = self
         self._array("sorted")[:, :1] = 0
@@ -357,12 +357,12 @@ class Contention:
         Of `COUNTS` it is the number of vectors in a block, from every process.
         """
         n, ranks = self.sizes.n, self.sizes.ranks
-        with together(self.comm):
+        with raise_together(self.comm):
             found = self._array("sorted")
             if self.sizes.kind == COUNTS:
                 right = bool((found == n // ranks**2).all())
             else:
-                blocks = _blocks(found, sorted_ints(n, ranks, self.rank))
+                blocks = _split_blocks(found, sorted_ints(n, ranks, self.rank))
                 right = all(np.array_equal(part, wanted) for part, wanted in blocks)
             if self._done and not right:
                 error = NidmapError("the all-to-all did not bring the sorted array")
@@ -373,7 +373,7 @@ class Contention:
 trial = Contention
 
 
-def _blocks(array: Array, ints: NDArray[np.int32]) -> Iterator[tuple[Array, Array]]:
+def _split_blocks(array: Array, ints: NDArray[np.int32]) -> Iterator[tuple[Array, Array]]:
     """Yield an array block by block, each with the vectors that eq. 3.7 makes of these integers.
 
     Doubles are v + 0.0001 j for the j-th number of a vector, ints v itself.

@@ -10,9 +10,9 @@ from placement.commands.common import say
 from placement.support.lazy import lazy
 from placement.support.quantities import time_text
 from placement.support.tables import align_columns
-from workloads.options import Common, Words, bench_callback, setting
+from workloads.options import Common, Words, bench_callback, option_with_default
 from workloads.session import Session
-from workloads.world import together
+from workloads.world import raise_together
 
 if TYPE_CHECKING:
     from workloads.fft import local
@@ -26,22 +26,22 @@ _WAYS = ("alltoall", "vector")
 
 
 @click.command("fft")
-@setting(
+@option_with_default(
     "--shape",
     str,
     "128",
     "128x128x64; 128 is a cube; 256x1x128 or 256x128 are 2-D.",
     metavar="SIZE",
 )
-@setting(
+@option_with_default(
     "--grid",
     str,
     "slab",
     "slab, pencil, or rows and columns of the process grid: 8x16.",
     metavar="GRID",
 )
-@setting("--kind", ["c2c", "r2c"], "c2c", "Complex or real data.")
-@setting(
+@option_with_default("--kind", ["c2c", "r2c"], "c2c", "Complex or real data.")
+@option_with_default(
     "--transpose ways",
     Words(_WAYS),
     "alltoall",
@@ -68,15 +68,15 @@ def fft(common: Common, ways: tuple[str, ...], **options: Any) -> int:
     if session.root:
         if session.finished:
             _say_library()
-        _show(session)
+        _show_session(session)
     return session.exit_code
 
 
 def _measure_way(session: Session, way: str, options: dict[str, Any]) -> None:
     made = trials.trial(session.comm, transpose=way, seed=session.common.seed, **options)
-    with together(session.comm):
+    with raise_together(session.comm):
         labels = {
-            "n": "x".join(map(str, trials.extents(options["shape"]))),
+            "n": "x".join(map(str, trials.parse_extents(options["shape"]))),
             "cut": options["grid"] if options["grid"] in ("slab", "pencil") else "grid",
             "grid": "x".join(map(str, made.transform.grid)),
             "kind": options["kind"],
@@ -89,12 +89,12 @@ def _measure_way(session: Session, way: str, options: dict[str, Any]) -> None:
 
 def _say_library() -> None:
     """Say which local FFTs were taken, where there are faster ones."""
-    used = local.library()
+    used = local.best_library()
     if used != "ducc0":
         say(f"nidmap: local FFTs by {used}; ducc0 is faster: pip install 'nidmap[fft]'")
 
 
-def _show(session: Session) -> None:
+def _show_session(session: Session) -> None:
     rows = [["transpose", "ranks", "grid", "best", "median", "exchange", "transform", "rearrange"]]
     for result in session.finished:
         phases = ("total", "communication", "transform", "rearrange")

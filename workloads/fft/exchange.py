@@ -133,12 +133,14 @@ class Packed(Transpositions):
         """Reserve the buffers of what is sent and, where it needs one, of what comes."""
         swaps, pool = self.swaps, self.pool
         rows = swaps[0].gather == 0  # blocks are whole stretches of the target array
-        self._direct = rows and all(_reach(swap) < _MOST for swap in swaps)
+        self._direct = rows and all(_reach_of(swap) < _MOST for swap in swaps)
         self._alike = [swap.even and (not rows or len(swaps) == 1) for swap in swaps]
         self._in_place = swaps[0].scatter == 0  # blocks are side by side already
         pool.reserve("send", largest)
         if not self._direct:
-            pool.reserve("receive", max(sum(_sizes(_came(swap))) for swap in swaps))
+            pool.reserve(
+                "receive", max(sum(_block_sizes(_received_shapes(swap))) for swap in swaps)
+            )
 
     def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
         """Return a scratch array, or the buffer itself where nothing is to be rearranged."""
@@ -146,7 +148,7 @@ class Packed(Transpositions):
         whole = swap.source_shape(swap.rank)
         if self._in_place:
             return self.pool.get("send", whole)[chunk]
-        return self.pool.get("chunk", _extents(whole, chunk))
+        return self.pool.get("chunk", _part_extents(whole, chunk))
 
     def put(self, piece: int, chunk: tuple[slice, ...], values: Array) -> None:
         """Put the chunk's parts where each rank's block is."""
@@ -154,8 +156,8 @@ class Packed(Transpositions):
             return
         with self.phases("rearrange"):
             swap = self.swaps[piece]
-            shapes = _went(swap)
-            buffer = self.pool.get("send", (sum(_sizes(shapes)),))
+            shapes = _sent_shapes(swap)
+            buffer = self.pool.get("send", (sum(_block_sizes(shapes)),))
             # a block has its own extent along the scattered axis
             kept = tuple(slice(None) if k == swap.scatter else c for k, c in enumerate(chunk))
             for rank, block in enumerate(_side_by_side(buffer, shapes)):
@@ -164,21 +166,21 @@ class Packed(Transpositions):
     def finish(self, piece: int, target: Array) -> None:
         """Exchange by MPI_Alltoall or MPI_Alltoallv, and put what came into its place."""
         swap = self.swaps[piece]
-        shapes = _came(swap)
-        sent, came = _sizes(_went(swap)), _sizes(shapes)
+        shapes = _received_shapes(swap)
+        sent, came = _block_sizes(_sent_shapes(swap)), _block_sizes(shapes)
         send = self.pool.get("send", (sum(sent),))
         if self._direct:
             receive, row = target.reshape(-1), math.prod(target.shape[1:])
             places = [part.start * row for part in swap.gathered]
         else:
-            receive, places = self.pool.get("receive", (sum(came),)), _starts(came)
+            receive, places = self.pool.get("receive", (sum(came),)), _block_starts(came)
         with self.phases("exchange"):
             if self._alike[piece]:
                 self.comm.Alltoall(send, receive)
             else:
                 kind = self._kind
                 self.comm.Alltoallv(
-                    [send, (sent, _starts(sent)), kind], [receive, (came, places), kind]
+                    [send, (sent, _block_starts(sent)), kind], [receive, (came, places), kind]
                 )
         if not self._direct:
             with self.phases("rearrange"):
@@ -230,7 +232,7 @@ class Subarrays(Transpositions):
         ]  # fmt: skip
 
     def _subarray(self, shape: Sequence[int], index: tuple[slice, ...]) -> MPI.Datatype | None:
-        starts, sizes = [part.start or 0 for part in index], _extents(shape, index)
+        starts, sizes = [part.start or 0 for part in index], _part_extents(shape, index)
         if not math.prod(sizes):
             return None  # MPI has no subarray without elements
         return self._keep(self._kind.Create_subarray(list(shape), sizes, starts))
@@ -283,39 +285,39 @@ class Vectors(Subarrays):
 METHODS: dict[str, type[Transpositions]] = {"alltoall": Packed, "vector": Vectors}
 
 
-def _reach(swap: Swap) -> int:
+def _reach_of(swap: Swap) -> int:
     """Return the elements of the target array up to the end of its last block."""
     row = math.prod(swap.block_shape(0, swap.rank)) // max(swap.gathered[0].size, 1)
     return max(part.stop for part in swap.gathered) * row
 
 
-def _went(swap: Swap) -> list[tuple[int, ...]]:
+def _sent_shapes(swap: Swap) -> list[tuple[int, ...]]:
     """Return the shapes of the blocks that this rank sends, by rank."""
     return [swap.block_shape(swap.rank, rank) for rank in range(len(swap.scattered))]
 
 
-def _came(swap: Swap) -> list[tuple[int, ...]]:
+def _received_shapes(swap: Swap) -> list[tuple[int, ...]]:
     """Return the shapes of the blocks that this rank receives, by rank."""
     return [swap.block_shape(rank, swap.rank) for rank in range(len(swap.gathered))]
 
 
-def _sizes(shapes: Sequence[tuple[int, ...]]) -> list[int]:
+def _block_sizes(shapes: Sequence[tuple[int, ...]]) -> list[int]:
     return [math.prod(shape) for shape in shapes]
 
 
-def _starts(sizes: Sequence[int]) -> list[int]:
+def _block_starts(sizes: Sequence[int]) -> list[int]:
     return list(accumulate(sizes[:-1], initial=0))
 
 
-def _extents(shape: Sequence[int], index: tuple[slice, ...]) -> list[int]:
+def _part_extents(shape: Sequence[int], index: tuple[slice, ...]) -> list[int]:
     """Return the extents of a part of an array of that shape."""
     return [len(range(size)[part]) for size, part in zip(shape, index, strict=True)]
 
 
 def _side_by_side(buffer: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Return views of a buffer, one after the other, in these shapes."""
-    sizes = _sizes(shapes)
+    sizes = _block_sizes(shapes)
     return [
         buffer[start : start + size].reshape(shape)
-        for start, size, shape in zip(_starts(sizes), sizes, shapes, strict=True)
+        for start, size, shape in zip(_block_starts(sizes), sizes, shapes, strict=True)
     ]

@@ -19,18 +19,18 @@ from placement.support.array_types import Array
 from workloads.fft.plan import Field
 from workloads.phases import check_word
 
-__all__ = ["Local", "chunks", "kernel", "library"]
+__all__ = ["Local", "axis_chunks", "best_library", "local_transforms"]
 
 #: Bytes that are worked on at a time: half of a core's second cache on the machines of today.
 CHUNK = 1 << 19
 
 
-def chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[slice]:
+def axis_chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[slice]:
     """Yield slices of an axis, each of about so many bytes.
 
     Examples
     --------
-    >>> list(chunks(5, 100, limit=200))
+    >>> list(axis_chunks(5, 100, limit=200))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = max(1, limit // max(slice_bytes, 1))
@@ -84,13 +84,13 @@ class _Ducc(Kernel):
         self.fft.c2r(x, axes=(axis,), lastsize=size, forward=False, inorm=2, out=out)
 
 
-def library() -> str:
+def best_library() -> str:
     """Return the best library that is installed: ``ducc0``, ``scipy`` or ``numpy``."""
     return next(name for name in LIBRARIES if find_spec(name))
 
 
 @lru_cache(maxsize=8)
-def kernel(name: str = "") -> Kernel:
+def local_transforms(name: str = "") -> Kernel:
     """Return the local transforms of a library.
 
     Parameters
@@ -108,11 +108,11 @@ def kernel(name: str = "") -> Kernel:
     Examples
     --------
     >>> x = np.array([[1.0, 2.0, 3.0]]) + 0j
-    >>> kernel("numpy").c2c(x, (1,), True, x)
+    >>> local_transforms("numpy").c2c(x, (1,), True, x)
     >>> x[0, 0]
     np.complex128(6+0j)
     """
-    chosen = name or library()
+    chosen = name or best_library()
     check_word("library", chosen, LIBRARIES)
     return _Ducc(chosen) if chosen == "ducc0" else Kernel(chosen)
 

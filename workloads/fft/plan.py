@@ -10,7 +10,7 @@ from typing import TypeVar
 from placement.errors import UsageError, printable
 from workloads.phases import read_extents
 
-__all__ = ["ArrayLayout", "AxisStretch", "Field", "Swap", "cuts", "field_of", "process_grid"]
+__all__ = ["ArrayLayout", "AxisStretch", "Field", "Swap", "cut_axis", "field_of", "process_grid"]
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ class AxisStretch:
         return slice(self.start, self.stop)
 
 
-def cuts(extent: int, count: int, start: int = 0) -> tuple[AxisStretch, ...]:
+def cut_axis(extent: int, count: int, start: int = 0) -> tuple[AxisStretch, ...]:
     """Cut a stretch of an axis into `count` parts whose sizes differ by one at most.
 
     Parameters
@@ -135,7 +135,7 @@ def cuts(extent: int, count: int, start: int = 0) -> tuple[AxisStretch, ...]:
 
     Examples
     --------
-    >>> [(part.start, part.size) for part in cuts(10, 4)]
+    >>> [(part.start, part.size) for part in cut_axis(10, 4)]
     [(0, 3), (3, 3), (6, 2), (8, 2)]
     """
     least, more = divmod(extent, count)
@@ -186,11 +186,11 @@ class Swap:
 
     def sent(self, target: int) -> tuple[slice, ...]:
         """Return where in a source array the block for a rank stands."""
-        return _only(self.scatter, self.scattered[target])
+        return _index_along(self.scatter, self.scattered[target])
 
     def received(self, source: int) -> tuple[slice, ...]:
         """Return where in the target array the block of a rank stands."""
-        return _only(self.gather, self.gathered[source])
+        return _index_along(self.gather, self.gathered[source])
 
     @property
     def even(self) -> bool:
@@ -202,7 +202,7 @@ class Swap:
         )
 
 
-def _only(axis: int, part: AxisStretch) -> tuple[slice, ...]:
+def _index_along(axis: int, part: AxisStretch) -> tuple[slice, ...]:
     """Return the index of a part of one axis and all of the others."""
     return tuple(part.slice if k == axis else slice(None) for k in range(3))
 
@@ -307,8 +307,8 @@ class ArrayLayout:
         rows, columns = grid
         self.field, self.grid, self.slab = field, grid, columns == 1
         self.row, self.column = divmod(rank, columns)
-        self.x, self.ky = cuts(field.shape[0], rows), cuts(field.spectrum[1], rows)
-        self.y, self.kz = cuts(field.shape[1], columns), cuts(field.spectrum[2], columns)
+        self.x, self.ky = cut_axis(field.shape[0], rows), cut_axis(field.spectrum[1], rows)
+        self.y, self.kz = cut_axis(field.shape[1], columns), cut_axis(field.spectrum[2], columns)
         x, ky = self.x[self.row], self.ky[self.row]
         y, kz = self.y[self.column], self.kz[self.column]
         self.slices = x.slice, y.slice, slice(0, field.shape[2])
@@ -318,8 +318,8 @@ class ArrayLayout:
         largest = itemsize * self.x[0].size * self.y[0].size * field.spectrum[2]
         extent = max(self.x[0].size, (self.ky if self.slab else self.kz)[0].size)
         self.count = min(pieces or self._pieces(largest, packed), extent)
-        self.forward_pieces = cuts(x.size, self.count)
-        self.backward_pieces = cuts((ky if self.slab else kz).size, self.count)
+        self.forward_pieces = cut_axis(x.size, self.count)
+        self.backward_pieces = cut_axis((ky if self.slab else kz).size, self.count)
 
     def _pieces(self, largest: int, packed: bool) -> int:
         """Return into how many pieces a local array of so many bytes is cut."""
@@ -332,7 +332,9 @@ class ArrayLayout:
 
     def _by_piece(self, parts: Sequence[AxisStretch]) -> list[tuple[AxisStretch, ...]]:
         """Return every rank's part cut into pieces: by piece, then by rank."""
-        return list(zip(*(cuts(part.size, self.count, part.start) for part in parts), strict=True))
+        return list(
+            zip(*(cut_axis(part.size, self.count, part.start) for part in parts), strict=True)
+        )
 
     def column_swaps(self) -> tuple[list[Swap], list[Swap]]:
         """Return the transpositions inside a column of the grid, a piece each.

@@ -33,11 +33,11 @@ import numpy as np
 
 from placement.support.array_types import Array
 from workloads.fft.exchange import METHODS, BufferPool, Transpositions
-from workloads.fft.local import Local, chunks, kernel
+from workloads.fft.local import Local, axis_chunks, local_transforms
 from workloads.fft.plan import ArrayLayout, Swap, field_of, process_grid
-from workloads.memory import fits
+from workloads.memory import require_fit
 from workloads.phases import Phases, check_word
-from workloads.world import Comm, same, together
+from workloads.world import Comm, raise_together, require_same
 
 __all__ = ["Engine", "Transform"]
 
@@ -190,7 +190,7 @@ class Engine:
 
     def _last(self, work: Array, out: Array, axes: tuple[int, ...]) -> None:
         """Transform along the axes that are whole in space, chunk by chunk."""
-        parts = list(chunks(len(work), work[:1].nbytes))
+        parts = list(axis_chunks(len(work), work[:1].nbytes))
         apart = out is work or not np.shares_memory(work, out)
         scratch = out if apart or not parts else np.empty_like(out[parts[0]])
         for part in parts:
@@ -221,7 +221,7 @@ class Engine:
         if not x.size:
             return
         size = x.shape[axis]
-        for part in chunks(size, x.nbytes // size):
+        for part in axis_chunks(size, x.nbytes // size):
             index = tuple(part if k == axis else slice(None) for k in range(3))
             target = way.target(piece, index)
             self._transform(x[index], target, axes, forward=forward)
@@ -293,12 +293,14 @@ class Transform:
         pieces: int = 0,
         library: str = "",
     ) -> None:
-        with together(comm):
+        with raise_together(comm):
             check_word("way to transpose", method, METHODS)
             field = field_of(tuple(shape), real)
             self.grid = process_grid(grid, comm.Get_size(), field)
-            functions = kernel(library)
-        same(comm, shape=tuple(shape), real=real, grid=self.grid, method=method, pieces=pieces)
+            functions = local_transforms(library)
+        require_same(
+            comm, shape=tuple(shape), real=real, grid=self.grid, method=method, pieces=pieces
+        )
         self.comm = comm
         self.dtype: np.dtype[Any] = np.dtype(np.float64 if real else np.complex128)
         self.spectrum_dtype = np.dtype(np.complex128)
@@ -312,7 +314,7 @@ class Transform:
         self.spectrum_slices = field.outside(layout.spectrum_slices)
         middle = field.spectrum[1] if layout.slab else layout.local[1]
         self._work_shape = layout.local[0], middle, field.spectrum[2]
-        fits(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
+        require_fit(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
         local = Local(field, functions)
         self._engine = Engine(comm, layout, local, self.spectrum_dtype, method, self.phases)
 

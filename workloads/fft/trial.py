@@ -14,9 +14,9 @@ from placement.support.array_types import Array
 from workloads.fft.plan import field_of, process_grid
 from workloads.fft.transform import Transform
 from workloads.phases import check_word, read_extents
-from workloads.world import Comm, together
+from workloads.world import Comm, raise_together
 
-__all__ = ["FFT", "extents", "message_bytes", "pattern", "trial"]
+__all__ = ["FFT", "message_bytes", "parse_extents", "pattern", "trial"]
 
 #: Elements of the spectrum that `FFT.verify` computes by their sums.
 _MODES = 4
@@ -24,12 +24,12 @@ _MODES = 4
 _TYPES = {"c2c": "complex128", "r2c": "float64"}
 
 
-def extents(text: str) -> tuple[int, ...]:
+def parse_extents(text: str) -> tuple[int, ...]:
     """Return the sizes in ``128x128x64``, or ``128`` for a cube.
 
     Examples
     --------
-    >>> extents("8x1x6"), extents("64")
+    >>> parse_extents("8x1x6"), parse_extents("64")
     ((8, 1, 6), (64, 64, 64))
     """
     sizes = read_extents(text, "size", "e.g. 128x128x64, or 128 for a cube")
@@ -44,7 +44,7 @@ def pattern(ranks: int, shape: str = "128x128x128", grid: str = "slab", kind: st
     >>> pattern(64), pattern(64, grid="pencil")
     ('fft:64', 'fft:8x8')
     """
-    rows, columns = process_grid(grid, ranks, field_of(extents(shape), kind == "r2c"))
+    rows, columns = process_grid(grid, ranks, field_of(parse_extents(shape), kind == "r2c"))
     return f"fft:{ranks}" if 1 in (rows, columns) else f"fft:{rows}x{columns}"
 
 
@@ -58,7 +58,7 @@ def message_bytes(pattern: str, shape: str = "128x128x128", kind: str = "c2c", *
     """
     sizes = [int(word) for word in pattern.partition(":")[2].split("x")]
     item = np.dtype(_TYPES[kind]).itemsize
-    local = math.prod(extents(shape)) * item / math.prod(sizes)
+    local = math.prod(parse_extents(shape)) * item / math.prod(sizes)
     return local / max(sizes)
 
 
@@ -101,14 +101,14 @@ class FFT:
         transpose: str = "alltoall",
         seed: int = 0,
     ) -> None:
-        with together(comm):
+        with raise_together(comm):
             check_word("kind of data", kind, tuple(_TYPES))
-            sizes = extents(shape)
+            sizes = parse_extents(shape)
         self._seed = seed
         self.transform = transform = Transform(
             comm, sizes, real=kind == "r2c", grid=grid, method=transpose
         )
-        with together(comm):
+        with raise_together(comm):
             self._values = transform.empty()
             self._spectrum = transform.empty_spectrum()
             for row, plane in zip(self._values, self._planes(), strict=True):
@@ -157,7 +157,7 @@ class FFT:
         small = 1e-10
         rng = np.random.default_rng(self._seed)  # the same elements on all ranks
         modes = [rng.integers(transform.spectrum_shape).tolist() for _ in range(_MODES)]
-        waves = [_waves(transform, mode) for mode in modes]
+        waves = [_wave_weights(transform, mode) for mode in modes]
         summed, off = np.zeros(len(modes), np.complex128), 0.0
         for row, plane in enumerate(self._planes()):
             off = max(off, float(np.abs(plane - self._values[row]).max(initial=0.0)))
@@ -166,13 +166,13 @@ class FFT:
                 for wave in reversed(others):
                     found = found @ wave
                 summed[k] += first[row] * found
-        with together(transform.comm):
+        with raise_together(transform.comm):
             if not off < small * 10:
                 raise NidmapError(f"forward and backward differ from the data by {off:.2g}")
         expected = np.empty_like(summed)
         transform.comm.Allreduce(summed, expected)
         scale = math.sqrt(math.prod(transform.shape)) * 8
-        with together(transform.comm):
+        with raise_together(transform.comm):
             for mode, value in zip(modes, expected.tolist(), strict=True):
                 own = [(k, part) for k, part in zip(mode, transform.spectrum_slices, strict=True)]
                 if not all(part.start <= k < part.stop for k, part in own):
@@ -191,7 +191,7 @@ class FFT:
 trial = FFT
 
 
-def _waves(transform: Transform, mode: Sequence[int]) -> list[Array]:
+def _wave_weights(transform: Transform, mode: Sequence[int]) -> list[Array]:
     """Return what each axis's local elements are weighted with in one element of the spectrum."""
     waves: list[Array] = []
     for k, extent, part in zip(mode, transform.shape, transform.slices, strict=True):

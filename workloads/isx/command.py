@@ -10,7 +10,7 @@ import click
 from placement.support.lazy import lazy
 from placement.support.quantities import rate_text
 from placement.support.tables import align_columns
-from workloads.options import Common, Number, Words, bench_callback, setting
+from workloads.options import Common, Number, Words, bench_callback, option_with_default
 from workloads.session import Case, Repetitions, Session, phase_table
 
 if TYPE_CHECKING:
@@ -24,15 +24,15 @@ _SCHEMES = ("alltoallv", "naive", "round-robin", "random")
 
 
 @click.command("isx")
-@setting(
+@option_with_default(
     "--mode",
     ["strong", "weak", "weak_iso"],
     "weak",
     "Keys over all ranks; keys a rank; the same with buckets of one width.",
 )
-@setting("--keys", Number(), "2^20", "Keys over all ranks (strong) or a rank.")
-@setting("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
-@setting(
+@option_with_default("--keys", Number(), "2^20", "Keys over all ranks (strong) or a rank.")
+@option_with_default("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
+@option_with_default(
     "--exchange schemes",
     Words(_SCHEMES),
     "alltoallv",
@@ -62,17 +62,17 @@ def isx(common: Common, schemes: tuple[str, ...], **options: Any) -> int:
         session.interleave(cases)
         sent = made.traffic()
         made.free()
-    _show(session, made.problem, sent)
+    _show_session(session, made.problem, sent)
     return session.exit_code
 
 
-def _rates(result: Repetitions, sent: float) -> dict[str, float]:
+def _exchange_rates(result: Repetitions, sent: float) -> dict[str, float]:
     """Return bytes a second of a node in the exchange: worst, mean and best iteration."""
     rates = [sent / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
     return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
 
 
-def _show(session: Session, problem: Problem, sent: NodeBytes) -> None:
+def _show_session(session: Session, problem: Problem, sent: NodeBytes) -> None:
     document = session.document()
     document |= {
         "generator": trials.GENERATOR,
@@ -88,7 +88,9 @@ def _show(session: Session, problem: Problem, sent: NodeBytes) -> None:
     ]
     rows = []
     for case, result in zip(document["cases"], session.finished, strict=True):
-        case["bandwidth"] = {name: _rates(result, count) for name, count in asdict(sent).items()}
+        case["bandwidth"] = {
+            name: _exchange_rates(result, count) for name, count in asdict(sent).items()
+        }
         text.append(phase_table(result, case["exchange"]))
         rates = [
             rate_text(rate) if getattr(sent, name) else "-"

@@ -18,11 +18,11 @@ import numpy as np
 from placement.errors import UsageError
 from placement.support.array_types import Array, Ints
 from placement.support.lazy import lazy
-from workloads.memory import fits
+from workloads.memory import require_fit
 from workloads.phases import Phases, check_word
-from workloads.sort.data import checksum, faults, refuse
+from workloads.sort.data import hash_sums, refuse_faults, sort_faults
 from workloads.sort.ranks import Ranks
-from workloads.world import MPI, Comm, place, same, together
+from workloads.world import MPI, Comm, raise_together, rank_place, require_same
 
 __all__ = [
     "GENERATOR",
@@ -237,21 +237,21 @@ class Isx:
         exchange: str = "alltoallv",
         seed: int = 0,
     ) -> None:
-        same(comm, mode=mode, keys=keys, dtype=dtype, exchange=exchange, seed=seed)
+        require_same(comm, mode=mode, keys=keys, dtype=dtype, exchange=exchange, seed=seed)
         self.comm, self.exchange = comm, exchange
         self.ranks, self.seed = Ranks(comm), seed
-        with together(comm):
+        with raise_together(comm):
             self.problem = problem(mode, self.ranks.size, keys, dtype=dtype)
             check_word("exchange", exchange, SCHEMES)
         size = self.problem.itemsize * self.problem.count(self.ranks.rank)
-        fits(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
+        require_fit(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
         self._window: KeyWindow | None = None
         self._result: Array | None = None
-        with together(comm):
+        with raise_together(comm):
             mine = self.problem.generate(self.ranks.rank, seed)
             self._bucketed = np.empty_like(mine)
             self.send = fill_buckets(self.problem, mine, self._bucketed)  # compiles its loops, too
-            self._before = checksum(mine)
+            self._before = hash_sums(mine)
         self.receive = self.ranks.swap(self.send)
         self._room: Array = np.empty(int(self.receive.sum()), mine.dtype)
 
@@ -295,7 +295,7 @@ class Isx:
 
     def traffic(self) -> NodeBytes:
         """Return what the fullest node sends in an exchange. Collective."""
-        return model_traffic(self.problem, place(self.comm).most)
+        return model_traffic(self.problem, rank_place(self.comm).most)
 
     def verify(self) -> None:
         """Raise on all ranks where the last result is wrong; not timed.
@@ -306,13 +306,13 @@ class Isx:
         if self._result is None:
             return
         mine = self._result
-        found = faults(self.ranks, self._before, mine, [mine], int(self.receive.sum()))
+        found = sort_faults(self.ranks, self._before, mine, [mine], int(self.receive.sum()))
         low, high = self.problem.extent(self.ranks.rank)
         inside = not len(mine) or (int(mine.min()) >= low and int(mine.max()) <= high)
         if not self.ranks.all(inside):
             found.append("a key is outside its rank's bucket")
-        with together(self.comm):
-            refuse(found, "the bucket sort")
+        with raise_together(self.comm):
+            refuse_faults(found, "the bucket sort")
 
     def free(self) -> None:
         """Give the windows back. Collective."""

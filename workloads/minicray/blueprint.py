@@ -97,10 +97,10 @@ def build_minicray(
             "a mini-Cray's commands read the machine again, and standard input is read once",
             "save the dump to a file",
         )
-    net = lay.design(load_machine(*specs), scale)
+    net = lay.design_network(load_machine(*specs), scale)
     slurm, missing = (None, "") if topology == "off" else find_slurm(topology)
     plan = blueprint(net, name, specs, slurm)
-    standing = client.start(plan, map_all=slurm is not None)
+    standing = client.start_minicray(plan, map_all=slurm is not None)
     rates = ", ".join(f"{kind} {rate:g}" for kind, rate in plan["about"]["rates"].items())
     say(f"mini-Cray {name}: {len(net.names)} nodes, {net.routers} routers; Mbit/s: {rates}")
     say(f"Slurm: {'running' if slurm else f'left out: {missing}' if missing else 'left out'}")
@@ -123,7 +123,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         The Slurm that is to run on the nodes.
     """
     files = {
-        "hosts": (lay.hosts(net), 0o644),
+        "hosts": (lay.hosts_file(net), 0o644),
         "nodes": ("".join(f"{node}\n" for node in net.names), 0o644),
         "on": (_ON.format(home=HOME), 0o755),
         "sys": (_SYS.format(home=HOME), 0o755),
@@ -137,15 +137,17 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
     tmp_folders = [f"tmp.{node}" for node in net.names]
     return {
         "login": lay.LOGIN,
-        "creation": [*lay.login_setup(), *lay.creation(net)],
-        "spaces": _spaces(net),
+        "creation": [*lay.login_setup(), *lay.creation_lines(net)],
+        "spaces": _plan_spaces(net),
         "files": files,
         "folders": ["tmp", "lib", "sysfs", *tmp_folders, *(start["folders"] if start else ())],
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
             "NIDMAP_MACHINE": " ".join(
-                lay.stated(specs, routing=lay.ROUTING, process="inf", slowed=f"{net.scale:.6g}")
+                lay.stated_words(
+                    specs, routing=lay.ROUTING, process="inf", slowed=f"{net.scale:.6g}"
+                )
             ),
             "NIDMAP_MINICRAY": name,
             **_INSIDE,
@@ -166,12 +168,12 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
             "names": list(net.names),
             "addresses": [lay.node_address(k) for k in range(len(net.names))],
             "notes": list(net.notes),
-            "rates": _rates(net),
+            "rates": _class_rates(net),
         },
     }
 
 
-def _spaces(net: Net) -> list[dict[str, Any]]:
+def _plan_spaces(net: Net) -> list[dict[str, Any]]:
     """Return how each namespace is set up: nodes, then routers."""
     channel = net.channels.names().tolist()
     spaces: list[dict[str, Any]] = [
@@ -179,7 +181,7 @@ def _spaces(net: Net) -> list[dict[str, Any]]:
             "name": name,
             "sysctl": _NODE,
             "ip": lay.node_setup(net, k),
-            "tc": [lay.limit("hsn0", net.node_rate)],
+            "tc": [lay.limit_line("hsn0", net.node_rate)],
             "counts": {"hsn0": f"{name} injection"},
         }
         for k, name in enumerate(net.names)
@@ -193,13 +195,13 @@ def _spaces(net: Net) -> list[dict[str, Any]]:
             "name": lay.router_space(r),
             "sysctl": _ROUTER,
             "ip": list(lay.router_setup(net, r)),
-            "tc": [lay.limit(device, rate) for device, rate in rates.items()],
+            "tc": [lay.limit_line(device, rate) for device, rate in rates.items()],
             "counts": counts,
         })  # fmt: skip
     return spaces
 
 
-def _rates(net: Net) -> dict[str, float]:
+def _class_rates(net: Net) -> dict[str, float]:
     """Return Mbit/s of each class, the slowest channel of it."""
     rates = {"injection": net.node_rate}
     for kind, rate in zip(net.channels.kind.tolist(), net.rates.tolist(), strict=True):

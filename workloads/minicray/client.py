@@ -27,7 +27,15 @@ from workloads.launched import handle_signals
 from workloads.minicray.daemon import CONTROL, Daemon
 from workloads.minicray.messages import receive, same_user, send
 
-__all__ = ["DEFAULT_NAME", "Standing", "ask", "down", "link_bytes", "run", "start"]
+__all__ = [
+    "DEFAULT_NAME",
+    "Standing",
+    "ask_daemon",
+    "link_bytes",
+    "run",
+    "start_minicray",
+    "take_down",
+]
 
 DEFAULT_NAME = "minicray"
 
@@ -80,7 +88,7 @@ class Standing:
             self.process.wait()
 
 
-def address(name: str) -> str:
+def socket_address(name: str) -> str:
     """Return the abstract address of the mini-Cray of that name.
 
     Raises
@@ -90,7 +98,7 @@ def address(name: str) -> str:
 
     Examples
     --------
-    >>> address("one").rpartition("-")[2]
+    >>> socket_address("one").rpartition("-")[2]
     'one'
     """
     if not _NAME.fullmatch(name):
@@ -100,7 +108,7 @@ def address(name: str) -> str:
     return f"\0nidmap-minicray-{os.getuid()}-{name}"
 
 
-def start(plan: dict[str, Any], map_all: bool = False) -> Standing:
+def start_minicray(plan: dict[str, Any], map_all: bool = False) -> Standing:
     """Build a mini-Cray; it is taken down when this process ends, unless let go.
 
     Parameters
@@ -117,7 +125,7 @@ def start(plan: dict[str, Any], map_all: bool = False) -> Standing:
     LaunchError
         It could not be built; nothing of it is left.
     """
-    listener = _listener(plan["about"]["name"])
+    listener = _make_listener(plan["about"]["name"])
     blueprint, lifeline, ready = os.pipe(), os.pipe(), os.pipe()
     passed = (blueprint[0], lifeline[0], listener.fileno(), ready[1])
     as_user = [] if may_administer() else ["--map-root-user", *(["--map-auto"] if map_all else [])]
@@ -132,14 +140,14 @@ def start(plan: dict[str, Any], map_all: bool = False) -> Standing:
     for fd in passed[:2] + passed[3:]:
         os.close(fd)
     listener.close()
-    threading.Thread(target=_feed, args=(blueprint[1], plan), daemon=True).start()
-    return _await(process, lifeline[1], ready[0])
+    threading.Thread(target=_feed_plan, args=(blueprint[1], plan), daemon=True).start()
+    return _await_ready(process, lifeline[1], ready[0])
 
 
-def _listener(name: str) -> socket.socket:
+def _make_listener(name: str) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(address(name))
+        listener.bind(socket_address(name))
     except OSError:
         listener.close()
         raise UsageError(
@@ -149,12 +157,12 @@ def _listener(name: str) -> socket.socket:
     return listener
 
 
-def _feed(fd: int, plan: dict[str, Any]) -> None:
+def _feed_plan(fd: int, plan: dict[str, Any]) -> None:
     with contextlib.suppress(BrokenPipeError), os.fdopen(fd, "wb") as pipe:
         pipe.write(json.dumps(plan).encode() + b"\n")  # else the daemon has failed: it says so
 
 
-def _await(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
+def _await_ready(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
     """Wait until it stands; whatever comes between takes it down again."""
     standing, answer = Standing(process, lifeline), dict[str, Any]()
     try:
@@ -170,7 +178,7 @@ def _await(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Stand
         process.wait(_LAST_WORDS)
     standing.down()
     why = answer.get("error") or _last_words(process)
-    raise LaunchError(f"the mini-Cray cannot be built: {printable(why, 400)}", _hint(why))
+    raise LaunchError(f"the mini-Cray cannot be built: {printable(why, 400)}", _hint_for(why))
 
 
 def _last_words(process: subprocess.Popen[bytes]) -> str:
@@ -184,9 +192,9 @@ def _last_words(process: subprocess.Popen[bytes]) -> str:
     return f"it was ended by signal {-code}{' (out of memory?)' if code == -signal.SIGKILL else ''}"
 
 
-def _hint(why: str) -> str:
+def _hint_for(why: str) -> str:
     if "unshare" in why and any(w in why for w in ("not permitted", "No space", "not allowed")):
-        return f"user namespaces are switched off here ({_switch()})"
+        return f"user namespaces are switched off here ({_namespace_setting()})"
     if "sch_tbf" in why:
         return "modprobe sch_tbf, as root, where the kernel has it as a module"
     if "unrecognized option" in why:
@@ -201,7 +209,7 @@ _SWITCHES = (
 )
 
 
-def _switch() -> str:
+def _namespace_setting() -> str:
     """Return the setting that forbids user namespaces; the kernel's own where no other does."""
     for path, off in _SWITCHES:
         with contextlib.suppress(OSError), open(path, encoding="ascii") as stream:
@@ -229,7 +237,7 @@ def connect(name: str) -> socket.socket:
         None of that name stands.
     """
     inside = [str(CONTROL)] if os.environ.get("NIDMAP_MINICRAY") == name else []
-    for where in (address(name), *inside):
+    for where in (socket_address(name), *inside):
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(where)
@@ -245,7 +253,7 @@ def connect(name: str) -> socket.socket:
     )
 
 
-def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
+def ask_daemon(name: str, message: dict[str, Any]) -> dict[str, Any]:
     """Send one request and return the answer.
 
     Raises
@@ -254,16 +262,18 @@ def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
         None stands, or it refuses, or goes down meanwhile.
     """
     with connect(name) as connection:
-        return _exchange(connection, message, [], f"mini-Cray {name} went down before it answered")
+        return _exchange_request(
+            connection, message, [], f"mini-Cray {name} went down before it answered"
+        )
 
 
 def link_bytes(name: str) -> dict[str, int]:
     """Return the bytes that each link of a mini-Cray has carried since the last zero."""
-    links = ask(name, {"do": "links"})["links"]
+    links = ask_daemon(name, {"do": "links"})["links"]
     return {link: row["bytes"] for link, row in links.items()}
 
 
-def _exchange(
+def _exchange_request(
     connection: socket.socket, message: dict[str, Any], files: list[int], lost: str
 ) -> dict[str, Any]:
     """Send a request with open files and return the answer; `lost` says that none comes."""
@@ -277,7 +287,7 @@ def _exchange(
     return answer
 
 
-def down(name: str) -> None:
+def take_down(name: str) -> None:
     """Take a mini-Cray down and wait until all of it is gone.
 
     Raises
@@ -285,11 +295,11 @@ def down(name: str) -> None:
     LaunchError
         None stands, or it does not go.
     """
-    ask(name, {"do": "down"})
+    ask_daemon(name, {"do": "down"})
     deadline = time.monotonic() + _GONE
     while time.monotonic() < deadline:
         try:
-            _listener(name).close()  # its address is free once its last process has ended
+            _make_listener(name).close()  # its address is free once its last process has ended
         except UsageError:
             time.sleep(0.02)
         else:
@@ -332,4 +342,4 @@ def run(
 
         with handle_signals(_PASSED, pass_on):
             lost = f"mini-Cray {name} went down while {argv[0]} ran"
-            return int(_exchange(connection, message, files, lost)["exit"])
+            return int(_exchange_request(connection, message, files, lost)["exit"])

@@ -15,17 +15,17 @@ from workloads.minicray import client
 from workloads.minicray.blueprint import build_minicray
 from workloads.minicray.client import Standing
 from workloads.minicray.launch import launch_command, launch_environment, node_count
-from workloads.options import setting
+from workloads.options import option_with_default
 
 __all__ = ["minicray"]
 
-name_option = setting("--name", str, client.DEFAULT_NAME,
+name_option = option_with_default("--name", str, client.DEFAULT_NAME,
                       "Which mini-Cray, where several stand.", envvar="NIDMAP_MINICRAY",
                       )  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 _BUILDING: tuple[Callable[..., Any], ...] = (
-    setting("--topology", ("tree", "none", "dragonfly", "off"), "tree",
+    option_with_default("--topology", ("tree", "none", "dragonfly", "off"), "tree",
             "By what Slurm chooses nodes; off: without Slurm, even where it is installed."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: such that links bind, not this computer."),
@@ -37,7 +37,7 @@ def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return reduce(lambda decorated, option: option(decorated), _BUILDING, command)
 
 
-def _build(specs: tuple[str, ...], name: str, **how: Any) -> Standing:
+def _build_named(specs: tuple[str, ...], name: str, **how: Any) -> Standing:
     return build_minicray(specs, name, **how)
 
 
@@ -67,7 +67,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
     nidmap minicray up -m minicray:fattree --name second --foreground
     """
-    standing = _build(named_specs(specs), name, **how)
+    standing = _build_named(named_specs(specs), name, **how)
     if not foreground:
         standing.let_go()
         return
@@ -101,9 +101,9 @@ def run(
     nidmap minicray run -m minicray:torus -N 4 -- ./a.out
     """
     cray = f"run-{os.getpid()}" if machine else name
-    standing = _build(machine, cray, **how) if machine else None
+    standing = _build_named(machine, cray, **how) if machine else None
     try:
-        about = client.ask(cray, {"do": "status"})
+        about = client.ask_daemon(cray, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
         several = node_count(about, nodes, ranks, nodelist) > 1
         before = client.link_bytes(cray) if several else {}
@@ -131,7 +131,7 @@ def status(name: str, as_json: bool) -> None:
     nidmap minicray status --json
     nidmap minicray status --name second
     """
-    about = client.ask(name, {"do": "status"})
+    about = client.ask_daemon(name, {"do": "status"})
     if as_json:
         click.echo(json.dumps(about))
         return
@@ -156,7 +156,7 @@ def links(name: str, zero: bool, as_json: bool) -> None:
     nidmap minicray run -N 8 -- ./a.out
     nidmap minicray links --json
     """
-    links: dict[str, Any] = client.ask(name, {"do": "links", "zero": zero})["links"]
+    links: dict[str, Any] = client.ask_daemon(name, {"do": "links", "zero": zero})["links"]
     if as_json:
         click.echo(json.dumps({"schema": "nidmap.minicray.links/1", "links": links}))
         return
@@ -174,5 +174,5 @@ def down(name: str) -> None:
     nidmap minicray down --name second
     nidmap minicray up -m minicray:torus --name second
     """
-    client.down(name)
+    client.take_down(name)
     say(f"mini-Cray {name} is down")

@@ -1,6 +1,6 @@
 """The process that is a mini-Cray: it builds the namespaces and answers; all dies with it.
 
-Started by `client.start` inside fresh network, mount, pid, ipc and uts (and,
+Started by `client.start_minicray` inside fresh network, mount, pid, ipc and uts (and,
 without root, user) namespaces, it knows nothing of machines: a blueprint of
 ready batch lines comes to it on a pipe. A second pipe is its lifeline: when
 the starter dies before it has let go, so does the daemon, and with it, as
@@ -28,7 +28,15 @@ from typing import Any
 
 from placement.errors import LaunchError, NidmapError
 from placement.support.child import Deadline, run_child, start_child
-from workloads.minicray.kernel import batch, enter, knob, mount, path, refuse_missing, set_host_name
+from workloads.minicray.kernel import (
+    daemon_path,
+    enter_namespace,
+    mount,
+    refuse_missing,
+    run_batch,
+    set_host_name,
+    set_knob,
+)
 from workloads.minicray.messages import receive, same_user, send
 
 __all__ = ["CONTROL", "FINALIZE", "HOME", "JOB", "Daemon", "main"]
@@ -81,7 +89,7 @@ class Daemon:
         """Make namespaces, links, limits and routes; start Slurm where wanted."""
         refuse_missing("ip", "tc", "nsenter", "unshare")
         self._private_files()
-        batch("ip", self.blueprint["creation"])
+        run_batch("ip", self.blueprint["creation"])
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(self._furnish, self.blueprint["spaces"]))
         if self.blueprint.get("slurm"):
@@ -92,7 +100,7 @@ class Daemon:
         mount("", "/")
         below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)  # what was in it stays where it was
         mount("minicray", "/run", "tmpfs", data="mode=755")
-        _mirror(f"/proc/self/fd/{below}", Path("/run"), without=("netns", "minicray"))
+        _mirror_directory(f"/proc/self/fd/{below}", Path("/run"), without=("netns", "minicray"))
         os.close(below)
         HOME.mkdir(mode=0o755)
         Path("/run/netns").mkdir()
@@ -115,19 +123,19 @@ class Daemon:
         """Set up one namespace from the inside."""
         with self._inside(space["name"]):
             for key, value in space["sysctl"].items():
-                knob(key, value)
-            batch("ip", space["ip"])
-            batch("tc", space["tc"])
+                set_knob(key, value)
+            run_batch("ip", space["ip"])
+            run_batch("tc", space["tc"])
 
     @contextlib.contextmanager
     def _inside(self, name: str) -> Iterator[None]:
         """Let this thread, and what it starts, be in the namespace of that name."""
         there = os.open(f"/run/netns/{name}", os.O_RDONLY)
         try:
-            enter(there)
+            enter_namespace(there)
             yield
         finally:
-            enter(self.own_net)
+            enter_namespace(self.own_net)
             os.close(there)
 
     def _start_slurm(self) -> None:
@@ -177,7 +185,7 @@ class Daemon:
         mpi = given.get(MPI, "")
         machine = ours["NIDMAP_MACHINE"]
         machine += f",mpi={mpi}" if mpi and ",mpi=" not in machine else ""
-        return {**usual, **given, **ours, "NIDMAP_MACHINE": machine, "PATH": path(given)}
+        return {**usual, **given, **ours, "NIDMAP_MACHINE": machine, "PATH": daemon_path(given)}
 
     def serve(self, listener: socket.socket) -> None:
         """Answer commands for ever."""
@@ -250,7 +258,7 @@ class Daemon:
         for fd in fds:
             os.close(fd)
         fds.clear()
-        threading.Thread(target=_obey, args=(connection, process, mark), daemon=True).start()
+        threading.Thread(target=_obey_client, args=(connection, process, mark), daemon=True).start()
         code = process.wait()
         self.jobs.pop(process.pid, None)
         send(connection, {"exit": code if code >= 0 else 128 - code})
@@ -275,12 +283,12 @@ def _add_link(folder: Path, name: str, target: str) -> None:
     """Let a directory have one symbolic link more, for those in here."""
     copy = HOME / "lib" / str(folder).strip("/").replace("/", "-")
     copy.mkdir()
-    _mirror(str(folder), copy)
+    _mirror_directory(str(folder), copy)
     (copy / name).symlink_to(target)
     mount(str(copy), str(folder), bind=True)
 
 
-def _mirror(source: str, target: Path, without: tuple[str, ...] = ()) -> None:
+def _mirror_directory(source: str, target: Path, without: tuple[str, ...] = ()) -> None:
     """Let the directories, files and links of one directory be in another as well."""
     for entry in os.scandir(source):
         here = target / entry.name
@@ -294,29 +302,29 @@ def _mirror(source: str, target: Path, without: tuple[str, ...] = ()) -> None:
                 mount(entry.path, str(here), bind=True)
 
 
-def _obey(connection: socket.socket, process: subprocess.Popen[bytes], mark: str) -> None:
+def _obey_client(connection: socket.socket, process: subprocess.Popen[bytes], mark: str) -> None:
     """Pass a client's signals on; when the client is gone, end all that its command has started."""
     while True:
         try:
             message, _ = receive(connection)
         except (OSError, EOFError):
             break
-        _signal(process, int(message.get("signal", 0)))
+        _signal_group(process, int(message.get("signal", 0)))
     if process.poll() is not None:
         return
     for word in (signal.SIGINT, signal.SIGTERM):
-        _signal(process, word)
+        _signal_group(process, word)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_PATIENCE / 2)
-    _sweep(mark)
+    _sweep_processes(mark)
 
 
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
 
-def _sweep(mark: str) -> None:
+def _sweep_processes(mark: str) -> None:
     """End every process that bears a command's mark in its environment."""
     wanted = f"{JOB}={mark}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -353,7 +361,7 @@ def _last_word(text: str) -> None:
         os.write(2, f"{text}\n".encode(errors="replace"))
 
 
-def _watch(lifeline: int) -> None:
+def _watch_starter(lifeline: int) -> None:
     """End everything when the starter is gone before it has let go."""
     if os.read(lifeline, 1) != b"k":
         _last_word("the command that was building it has ended")
@@ -368,7 +376,7 @@ def main() -> None:
         for fd in (blueprint, lifeline, listener, ready):
             os.close(fd)
         sys.exit(_reap_for(worker) & 0xFF)
-    threading.Thread(target=_watch, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_watch_starter, args=(lifeline,), daemon=True).start()
     with os.fdopen(blueprint, "rb") as pipe:
         text = pipe.read()
     if not text.endswith(b"\n"):
@@ -377,12 +385,12 @@ def main() -> None:
     outer = socket.socket(fileno=listener)
     outer.listen(64)  # here, so that the other side sees this process as its peer
     daemon = Daemon(json.loads(text))
-    inner = _stand(daemon, ready)
+    inner = _stand_up(daemon, ready)
     threading.Thread(target=daemon.serve, args=(inner,), daemon=True).start()
     daemon.serve(outer)
 
 
-def _stand(daemon: Daemon, ready: int) -> socket.socket:
+def _stand_up(daemon: Daemon, ready: int) -> socket.socket:
     """Build, say on a pipe whether it stands, and return the socket for commands inside."""
     listener = socket.socket(socket.AF_UNIX)
     with os.fdopen(ready, "w") as pipe:

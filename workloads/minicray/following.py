@@ -30,20 +30,20 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from placement.network.routes import walk
+from placement.network.routes import walk_paths
 from placement.support.array_types import Floats, Ints, Mask
 from rankmap.placement import Placement
 from rankmap.predict.phase import Phase, Sends
 from rankmap.refine.cache import numba_installed
 from rankmap.refine.jit import inlined, kernel
-from workloads.minicray.net import HEADER, MTU, segment
+from workloads.minicray.net import HEADER, MTU, segment_bytes
 
 T = TypeVar("T", bound=tuple[Any, ...])
 
 #: When a packet comes, its number, its message, where its way goes on, its bytes.
 Event = tuple[float, int, int, int, float]
 
-__all__ = ["Course", "Stretch", "Ways", "course"]
+__all__ = ["Course", "Stretch", "Ways", "ranks_course"]
 
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
@@ -164,10 +164,10 @@ class Course(NamedTuple):
         """
         packet = self.burst / A_BURST
         sent = _in_order(stretch, count, eager, self.ranks)
-        runs = [_follow(sent, a_byte, packet, row) for row in begins]
+        runs = [_follow_ranks(sent, a_byte, packet, row) for row in begins]
         if any(stands for _, stands in runs):
             eagerly = _in_order(stretch, count, np.inf, self.ranks)
-            runs = [_follow(eagerly, a_byte, packet, row) if run[1] else run
+            runs = [_follow_ranks(eagerly, a_byte, packet, row) if run[1] else run
                     for row, run in zip(begins, runs, strict=True)]  # fmt: skip
         return [end_s for end_s, _ in runs]
 
@@ -271,7 +271,7 @@ def _in_order(stretch: Stretch, count: int, eager: float, ranks: int) -> _Sent:
     )  # fmt: skip
 
 
-def _follow(sent: _Sent, a_byte: Floats, packet: float, begins: Floats) -> tuple[float, bool]:
+def _follow_ranks(sent: _Sent, a_byte: Floats, packet: float, begins: Floats) -> tuple[float, bool]:
     """Return when the last rank is through, where they begin at these times, and if one stands."""
     ranks = len(begins)
     steps = len(sent.waits) // ranks
@@ -283,8 +283,8 @@ def _follow(sent: _Sent, a_byte: Floats, packet: float, begins: Floats) -> tuple
     )  # fmt: skip
     if not numba_installed():  # Python reads lists faster
         sent, state = _as_lists(sent), _as_lists(state)
-        return _run(sent, state, a_byte.tolist(), packet, begins.tolist())
-    end_s, stands = _run(sent, state, a_byte, packet, begins)
+        return _run_links(sent, state, a_byte.tolist(), packet, begins.tolist())
+    end_s, stands = _run_links(sent, state, a_byte, packet, begins)
     return float(end_s), bool(stands)
 
 
@@ -294,7 +294,9 @@ def _as_lists(arrays: T) -> T:
 
 
 @kernel
-def _run(sent: _Sent, state: _State, a_byte: Any, packet: float, begins: Any) -> tuple[float, bool]:
+def _run_links(
+    sent: _Sent, state: _State, a_byte: Any, packet: float, begins: Any
+) -> tuple[float, bool]:
     """Serve packets link by link until none is on its way; return when the last rank began a step.
 
     A packet on its way is (when it comes, a number, its message, where its way goes on, bytes); of
@@ -322,7 +324,7 @@ def _run(sent: _Sent, state: _State, a_byte: Any, packet: float, begins: Any) ->
             state.left[k] -= 1
             if state.left[k]:
                 continue
-            count = _take(sent, state, events, count, k, now)
+            count = _take_message(sent, state, events, count, k, now)
             place, rank = sent.awaited[k], sent.target[k]
         if place < 0:
             continue
@@ -358,14 +360,16 @@ def _go_on(
         state.early[rank] = -1
         while k >= 0:
             following = state.after[k]
-            count = _take(sent, state, events, count, k, now)
+            count = _take_message(sent, state, events, count, k, now)
             k = following
         waits = state.waits[place]
     return count
 
 
 @inlined
-def _take(sent: _Sent, state: _State, events: list[Event], count: int, k: int, now: float) -> int:
+def _take_message(
+    sent: _Sent, state: _State, events: list[Event], count: int, k: int, now: float
+) -> int:
     """Acknowledge a message, once its receiver has come to its step; none that is eager."""
     if not sent.answered[k]:
         return count
@@ -382,7 +386,7 @@ def _take(sent: _Sent, state: _State, events: list[Event], count: int, k: int, n
     return count
 
 
-def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | None:
+def ranks_course(phase: Phase, routing: str, channels: int, burst: float) -> Course | None:
     """Return a phase as its ranks go through it; None where nobody knows or it takes too long.
 
     Parameters
@@ -399,7 +403,7 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     if placement.known_machine.router.shape[1] > 1:
         return None
     if phase.stretches is not None:
-        parts, again = phase.stretches(lambda size: _packets(size, burst), MOST_OF_PASSES)
+        parts, again = phase.stretches(lambda size: _split_packets(size, burst), MOST_OF_PASSES)
         runs = 1 if again > 1 else MOST_RUNS
     else:
         every = (*phase.before, phase)
@@ -408,20 +412,22 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
         )
         if messages > MOST_PACKETS * phase.passes:
             return None
-        passes = _passes(phase, every, burst)
+        passes = _phase_passes(phase, every, burst)
         if passes is None:
             return None
         sends, head, followed = passes
         parts, again, runs = [(sends, head)], phase.passes / followed, -(-MOST_RUNS // followed)
-    packets = sum(int(_packets(sends.size, burst).sum()) for sends, _ in parts)
+    packets = sum(int(_split_packets(sends.size, burst).sum()) for sends, _ in parts)
     if not 0 < packets <= MOST_PACKETS or any(not sends.size.all() for sends, _ in parts):
         return None
     runs = min(runs, MOST_PACKETS // packets) or 1
-    stretches = [_stretch(placement, *part, routing, channels, burst) for part in parts]
+    stretches = [_stretch_messages(placement, *part, routing, channels, burst) for part in parts]
     return Course(stretches, len(placement.node_of_rank), burst, runs, again)
 
 
-def _passes(phase: Phase, every: tuple[Phase, ...], burst: float) -> tuple[Sends, int, int] | None:
+def _phase_passes(
+    phase: Phase, every: tuple[Phase, ...], burst: float
+) -> tuple[Sends, int, int] | None:
     """Return the messages of a phase's passes and of what comes before; None where not known.
 
     Returns
@@ -437,37 +443,37 @@ def _passes(phase: Phase, every: tuple[Phase, ...], burst: float) -> tuple[Sends
         return None
     head, again = sum(len(earlier.step) for earlier in sends[:-1]), int(phase.passes)
     if again > 1:
-        room = MOST_OF_PASSES // max(1, int(_packets(sends[-1].size, burst).sum()))
+        room = MOST_OF_PASSES // max(1, int(_split_packets(sends[-1].size, burst).sum()))
         again, before = (again, 0) if again <= room else (room - room // 2, room // 2)
         head += before * len(sends[-1].step)
         sends += sends[-1:] * (again + before - 1)
     return (Sends.joined(sends), head, again) if again else None
 
 
-def _stretch(
+def _stretch_messages(
     placement: Placement, sends: Sends, head: int, routing: str, channels: int, burst: float
 ) -> Stretch:
     """Return messages with the links that they take; each segment carries its headers."""
-    full = segment(MTU)
+    full = segment_bytes(MTU)
     headers = 2 * HEADER * (np.ceil(sends.size / full) - sends.size / full)
     wire = sends.size + headers
     a, b = placement.node_of_rank[sends.source], placement.node_of_rank[sends.target]
-    there, back = (_ways(placement, *ends, routing, channels) for ends in ((a, b), (b, a)))
-    return Stretch(sends, there, back, wire, _packets(wire, burst), head)
+    there, back = (_ways_between(placement, *ends, routing, channels) for ends in ((a, b), (b, a)))
+    return Stretch(sends, there, back, wire, _split_packets(wire, burst), head)
 
 
-def _packets(size: Floats, burst: float) -> Ints:
+def _split_packets(size: Floats, burst: float) -> Ints:
     """Return the packets of each message."""
     return np.ceil(size * A_BURST / burst).astype(np.int64)
 
 
-def _ways(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
+def _ways_between(placement: Placement, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
     """Return the links from each node to another one, both by their place in the job."""
     pair, way = np.unique(a * len(placement.rows) + b, return_inverse=True)
     source, target = (placement.rows[x] for x in np.divmod(pair, len(placement.rows)))
     every, apart = np.arange(len(pair)), np.flatnonzero(source != target)
     source, target = source[apart], target[apart]
-    message, channel = walk(placement.known_machine, source, target, routing)
+    message, channel = walk_paths(placement.known_machine, source, target, routing)
     ejection = channels + len(placement.known_machine)
     parts = (
         (apart, channels + source), (apart[message], channel), (apart, ejection + target),

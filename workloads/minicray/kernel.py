@@ -14,7 +14,15 @@ from pathlib import Path
 from placement.errors import LaunchError
 from placement.support.child import Deadline, run_child
 
-__all__ = ["batch", "enter", "knob", "mount", "path", "refuse_missing", "set_host_name"]
+__all__ = [
+    "daemon_path",
+    "enter_namespace",
+    "mount",
+    "refuse_missing",
+    "run_batch",
+    "set_host_name",
+    "set_knob",
+]
 
 #: Kind of a network namespace, and flags of mount(2).
 _NETWORK = 0x40000000
@@ -45,10 +53,10 @@ def mount(source: str, target: str, kind: str = "", *, bind: bool = False, data:
     flags = _BIND | _RECURSIVE if bind else (_NOSUID | _NODEV if kind else _PRIVATE | _RECURSIVE)
     words = [w.encode() if w else None for w in (source, target, kind)]
     more = ctypes.c_ulong(flags), data.encode() if data else None
-    _refuse(_libc.mount(*words, *more), f"mount {kind or source} on {target}")
+    _refuse_failed(_libc.mount(*words, *more), f"mount {kind or source} on {target}")
 
 
-def enter(namespace: int) -> None:
+def enter_namespace(namespace: int) -> None:
     """Let this thread, and what it starts, be in a network namespace.
 
     Raises
@@ -56,38 +64,38 @@ def enter(namespace: int) -> None:
     LaunchError
         Where the kernel refuses.
     """
-    _refuse(_libc.setns(namespace, _NETWORK), "enter a network namespace")
+    _refuse_failed(_libc.setns(namespace, _NETWORK), "enter a network namespace")
 
 
 def set_host_name(name: str) -> None:
     """Name the host of this namespace."""
-    _refuse(_libc.sethostname(name.encode(), len(name.encode())), "name the host")
+    _refuse_failed(_libc.sethostname(name.encode(), len(name.encode())), "name the host")
 
 
-def _refuse(failed: int, what: str) -> None:
+def _refuse_failed(failed: int, what: str) -> None:
     if failed:
         raise LaunchError(f"cannot {what}: {os.strerror(ctypes.get_errno())}")
 
 
-def knob(name: str, value: str) -> None:
+def set_knob(name: str, value: str) -> None:
     """Set a knob below /proc/sys/net; one that this kernel lacks or locks is left."""
     with contextlib.suppress(FileNotFoundError, PermissionError):
         Path(f"/proc/sys/net/{name}").write_text(value)
 
 
-def path(given: dict[str, str]) -> str:
+def daemon_path(given: dict[str, str]) -> str:
     """Return a PATH that reaches the daemons and iproute2 as well."""
     return given.get("PATH", os.environ.get("PATH", "")) + ":/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def refuse_missing(*tools: str) -> None:
     """Raise where a tool is not installed."""
-    missing = [tool for tool in tools if not shutil.which(tool, path=path({}))]
+    missing = [tool for tool in tools if not shutil.which(tool, path=daemon_path({}))]
     if missing:
         raise LaunchError(f"{', '.join(missing)} not found; install iproute2 and util-linux")
 
 
-def batch(tool: str, lines: list[str]) -> None:
+def run_batch(tool: str, lines: list[str]) -> None:
     """Run many lines in one process of ip or tc.
 
     Raises
@@ -95,7 +103,7 @@ def batch(tool: str, lines: list[str]) -> None:
     LaunchError
         What was refused first, and for which line.
     """
-    env = {"PATH": path({}), "LC_ALL": "C"}
+    env = {"PATH": daemon_path({}), "LC_ALL": "C"}
     done = run_child([tool, "-batch", "-"], env, Deadline(_BATCH), script="\n".join(lines) + "\n")
     if done.code:
         words = [line for line in done.messages.splitlines() if line.strip()]

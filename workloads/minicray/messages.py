@@ -44,8 +44,8 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """
     head, fds, _, _ = socket.recv_fds(connection, 4, _FILES, socket.MSG_CMSG_CLOEXEC)
     try:
-        (size,) = struct.unpack("!I", head + _read(connection, 4 - len(head)))
-        message = json.loads(_read(connection, size)) if size <= _LONGEST else None
+        (size,) = struct.unpack("!I", head + _read_exactly(connection, 4 - len(head)))
+        message = json.loads(_read_exactly(connection, size)) if size <= _LONGEST else None
         if not isinstance(message, dict):
             raise EOFError
         return message, fds
@@ -57,7 +57,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
         raise
 
 
-def _read(connection: socket.socket, size: int) -> bytes:
+def _read_exactly(connection: socket.socket, size: int) -> bytes:
     """Return exactly so many bytes."""
     body = bytearray()
     while len(body) < size:

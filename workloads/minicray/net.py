@@ -9,8 +9,8 @@ the fabric carries the ranks' messages alone, as on a real machine. Refused is
 what is too large for this computer, or has names that are not host names.
 
 From a message's bytes to what a kernel's counter shows: the headers of TCP's segments
-(`segment`, `factor`). A full segment carries the link's MTU less 52 bytes (20 of IPv4, 20 of
-TCP, 12 of its time stamps) and is a frame of 14 bytes more. Each is answered by an
+(`segment_bytes`, `wire_factor`). A full segment carries the link's MTU less 52 bytes (20 of IPv4,
+20 of TCP, 12 of its time stamps) and is a frame of 14 bytes more. Each is answered by an
 acknowledgement of 66 bytes that goes back by its own route: one for each segment, as links are
 so slow that a rank has read one before the next arrives, and not one for every other (RFC 1122,
 4.2.3.2). What MPI adds to a message is left out.
@@ -34,7 +34,7 @@ from placement.machine import Machine
 from placement.network import channels, next_channel
 from placement.network.model import Channels
 from placement.support.array_types import Floats, Ints
-from workloads.memory import available
+from workloads.memory import available_bytes
 
 __all__ = [
     "BUDGET",
@@ -44,11 +44,11 @@ __all__ = [
     "MTU",
     "ROUTING",
     "Net",
-    "design",
-    "factor",
+    "design_network",
     "host_names",
-    "segment",
-    "stated",
+    "segment_bytes",
+    "stated_words",
+    "wire_factor",
 ]  # fmt: skip
 
 #: GB/s that all nodes together may inject: what one core forwards with time to spare.
@@ -90,26 +90,26 @@ _SMALLER = "name a smaller machine, such as minicray:dragonfly"
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-def segment(mtu: int) -> int:
+def segment_bytes(mtu: int) -> int:
     """Return the bytes of a message that a full segment carries.
 
     Examples
     --------
-    >>> segment(9000), segment(1500)
+    >>> segment_bytes(9000), segment_bytes(1500)
     (8948, 1448)
     """
     return mtu - INTERNET - TRANSPORT
 
 
-def factor(mtu: int) -> float:
+def wire_factor(mtu: int) -> float:
     """Return bytes on the wire over bytes of messages, both directions alike.
 
     Examples
     --------
-    >>> round(factor(9000), 4), round(factor(1500), 4)
+    >>> round(wire_factor(9000), 4), round(wire_factor(1500), 4)
     (1.0148, 1.0912)
     """
-    return 1 + 2 * HEADER / segment(mtu)
+    return 1 + 2 * HEADER / segment_bytes(mtu)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,14 +163,14 @@ class Net:
         return list(map(int, np.flatnonzero(self.channels.source == router)))
 
 
-def stated(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
+def stated_words(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
     """Return words of ``-m`` with figures behind the last, but those that it states itself.
 
     The last is a machine, so that more can follow it.
 
     Examples
     --------
-    >>> stated(["torus:2x2,process=1", "links-down:cut.txt"], routing="single", process="inf")
+    >>> stated_words(["torus:2x2,process=1", "links-down:cut.txt"], routing="single", process="inf")
     ('links-down:cut.txt', 'torus:2x2,process=1,routing=single')
     """
     *others, machine = sorted(specs, key=lambda spec: not spec.startswith(("prefer:", LINKS_DOWN)))
@@ -178,7 +178,7 @@ def stated(specs: Sequence[str], **figures: str) -> tuple[str, ...]:
     return (*others, ",".join([machine, *more]))
 
 
-def design(machine: Machine, scale: float | None = None) -> Net:
+def design_network(machine: Machine, scale: float | None = None) -> Net:
     """Return what has to be built for a machine.
 
     Parameters
@@ -198,7 +198,7 @@ def design(machine: Machine, scale: float | None = None) -> Net:
     Examples
     --------
     >>> import nidmap
-    >>> net = design(nidmap.load_machine("torus:2x2,bw=5,injection=5"), scale=1000)
+    >>> net = design_network(nidmap.load_machine("torus:2x2,bw=5,injection=5"), scale=1000)
     >>> net.routers, net.rates.tolist()[:2], net.node_rate
     (4, [5000000.0, 5000000.0], 5000000.0)
     """
@@ -346,7 +346,7 @@ def refuse_large(nodes: int, routers: int, cables: int) -> None:
             _SMALLER,
         )
     need = (2 * nodes + routers) * _SPACE + cables * _CABLE + nodes * _NODE
-    room = available()
+    room = available_bytes()
     if need > room:
         raise UsageError(
             f"{nodes} nodes and {routers} routers need about {need >> 20} MiB, "
@@ -355,23 +355,23 @@ def refuse_large(nodes: int, routers: int, cables: int) -> None:
         )
 
 
-def _address(block: str, number: int) -> str:
+def _block_address(block: str, number: int) -> str:
     return f"{block}.{number // 250}.{number % 250 + 1}"
 
 
 def node_address(node: int) -> str:
     """Return a node's address on the fabric."""
-    return _address(_FABRIC, node)
+    return _block_address(_FABRIC, node)
 
 
 def router_address(router: int) -> str:
     """Return a router's address."""
-    return _address(_ROUTERS, router)
+    return _block_address(_ROUTERS, router)
 
 
 def management_address(node: int) -> str:
     """Return a node's address on the management bridge; -1: where jobs are started."""
-    return _address(_MANAGEMENT, node + 1)
+    return _block_address(_MANAGEMENT, node + 1)
 
 
 def router_space(router: int) -> str:
@@ -402,20 +402,20 @@ def login_setup() -> list[str]:
     ]
 
 
-def creation(net: Net) -> Iterator[str]:
+def creation_lines(net: Net) -> Iterator[str]:
     """Yield the lines for one ``ip -batch`` that makes all namespaces and links."""
     for space in namespaces(net):
         yield f"netns add {space}"
     for node, name in enumerate(net.names):
-        yield _cable("hsn0", name, f"p{node}", router_space(int(net.router[node])))
+        yield _cable_command("hsn0", name, f"p{node}", router_space(int(net.router[node])))
         yield f"link add name mgmt0 netns {name} type veth peer name m{node}"
         yield f"link set m{node} master mgmt up"
     space_of = [router_space(router) for router in net.channels.source.tolist()]
-    for c, d in pairs(net.channels):
-        yield _cable(f"c{c}", space_of[c], f"c{d}", space_of[d])
+    for c, d in channel_pairs(net.channels):
+        yield _cable_command(f"c{c}", space_of[c], f"c{d}", space_of[d])
 
 
-def pairs(channels: Channels) -> Iterator[tuple[int, int]]:
+def channel_pairs(channels: Channels) -> Iterator[tuple[int, int]]:
     """Yield channels two by two, there and back: one cable each.
 
     Raises
@@ -436,7 +436,7 @@ def pairs(channels: Channels) -> Iterator[tuple[int, int]]:
         raise UsageError("a link of this machine leads one way only; a cable leads both")
 
 
-def _cable(one: str, here: str, other: str, there: str) -> str:
+def _cable_command(one: str, here: str, other: str, there: str) -> str:
     ends = f"name {one} mtu {MTU} netns {here}", f"name {other} mtu {MTU} netns {there}"
     return f"link add {ends[0]} type veth peer {ends[1]}"
 
@@ -473,7 +473,7 @@ def router_setup(net: Net, router: int) -> Iterator[str]:
             yield f"route add {node_address(node)}/32 {way}"
 
 
-def limit(device: str, rate: float) -> str:
+def limit_line(device: str, rate: float) -> str:
     """Return the ``tc`` line of a device that carries `rate` bytes a second.
 
     The queue is long, as a network with credits loses nothing: senders wait.
@@ -482,7 +482,7 @@ def limit(device: str, rate: float) -> str:
     return f"qdisc add dev {device} root tbf rate {round(rate * 8)}bit burst {burst} limit 16m"
 
 
-def hosts(net: Net) -> str:
+def hosts_file(net: Net) -> str:
     """Return /etc/hosts: a node's name is its address on the management bridge."""
     lines = ["127.0.0.1 localhost", f"{management_address(-1)} {LOGIN}"]
     lines += [f"{management_address(k)} {name}" for k, name in enumerate(net.names)]

@@ -187,11 +187,11 @@ def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
         "cgroup.conf": cgroup_conf(slurm.version),
     }
     if tree:
-        files["topology.conf"] = _switches(net)
+        files["topology.conf"] = _switch_lines(net)
     return {name: (text, 0o644) for name, text in files.items()}
 
 
-def _switches(net: Net) -> str:
+def _switch_lines(net: Net) -> str:
     """Return topology.conf: the machine's switches, without the nodes that have no namespace."""
     switches = slurm_switches(net.machine)
     if switches.kind not in ("tree", "flat"):

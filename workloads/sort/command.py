@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from placement.support.lazy import lazy
-from workloads.options import ByteCount, Common, Number, bench_callback, setting
+from workloads.options import ByteCount, Common, Number, bench_callback, option_with_default
 from workloads.session import Session, phase_table
 
 trials = lazy("workloads.sort.trial")
@@ -18,28 +18,30 @@ _DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
 
 
 @click.command("sort")
-@setting(
+@option_with_default(
     "--items",
     Number(several=True),
     "1e6",
     "Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
-@setting("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
-@setting("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
-@setting("--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges.")
-@setting(
+@option_with_default("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
+@option_with_default("--payload", ByteCount(whole=True), 0, "Bytes carried beside each key.")
+@option_with_default(
+    "--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges."
+)
+@option_with_default(
     "--splitters",
     ["histogram", "bisection"],
     "histogram",
     "Many probes a round, or the paper's one probe a bit.",
 )
-@setting(
+@option_with_default(
     "--exchange",
     ["auto", "alltoallv", "sparse"],
     "auto",
     "One Alltoallv, or point to point without empty messages.",
 )
-@setting(
+@option_with_default(
     "--final",
     ["auto", "sort"],
     "auto",

@@ -23,7 +23,7 @@ from workloads.phases import check_word
 from workloads.sort.local import BLOCK
 from workloads.sort.ranks import Ranks
 
-__all__ = ["KINDS", "checksum", "faults", "in_order", "item_type", "make", "sortedness"]
+__all__ = ["KINDS", "hash_sums", "in_order", "item_type", "make_items", "sort_faults", "sortedness"]
 
 
 #: A payload has fewer bytes: numpy counts those of an item in a C int.
@@ -36,7 +36,7 @@ BITS = 56
 KINDS = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
 
 
-def _keys(kind: str, rng: np.random.Generator, rank: int, size: int, count: int) -> Array:
+def _draw_keys(kind: str, rng: np.random.Generator, rank: int, size: int, count: int) -> Array:
     """Return a rank's keys below 2**BITS."""
     if kind in ("random", "one"):
         return rng.integers(0, 2**BITS - 1, count, np.uint64, endpoint=True)
@@ -70,7 +70,7 @@ def item_type(payload: int) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-def make(
+def make_items(
     kind: str,
     rank: int,
     size: int,
@@ -106,9 +106,9 @@ def make(
 
     Examples
     --------
-    >>> make("one", 0, 4, 5).shape, make("one", 3, 4, 5).shape
+    >>> make_items("one", 0, 4, 5).shape, make_items("one", 3, 4, 5).shape
     ((20,), (0,))
-    >>> int(make("random", 1, 4, 1000).max()) < 2**56
+    >>> int(make_items("random", 1, 4, 1000).max()) < 2**56
     True
     """
     check_word("kind of data", kind, KINDS)
@@ -120,7 +120,7 @@ def make(
     if kind == "one":
         count = count * size if rank == 0 else 0
     out = np.empty(count, item_type(payload))
-    (out["key"] if payload else out)[:] = _keys(kind, rng, rank, size, count)
+    (out["key"] if payload else out)[:] = _draw_keys(kind, rng, rank, size, count)
     names = out.dtype.names or ()
     if "origin" in names:
         places = np.arange(len(out), dtype=np.uint64)
@@ -133,7 +133,7 @@ def make(
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
 
-def checksum(items: Array) -> NDArray[np.uint64]:
+def hash_sums(items: Array) -> NDArray[np.uint64]:
     """Return two sums of the hashes of all items; add those of all ranks.
 
     Parameters
@@ -147,19 +147,19 @@ def checksum(items: Array) -> NDArray[np.uint64]:
     Examples
     --------
     >>> a = np.array([3, 1, 2])
-    >>> bool((checksum(a) == checksum(a[::-1].copy())).all())
+    >>> bool((hash_sums(a) == hash_sums(a[::-1].copy())).all())
     True
-    >>> bool((checksum(a) == checksum(np.array([3, 1, 1]))).all())
+    >>> bool((hash_sums(a) == hash_sums(np.array([3, 1, 1]))).all())
     False
     """
     sums = np.zeros(2, np.uint64)
     for start in range(0, len(items), BLOCK):
         part = items[start : start + BLOCK]
-        sums += _hashes(part.reshape(len(part), -1).view(np.uint8))
+        sums += _hash_rows(part.reshape(len(part), -1).view(np.uint8))
     return sums
 
 
-def _hashes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+def _hash_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     words = -(-rows.shape[1] // 8)
     padded = np.zeros((len(rows), 8 * words), np.uint8)
     padded[:, : rows.shape[1]] = rows
@@ -198,7 +198,7 @@ def sortedness(ranks: Ranks, words: Sequence[Array]) -> tuple[bool, bool]:
     return ranks.all(inside), bool(across.all())
 
 
-def faults(
+def sort_faults(
     ranks: Ranks, before: NDArray[np.uint64], items: Array, words: Sequence[Array], count: int
 ) -> list[str]:
     """Return what is wrong with a sort's result, the same on all ranks. Collective.
@@ -207,7 +207,7 @@ def faults(
     ----------
     ranks : Ranks
     before : uint64 (2,)
-        `checksum` of this rank's items before the sort.
+        `hash_sums` of this rank's items before the sort.
     items : (m, ...)
         This rank's share of the result.
     words : sequence of integer arrays (m,)
@@ -216,7 +216,7 @@ def faults(
         How many items this rank was to get.
     """
     inside, across = sortedness(ranks, words)
-    same = bool((ranks.total(before) == ranks.total(checksum(items))).all())
+    same = bool((ranks.total(before) == ranks.total(hash_sums(items))).all())
     checks = {
         "items of a rank are out of order": inside,
         "items of neighbouring ranks are out of order": across,
@@ -226,8 +226,8 @@ def faults(
     return [fault for fault, right in checks.items() if not right]
 
 
-def refuse(found: Sequence[str], what: str) -> None:
-    """Raise what `faults` found, if anything: exit code 1, the answer is no."""
+def refuse_faults(found: Sequence[str], what: str) -> None:
+    """Raise what `sort_faults` found, if anything: exit code 1, the answer is no."""
     if found:
         error = NidmapError(f"{what} is wrong: {'; '.join(found)}")
         error.exit_code = 1

@@ -22,7 +22,7 @@ from placement.support.array_types import Array, Ints, Mask
 Keys = NDArray[np.uint64]
 Places = Ints | NDArray[np.uint32]
 
-__all__ = ["flat", "gather_last", "order", "short", "sort_keys"]
+__all__ = ["flat_items", "gather_last", "order", "short_places", "sort_keys"]
 
 #: Items handled at a time where a whole temporary array would cost memory.
 BLOCK = 1 << 16
@@ -71,10 +71,10 @@ def order(keys: Keys, runs: int = 0) -> Places:
         return np.arange(len(keys))
     low = keys.min()
     bits = int(keys.max() - low).bit_length()
-    return _order(_KeyRange(keys, low, bits), runs)
+    return _stable_order(_KeyRange(keys, low, bits), runs)
 
 
-def short(places: Places) -> Places:
+def short_places(places: Places) -> Places:
     """Return places in half the memory, where they are few enough for that."""
     return places.astype(np.uint32) if len(places) < 2**32 else places
 
@@ -92,7 +92,7 @@ class _KeyRange(NamedTuple):
         return codes
 
 
-def _order(codes: _KeyRange, runs: int) -> Places:
+def _stable_order(codes: _KeyRange, runs: int) -> Places:
     """Return the stable order of two or more items by their codes; `runs`: see `sort_keys`."""
     count = len(codes.keys)
     places = (count - 1).bit_length()
@@ -100,7 +100,7 @@ def _order(codes: _KeyRange, runs: int) -> Places:
         return np.argsort(codes.at(slice(None)), kind="stable")
     drop = max(codes.bits - (64 - places), 0)
     packed = np.empty(count, np.uint64)
-    _pack(packed, codes, drop, places)
+    _pack_codes(packed, codes, drop, places)
     packed.sort(kind="stable" if 0 < runs <= RUNS else None)
     if drop:
         tied = _find_ties(packed, places)
@@ -110,7 +110,7 @@ def _order(codes: _KeyRange, runs: int) -> Places:
     return _unpack_places(packed, places)
 
 
-def _pack(packed: Keys, codes: _KeyRange, drop: int, places: int) -> None:
+def _pack_codes(packed: Keys, codes: _KeyRange, drop: int, places: int) -> None:
     """Write the codes without their lowest `drop` bits, with the place below them."""
     for start in range(0, len(packed), BLOCK):
         part = codes.at(slice(start, start + BLOCK))
@@ -151,7 +151,7 @@ def _part_ties(packed: Keys, at: Ints, codes: _KeyRange, drop: int, places: int)
         packed[at] = few[order(groups)]
 
 
-def flat(items: Array) -> Array:
+def flat_items(items: Array) -> Array:
     """Return items (n,) as one opaque value each, without a copy.
 
     Those of 8 and 16 bytes become numbers and short strings, which numpy moves fastest.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from placement.support.array_types import Array, Ints
 from workloads.phases import check_word
-from workloads.sort.local import RUNS, flat, gather_last, order, short, sort_keys
+from workloads.sort.local import RUNS, flat_items, gather_last, order, short_places, sort_keys
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
 
@@ -132,7 +132,7 @@ def sort_items(
         mine = [_sort_here(items)]
     if plan.algorithm == "mergesort":
         return _merge_all(ranks, mine, counts, plan, seen)
-    return _partition(ranks, mine, counts, plan, seen)
+    return _partition_items(ranks, mine, counts, plan, seen)
 
 
 def _merge_all(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, seen: Seen) -> Array:
@@ -146,7 +146,7 @@ def _merge_all(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, se
     for level in range(1, (ranks.size - 1).bit_length() + 1):
         first = (ranks.rank >> level) << level
         group = ranks.part(ranks.rank >> level)
-        mine = [_partition(group, mine, counts[first : first + (1 << level)], plan, seen)]
+        mine = [_partition_items(group, mine, counts[first : first + (1 << level)], plan, seen)]
         group.free()
     return mine.pop()
 
@@ -165,11 +165,13 @@ def _put_in_order(items: Array, runs: int) -> Array:
     size = items.dtype.itemsize
     places = order(keys_of(items), runs)
     if size <= 16:
-        places = short(places)  # for short items the memory of the places counts
-    return gather_last(flat(items), places).view(items.dtype)
+        places = short_places(places)  # for short items the memory of the places counts
+    return gather_last(flat_items(items), places).view(items.dtype)
 
 
-def _partition(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, seen: Seen) -> Array:
+def _partition_items(
+    ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, seen: Seen
+) -> Array:
     """Part locally sorted items among the ranks, exchange and merge them.
 
     Parameters
@@ -194,16 +196,16 @@ def _partition(ranks: Ranks, mine: list[Array], counts: Ints, plan: SortPlan, se
         receive = ranks.swap(send)
         seen.rounds += bounds.rounds
         seen.moved += int(send.sum() - send[ranks.rank])
-        seen.sparse = _sparse(ranks, send, receive, plan.exchange)
+        seen.sparse = _is_sparse(ranks, send, receive, plan.exchange)
         arrived = np.empty(int(receive.sum()), items.dtype)
         move = ranks.sparse if seen.sparse else ranks.alltoallv
-        move(flat(items), send, flat(arrived), receive)
+        move(flat_items(items), send, flat_items(arrived), receive)
         del items
     with seen.watch("LocalSort2"):
         return _merge_runs(arrived, receive, plan)
 
 
-def _sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
+def _is_sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
     """Tell whether messages go one by one; the same on all ranks."""
     if exchange == "sparse":
         return True

@@ -133,12 +133,12 @@ class Ranks:
         step = max(1, piece // items.dtype.itemsize)
         requests = [
             self.comm.Irecv([part, len(part), kind], source=rank, tag=TAG)
-            for rank, part in _parts(out, receive, turns[::-1], step)
+            for rank, part in _parts_of_ranks(out, receive, turns[::-1], step)
         ]
-        _run(out, receive, self.rank)[:] = _run(items, send, self.rank)
+        _items_of(out, receive, self.rank)[:] = _items_of(items, send, self.rank)
         requests += [
             self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
-            for rank, part in _parts(items, send, turns, step)
+            for rank, part in _parts_of_ranks(items, send, turns, step)
         ]
         self._mpi.Request.Waitall(requests)
         kind.Free()
@@ -162,12 +162,12 @@ def _bytes_type(size: int) -> MPI.Datatype:
     return MPI.BYTE.Create_contiguous(size).Commit()
 
 
-def _run(items: Array, counts: Ints, rank: int) -> Array:
+def _items_of(items: Array, counts: Ints, rank: int) -> Array:
     start = int(counts[:rank].sum())
     return items[start : start + int(counts[rank])]
 
 
-def _parts(
+def _parts_of_ranks(
     items: Array, counts: Ints, turns: Sequence[int], step: int
 ) -> Iterator[tuple[int, Array]]:
     """Yield (other rank, its items in pieces), rank by rank."""

@@ -91,10 +91,11 @@ def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     below, above = ranks.total(np.stack([lower, upper]))
     while len(left := np.flatnonzero((below < ends) & (ends < above))):
         rounds += 1
-        values, owner = _probes(ranks, keys, lower[left], upper[left], (above - below)[left])
+        values, owner = _round_probes(ranks, keys, lower[left], upper[left], (above - below)[left])
         owner = left[owner]
         first, last = (
-            np.clip(_places(keys, values, side), lower[owner], upper[owner]) for side in _SIDES
+            np.clip(_count_before(keys, values, side), lower[owner], upper[owner])
+            for side in _SIDES
         )
         sums = ranks.total(np.stack([first, last]))
         hit = (sums[0] <= ends[owner]) & (ends[owner] <= sums[1])
@@ -108,7 +109,9 @@ def histogram(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     return Bounds(lower, upper, rounds)
 
 
-def _probes(ranks: Ranks, keys: Keys, lower: Ints, upper: Ints, open_: Ints) -> tuple[Keys, Ints]:
+def _round_probes(
+    ranks: Ranks, keys: Keys, lower: Ints, upper: Ints, open_: Ints
+) -> tuple[Keys, Ints]:
     """Return the probes of one round and the splitter of each, the same on all ranks.
 
     For each splitter, its open items on all ranks are seen as one row, rank
@@ -135,7 +138,7 @@ def _probes(ranks: Ranks, keys: Keys, lower: Ints, upper: Ints, open_: Ints) -> 
     return values[new], owner[new]
 
 
-def _places(keys: Keys, values: Keys, side: Side) -> Ints:
+def _count_before(keys: Keys, values: Keys, side: Side) -> Ints:
     """Return how many keys come before each value (`side` left) or not after it (right).
 
     Keys that are a field of the items, and so apart in memory, are searched without a copy.
@@ -155,13 +158,13 @@ def _places(keys: Keys, values: Keys, side: Side) -> Ints:
 
 def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
     """Find the bounds by halving the key space, as the paper does; see `histogram`."""
-    least, most = _extent(ranks, keys)
+    least, most = _key_extent(ranks, keys)
     low, high = np.full(len(ends), least), np.full(len(ends), most)
     rounds = 0
     while True:
         rounds += 1
         middle = low + ((high - low) >> np.uint64(1))
-        lower, upper = (_places(keys, middle, side) for side in _SIDES)
+        lower, upper = (_count_before(keys, middle, side) for side in _SIDES)
         # the paper's E[0] stands before each bound: below it there is nothing
         below, above = (ranks.total(np.append(0, bound))[1:] for bound in (lower, upper))
         good = (below <= ends) & (ends <= above)
@@ -172,7 +175,7 @@ def bisection(ranks: Ranks, keys: Keys, ends: Ints) -> Bounds:
         high[far] = middle[far] - np.uint64(1)
 
 
-def _extent(ranks: Ranks, keys: Keys) -> tuple[np.uint64, np.uint64]:
+def _key_extent(ranks: Ranks, keys: Keys) -> tuple[np.uint64, np.uint64]:
     """Return the smallest and the largest key over all ranks; the same twice for none."""
     low, high = (keys[0], keys[-1]) if len(keys) else (np.uint64(2**64 - 1), np.uint64(0))
     low, far = ranks.least(np.array([low, ~high], np.uint64))

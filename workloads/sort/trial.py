@@ -6,12 +6,19 @@ import time
 from typing import Any
 
 from placement.support.array_types import Array
-from workloads.memory import fits
+from workloads.memory import require_fit
 from workloads.phases import Phases
-from workloads.sort.data import checksum, faults, item_type, make, refuse, sortedness
+from workloads.sort.data import (
+    hash_sums,
+    item_type,
+    make_items,
+    refuse_faults,
+    sort_faults,
+    sortedness,
+)
 from workloads.sort.partition import Seen, SortPlan, keys_of, sort_items
 from workloads.sort.ranks import Ranks
-from workloads.world import Comm, same, together
+from workloads.world import Comm, raise_together, require_same
 
 __all__ = ["PHASES", "Sort", "trial"]
 
@@ -31,7 +38,7 @@ class Sort:
     items : int
         Items a rank, on average.
     data, payload, seed
-        See `workloads.sort.data.make`.
+        See `workloads.sort.data.make_items`.
     splitters, exchange, final, algorithm
         See `workloads.sort.partition.SortPlan`.
 
@@ -63,17 +70,17 @@ class Sort:
         self.comm, self.ranks = comm, Ranks(comm)
         self.plan = SortPlan(splitters, exchange, final, algorithm)
         how: dict[str, Any] = {"seed": seed, "payload": payload}
-        same(comm, items=items, data=data, plan=self.plan, **how)
+        require_same(comm, items=items, data=data, plan=self.plan, **how)
         rank, size = self.ranks.rank, self.ranks.size
-        with together(comm):
+        with raise_together(comm):
             self.plan.check()
-            make(data, 0, 1, 0, **how)  # words and numbers are right
+            make_items(data, 0, 1, 0, **how)  # words and numbers are right
         everything = items * size if data == "one" else 0
         most = max(items, everything if rank == 0 else 0) * item_type(payload).itemsize
-        fits(comm, int(3.5 * most), f"a sort of {items} items a rank")
-        with together(comm):
-            self.items = make(data, rank, size, items, **how)
-        self.before = checksum(self.items)
+        require_fit(comm, int(3.5 * most), f"a sort of {items} items a rank")
+        with raise_together(comm):
+            self.items = make_items(data, rank, size, items, **how)
+        self.before = hash_sums(self.items)
         self.seen = Seen()
         self.result: Array | None = None
 
@@ -93,12 +100,12 @@ class Sort:
         if self.result is None:
             return
         keys = keys_of(self.result)
-        found = faults(self.ranks, self.before, self.result, [keys], len(self.items))
+        found = sort_faults(self.ranks, self.before, self.result, [keys], len(self.items))
         if "origin" in (self.result.dtype.names or ()):
             ordered = sortedness(self.ranks, [keys, self.result["origin"]])
             found += [] if all(ordered) else ["items with equal keys changed their order"]
-        with together(self.comm):
-            refuse(found, "the sort")
+        with raise_together(self.comm):
+            refuse_faults(found, "the sort")
 
 
 trial = Sort

@@ -10,7 +10,7 @@ import click
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size, time_text
 from placement.support.tables import align_columns
-from workloads.options import Common, Sizes, Words, bench_callback, setting
+from workloads.options import Common, Sizes, Words, bench_callback, option_with_default
 from workloads.session import Session
 
 trials = lazy("workloads.stencil.trial")
@@ -21,16 +21,16 @@ _METHODS = ("put", "neighbor")
 
 
 @click.command("stencil")
-@setting(
+@option_with_default(
     "--bytes sizes",
     Sizes(),
     "1-2MiB",
     "Of a message: 8,64,1KiB or 1-2MiB, powers of two.",
     metavar="SIZES",
 )
-@setting("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
+@option_with_default("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
 @click.option("--periodic", is_flag=True, help="The grid wraps around: six neighbours for all.")
-@setting(
+@option_with_default(
     "--method methods",
     Words(_METHODS),
     "put",
@@ -78,7 +78,7 @@ def stencil(
             grid = "x".join(map(str, made.grid))
             session.measure(made, bytes=size, method=method, dims=grid, **how)
             made.close()
-    _show(session)
+    _show_session(session)
     return session.exit_code
 
 
@@ -103,7 +103,7 @@ def per_repetition(wanted: int | None, moved: int, repeat: int) -> int:
     return -(-total // repeat)
 
 
-def _show(session: Session) -> None:
+def _show_session(session: Session) -> None:
     document = session.document()
     rows: list[list[object]] = [["bytes", "method", "best", "median", "worst"]]
     for case in document["cases"]:

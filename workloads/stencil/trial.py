@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 from placement.errors import NidmapError, UsageError
 from placement.support.lazy import lazy
 from placement.support.quantities import exact_size
-from workloads.memory import NodeMemory, fits
+from workloads.memory import NodeMemory, require_fit
 from workloads.phases import check_word, read_extents, seconds_of
-from workloads.world import MPI, Comm, same, together
+from workloads.world import MPI, Comm, raise_together, require_same
 
 if TYPE_CHECKING:
     from rankmap.grid import dims as dims_of
 else:
     dims_of = lazy("rankmap.grid.dims")
 
-__all__ = ["METHODS", "NONE", "OPPOSITE", "Halo", "grid_of", "neighbours", "pattern", "trial"]
+__all__ = ["METHODS", "NONE", "OPPOSITE", "Halo", "grid_of", "pattern", "rank_neighbours", "trial"]
 
 
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
@@ -77,16 +77,16 @@ def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
     return x, y, z
 
 
-def neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int, ...]:
+def rank_neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int, ...]:
     """Return the six neighbours of a rank: down and up along each axis; `NONE` for none.
 
     Ranks are row-major, the last axis fastest, as MPI_Cart_create numbers them.
 
     Examples
     --------
-    >>> neighbours(0, (2, 2, 3), periodic=False)
+    >>> rank_neighbours(0, (2, 2, 3), periodic=False)
     (-1, 6, -1, 3, -1, 1)
-    >>> neighbours(0, (2, 2, 3), periodic=True)
+    >>> rank_neighbours(0, (2, 2, 3), periodic=True)
     (6, 6, 3, 3, 2, 1)
     """
     found = []
@@ -143,14 +143,14 @@ def trial(
         On all ranks alike: a grid that does not fit the ranks, sizes that
         make no sense or do not fit the memory, arguments that differ.
     """
-    with together(comm):
+    with raise_together(comm):
         if bytes < 0 or iterations < 1:
             raise UsageError("bytes must be at least 0, iterations at least 1")
         check_word("way to exchange", method, METHODS)
         grid = grid_of(dims, comm.Get_size())
     given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
-    same(comm, **given, iterations=iterations, shm=shm, seed=seed)
-    fits(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
+    require_same(comm, **given, iterations=iterations, shm=shm, seed=seed)
+    require_fit(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
     made = METHODS[method](comm, bytes, grid, periodic, iterations, seed)
     made.prepare(shm)
     return made
@@ -206,8 +206,8 @@ class Halo(ABC):
         self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
         self.iterations, self._seed = iterations, seed
         rank = comm.Get_rank()
-        self.neighbours = neighbours(rank, grid, periodic)
-        self.out: Bytes = np.stack([_block(seed, rank, way, size) for way in range(6)])
+        self.neighbours = rank_neighbours(rank, grid, periodic)
+        self.out: Bytes = np.stack([_sent_block(seed, rank, way, size) for way in range(6)])
         self.into: Bytes = np.zeros((6, size), np.uint8)
 
     @abstractmethod
@@ -232,7 +232,7 @@ class Halo(ABC):
     def verify(self) -> None:
         """Raise on all ranks where a block is not what the neighbour sent."""
         self.settle()
-        with together(self.comm):
+        with raise_together(self.comm):
             for way, rank in enumerate(self.neighbours):
                 if rank != NONE and not self._right(way, rank):
                     raise NidmapError(f"the block from rank {rank} did not arrive as it was sent")
@@ -246,7 +246,7 @@ class Halo(ABC):
         ways = [OPPOSITE[way]]
         if self.loose:
             ways = [OPPOSITE[other] for other in range(6) if self.neighbours[other] == rank]
-        blocks = (_block(self._seed, rank, w, self.size) for w in ways)
+        blocks = (_sent_block(self._seed, rank, w, self.size) for w in ways)
         return any(np.array_equal(self.into[way], block) for block in blocks)
 
     def settle(self) -> None:
@@ -341,6 +341,6 @@ class Neighbor(Halo):
 METHODS: dict[str, type[Halo]] = {"put": Put, "neighbor": Neighbor}
 
 
-def _block(seed: int, rank: int, way: int, size: int) -> Bytes:
+def _sent_block(seed: int, rank: int, way: int, size: int) -> Bytes:
     """Return the bytes that a rank sends in a direction."""
     return np.random.default_rng([seed, rank, way]).integers(0, 256, size, np.uint8)

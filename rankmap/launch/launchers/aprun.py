@@ -52,11 +52,11 @@ class Aprun(CrayOrder):
 
     def launch(self, order: Placement, path: str) -> Launch:
         """Return the command with ``-n``, ``-N``, ``-L``, for the nodes as ALPS takes them."""
-        nids, per_node = _nids(order), self.even_ranks(order)
+        nids, per_node = _nid_list(order), self.even_ranks(order)
         return self.command([], path, ranks=order.ranks, per_node=per_node, list=nids)
 
 
-def _nids(placement: Placement) -> str:
+def _nid_list(placement: Placement) -> str:
     """Return the nodes as ``aprun -L`` takes them: ``12-15,40``."""
     if placement.machine is not None:
         nids = placement.machine.nid[placement.rows]

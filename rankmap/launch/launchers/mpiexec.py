@@ -35,7 +35,7 @@ import numpy as np
 
 from placement.errors import LaunchError
 from rankmap.emit import openmpi, slurm
-from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, vector
+from rankmap.emit.process_mapping import HYDRA, HYDRA_FILE, mapping_vector
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, Launch, Launcher
 from rankmap.launch.cray import CrayOrder
@@ -297,7 +297,7 @@ def rankmap(order: Placement) -> str:
     >>> rankmap(on.with_order(np.array([0, 2, 3, 1])))
     '(vector,(0,1,1),(1,1,2),(0,1,1))'
     """
-    text = vector(order.node_of_rank)
+    text = mapping_vector(order.node_of_rank)
     if len(text) > _LONGEST:
         raise LaunchError(
             f"-rankmap of {order.ranks} ranks is too long for a command line",

@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import LaunchError
 from placement.nodelist import NodeList
-from placement.slurm.command import Deadline, configuration
+from placement.slurm.command import Deadline, slurm_settings
 from rankmap.emit.process_mapping import PMI2
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, LAUNCH, Launch, Launcher
@@ -104,7 +104,7 @@ class Srun(Launcher):
         if "mpi" in self.step.values or self.env.get("SLURM_MPI_TYPE"):
             return []
         try:
-            default = configuration(Deadline(seconds)).get("MpiDefault", "")
+            default = slurm_settings(Deadline(seconds)).get("MpiDefault", "")
         except LaunchError:
             return []
         return [_ALONE] if default == "none" else []

@@ -19,7 +19,7 @@ from placement.options import with_figures
 from placement.plan import plan
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from workloads.minicray.net import factor
+from workloads.minicray.net import wire_factor
 from workloads.results import csv_text
 
 
@@ -175,7 +175,7 @@ def test_headers_follow_from_the_segments():
     for mtu in (1500, 9000):
         found = wire_loads(machine, demand, "single", mtu)
         # Every pair sends both ways: a node's own link has data and as many answers.
-        assert np.allclose(found.injection[:6], 5e6 * factor(mtu))
+        assert np.allclose(found.injection[:6], 5e6 * wire_factor(mtu))
         data, answers = 1e6 / (mtu - 52) * (mtu + 14), 1e6 / (mtu - 52) * 66
         one_way = Demand.of(machine, Traffic.of(np.array([0]), np.array([23]), 1e6))
         alone = wire_loads(machine, one_way, "single", mtu)

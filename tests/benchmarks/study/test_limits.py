@@ -114,14 +114,14 @@ def test_the_options(capsys):
 
 
 def test_a_job_beside_is_counted_once_and_again_where_it_loses_nodes():
-    from rankmap.predict.background import beside, shared_channels
+    from rankmap.predict.background import others_beside, shared_channels
 
     machine = nidmap.load_machine("torus:4x4,bw=2")
     job = Other(np.arange(6), 1.0)
     first, again = (shared_channels(machine, [job], "dimension-order") for _ in range(2))
     assert np.array_equal(first.rate, again.rate)
-    assert beside([job], np.array([9]))[0] is job
-    fewer = shared_channels(machine, beside([job], np.array([0])), "dimension-order")
+    assert others_beside([job], np.array([9]))[0] is job
+    fewer = shared_channels(machine, others_beside([job], np.array([0])), "dimension-order")
     fresh = shared_channels(machine, [Other(np.arange(1, 6), 1.0)], "dimension-order")
     assert np.array_equal(fewer.rate, fresh.rate)
     other = nidmap.load_machine("torus:4x4,bw=2")

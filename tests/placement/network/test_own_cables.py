@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from placement.load import load_machine
 from placement.network import Demand, channels, loads
 from placement.network.path_costs import path_costs
-from placement.network.routes import walk
+from placement.network.routes import walk_paths
 from placement.network.tree import forest_of
 from placement.options import with_figures
 from placement.traffic import Traffic
@@ -70,7 +70,7 @@ def test_walks_and_prices_know_the_cables(machine, amounts):
     table[np.arange(13), np.arange(13)] = 0
     load = loads(machine, demand_of(machine, table)).load
     a, b = np.nonzero(table)
-    message, channel = walk(machine, a, b, "single")
+    message, channel = walk_paths(machine, a, b, "single")
     assert np.allclose(np.bincount(channel, table[a, b][message], minlength=len(load)), load)
     price = np.arange(1.0, len(load) + 1)
     cost = path_costs(machine, price)(np.arange(13)[:, None], np.arange(13)[None, :])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.network import Demand, loads, routings
-from placement.network.routes import walk
+from placement.network.routes import walk_paths
 from placement.specs import parse_spec
 from placement.traffic import Traffic
 from tests.effort import examples
@@ -38,7 +38,7 @@ def test_walks_are_loads_of_single_bytes(spec, routing, seed):
     machine = machine_of(spec)
     rows = np.random.default_rng(seed).permutation(len(machine))[:6]
     a, b, amount = rows[:3], rows[3:], np.array([1.0, 2.0, 4.0])
-    message, channel = walk(machine, a, b, routing or routings(machine)[0])
+    message, channel = walk_paths(machine, a, b, routing or routings(machine)[0])
     wanted = loads(machine, Demand.of(machine, Traffic.of(a, b, amount)), routing).load
     walked = np.bincount(channel, amount[message], minlength=len(wanted))
     assert walked == pytest.approx(wanted, abs=1e-12)
@@ -47,4 +47,4 @@ def test_walks_are_loads_of_single_bytes(spec, routing, seed):
 def test_routings_with_several_paths_are_not_walked():
     machine = machine_of("dragonfly:groups=4,chassis=2,blades=3,nodes=2,global=8")
     with pytest.raises(UsageError, match="several paths"):
-        walk(machine, np.array([0]), np.array([9]), "valiant")
+        walk_paths(machine, np.array([0]), np.array([9]), "valiant")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.planners.compact import compact, fewest
+from placement.planners.compact import compact, fewest_units
 from placement.request import Request
 from placement.specs import parse_spec
 
@@ -125,7 +125,7 @@ def counts(b, units):
 @settings(deadline=None)
 def test_units_hold_the_job_in_hardly_more_than_the_fewest(b, data):
     need = data.draw(st.integers(max(1, int(b.must.sum())), int(b.size.sum())))
-    units = fewest(*b.nest, need)
+    units = fewest_units(*b.nest, need)
     assert b.size[units].sum() >= need
     assert np.isin(np.flatnonzero(b.must), units).all()
     (groups, chassis, blade), best = counts(b, units), fewest_by_tables(b, need)
@@ -146,7 +146,7 @@ def test_units_are_the_fewest_in_nests_at_random():
                 size += held
         b = Blades(*map(np.array, (group, chassis, size)), np.zeros(len(size), dtype=bool))
         need = int(lot.integers(1, b.size.sum() + 1))
-        assert counts(b, fewest(*b.nest, need)) == fewest_by_tables(b, need)
+        assert counts(b, fewest_units(*b.nest, need)) == fewest_by_tables(b, need)
 
 
 def test_a_job_that_fits_one_group_is_not_split_to_save_blades():

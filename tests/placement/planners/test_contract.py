@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from placement.commands import cli
 from placement.errors import PlanError, UsageError
-from placement.planners import BUNDLED, find, fitting, names, refusal
+from placement.planners import BUNDLED, find, fitting_planners, names, why_refused
 from placement.request import Request
 from placement.specs import parse_spec
 
@@ -38,7 +38,7 @@ def machine_of(spec):
 
 
 def fits(machine, strategy):
-    return refusal(machine, strategy) is None
+    return why_refused(machine, strategy) is None
 
 
 #: The first machine that each planner applies to; none of them has the blocks of a topology.conf.
@@ -138,8 +138,8 @@ def test_what_applies_is_known_without_a_plan_and_is_what_can_be_planned(spec):
             planned.append(name)
         except UsageError:
             continue
-    assert fitting(machine, BUNDLED) == planned
-    assert [name for name in BUNDLED if refusal(machine, name) is None] == planned
+    assert fitting_planners(machine, BUNDLED) == planned
+    assert [name for name in BUNDLED if why_refused(machine, name) is None] == planned
 
 
 @pytest.mark.parametrize("name", names())

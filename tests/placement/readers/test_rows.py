@@ -47,7 +47,7 @@ LINES = st.lists(
 @given(lines=LINES)
 def test_shapes_and_numbers_are_those_of_a_slow_reading(lines):
     text = "\n".join(lines)
-    whole = list(rows.pieces(text, ""))
+    whole = list(rows.split_by_shape(text, ""))
     wanted = lines if text else []
     if text.endswith("\n"):
         wanted = lines[:-1]
@@ -72,14 +72,14 @@ def test_shapes_and_numbers_are_those_of_a_slow_reading(lines):
     ],
 )
 def test_a_number_too_big_is_minus_one(word, number):
-    [piece] = rows.pieces(word, "")
+    [piece] = rows.split_by_shape(word, "")
     assert piece.numbers.tolist()[0] == number
 
 
 def test_pieces_of_a_long_text_know_their_lines(monkeypatch):
     monkeypatch.setattr(rows, "_PIECE", 40)
     lines = [f"line {i} of {i * i}" for i in range(50)]
-    found = list(rows.pieces("\n".join(lines), ""))
+    found = list(rows.split_by_shape("\n".join(lines), ""))
     assert len(found) > 10
     assert [x for piece in found for x in piece.shapes] == ["line 0 of 0"] * 50
     assert found[0].line == 1
@@ -94,11 +94,11 @@ def test_pieces_of_a_long_text_know_their_lines(monkeypatch):
 def test_a_line_of_megabytes_is_refused_by_its_number(before):
     text = "a\n" * before + "1 " * rows.LONGEST_LINE + "\nb\n"
     with pytest.raises(ParseError) as caught:
-        list(rows.pieces(text, "long.txt"))
+        list(rows.split_by_shape(text, "long.txt"))
     assert str(caught.value).startswith(f"long.txt:{before + 1}: is longer than")
 
 
 def test_a_line_longer_than_a_piece_is_refused(monkeypatch):
     monkeypatch.setattr(rows, "_PIECE", 2 * rows.LONGEST_LINE)
     with pytest.raises(ParseError, match=":2: is longer"):
-        list(rows.pieces("a\n" + "x" * 5 * rows.LONGEST_LINE, "long.txt"))
+        list(rows.split_by_shape("a\n" + "x" * 5 * rows.LONGEST_LINE, "long.txt"))

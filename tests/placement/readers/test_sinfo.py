@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from placement.errors import ParseError
 from placement.readers import read_text
-from placement.readers.node_states import ORDER, node_state, worst
+from placement.readers.node_states import ORDER, badness_of, node_state
 from placement.readers.sinfo import QUERY, read, sniff
 
 # --- states ------------------------------------------------------------------
@@ -79,8 +79,8 @@ def test_what_is_no_state(text):
 
 
 def test_only_idle_and_up_are_free_and_the_order_begins_with_them():
-    assert sorted(ORDER, key=worst)[:2] == ["up", "idle"]
-    assert worst("gremlin") > worst("drained")
+    assert sorted(ORDER, key=badness_of)[:2] == ["up", "idle"]
+    assert badness_of("gremlin") > badness_of("drained")
 
 
 # --- shapes ------------------------------------------------------------------

@@ -11,9 +11,9 @@ from placement.commands import run as nidmap
 from placement.errors import PlanError, UsageError
 from placement.load import load_machine
 from placement.plan import plan
-from placement.planners import PREDICTING, fitting
+from placement.planners import PREDICTING, fitting_planners
 from placement.scheduler.baseline import baseline_of, best_exclusion
-from placement.scheduler.kinds import ANY, alike, kinds_of, offered
+from placement.scheduler.kinds import ANY, kinds_of, of_same_kinds, offered
 from placement.specs import parse_spec
 
 
@@ -29,7 +29,7 @@ def machine_with(**columns):
 
 
 def test_every_strategy_takes_nodes_of_one_kind(lumi):
-    for strategy in fitting(lumi):
+    for strategy in fitting_planners(lumi):
         if strategy not in PREDICTING:
             chosen = plan(lumi, 200, strategy=strategy)
             assert len(np.unique(lumi.gpus[chosen.rows])) == 1, strategy
@@ -77,7 +77,7 @@ def test_a_job_is_held_to_nodes_that_it_could_have_got(lumi):
     free[rows] = False
     instead = offered(lumi, free, rows)
     assert instead[rows].all()
-    assert (instead == alike(lumi, rows)).all()
+    assert (instead == of_same_kinds(lumi, rows)).all()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.scheduler.switches import _key, slurm_order
+from placement.scheduler.switches import _slurm_key, slurm_order
 from tests.real_slurm import needs_slurm, real_slurm
 
 NAMES = st.lists(
@@ -30,7 +30,7 @@ def test_the_order_does_not_depend_on_the_order_given(names, seed):
 
 @given(NAMES)
 def test_quick_ways_agree_with_the_key(names):
-    assert ordered(names) == sorted(names, key=_key)
+    assert ordered(names) == sorted(names, key=_slurm_key)
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=40, unique=True), st.booleans())

@@ -11,7 +11,7 @@ from placement.machine import Switches
 from placement.names.columns import format_cnames
 from placement.readers import topology_conf
 from placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
-from placement.slurm.command import ask
+from placement.slurm.command import ask_slurm
 from placement.specs import parse_spec
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
@@ -119,7 +119,7 @@ def test_slurmctld_reads_the_derived_tree(monkeypatch):
     )
     with real_slurm(machine.names.tolist(), real=0, plugin="tree", topology_conf=conf) as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
-        said = ask(["scontrol", "show", "topology"]).output
+        said = ask_slurm(["scontrol", "show", "topology"]).output
     dump = topology_conf.read(said, "scontrol")
     leaves = {s.name: set(s.nodes) for s in dump.switches if s.nodes}
     ours = {

@@ -15,7 +15,7 @@ from placement.site import load_configuration, load_site
 from placement.sites.overlay import Overlay
 from placement.topologies import links
 from rankmap.predict import Job, Predictor
-from rankmap.predict.constants import constants
+from rankmap.predict.constants import machine_constants
 from rankmap.predict.gain import time_range
 
 MEASURED = 'mark = "measured", source = "nidmap calibrate, 2026-11-22, 16 nodes"'
@@ -64,7 +64,7 @@ def test_figures_take_the_place_of_a_sites_own(write):
     assert set(injection_bandwidth(machine).tolist()) == {8.0}
     assert blue(machine) == {6.0}  # two links each
     assert machine.topology.bandwidth["green"] == 5.25
-    known = constants(machine)
+    known = machine_constants(machine)
     assert (known.mpi_us, known.hop_ns, known.source) == (1.75, 100.0, path)
     assert (known.process_gbs, known.payload, known.memory_gbs) == (2.5, 0.9, 30)
     assert (known.message_us, known.nic_us, known.gap_us) == (0.25, 0.05, 4)

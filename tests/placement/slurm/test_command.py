@@ -8,45 +8,45 @@ from types import SimpleNamespace
 import pytest
 
 from placement.errors import LaunchError
-from placement.slurm.command import Deadline, ask
+from placement.slurm.command import Deadline, ask_slurm
 from placement.support import child
 from tests.waiting import wait_until
 
 
 def test_the_answer(fake):
     fake('echo "out $1"; echo err >&2; exit 3')
-    answer = ask(["sinfo", "a b"], fails=True)
+    answer = ask_slurm(["sinfo", "a b"], fails=True)
     assert (answer.output, answer.messages, answer.code) == ("out a b\n", "err\n", 3)
     assert answer.complaint == "err"
 
 
 def test_no_shell_sees_the_arguments(fake, tmp_path):
     fake('printf %s "$1"')
-    assert ask(["sinfo", f"$(touch {tmp_path}/x); `id`"]).output.startswith("$(touch")
+    assert ask_slurm(["sinfo", f"$(touch {tmp_path}/x); `id`"]).output.startswith("$(touch")
     assert not (tmp_path / "x").exists()
 
 
 def test_the_script_is_its_input(fake):
     fake("cat")
-    assert ask(["sinfo"], script="#SBATCH -N1\n" * 20_000).output == "#SBATCH -N1\n" * 20_000
+    assert ask_slurm(["sinfo"], script="#SBATCH -N1\n" * 20_000).output == "#SBATCH -N1\n" * 20_000
 
 
 def test_missing(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(LaunchError, match="sinfo is not on PATH; load Slurm's module"):
-        ask(["sinfo"])
+        ask_slurm(["sinfo"])
 
 
 def test_not_a_program(fake):
     fake("").write_bytes(b"\x7fELF junk")
     with pytest.raises(LaunchError, match="cannot start sinfo"):
-        ask(["sinfo"])
+        ask_slurm(["sinfo"])
 
 
 def test_a_failure_says_what_the_command_said(fake):
     fake("echo 'sinfo: error: \033[31mbad\033[0m' >&2; exit 1")
     with pytest.raises(LaunchError) as caught:
-        ask(["sinfo"])
+        ask_slurm(["sinfo"])
     assert "sinfo failed (exit code 1): sinfo: error: \\x1b[31mbad" in str(caught.value)
     assert str(caught.value).isprintable()
 
@@ -62,7 +62,7 @@ def test_a_failure_says_what_the_command_said(fake):
 def test_a_slurm_that_cannot_be_reached(fake, words, expected):
     fake(f"echo '{words}' >&2; exit 1")
     with pytest.raises(LaunchError, match=expected):
-        ask(["sinfo"], fails=True)
+        ask_slurm(["sinfo"], fails=True)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_slurm_that_cannot_be_reached(fake, words, expected):
 def test_a_command_that_hangs_is_ended(fake, body):
     fake(f'echo $$ > "$0.pid"; {body}')
     with pytest.raises(LaunchError, match=r"sinfo did not answer in 2 s; Slurm is down or busy"):
-        ask(["sinfo"], deadline=Deadline(2))
+        ask_slurm(["sinfo"], deadline=Deadline(2))
     pid = int((fake("").with_suffix(".pid")).read_text())
     wait_until(lambda: _gone(pid))
 
@@ -87,13 +87,13 @@ def _gone(pid):
 def test_children_of_a_command_that_hangs_are_ended(fake, tmp_path):
     fake(f"sleep 9999 & echo $! > {tmp_path}/child; wait")
     with pytest.raises(LaunchError):
-        ask(["sinfo"], deadline=Deadline(2))
+        ask_slurm(["sinfo"], deadline=Deadline(2))
     wait_until(lambda: _gone(int((tmp_path / "child").read_text())))
 
 
 def test_a_child_that_keeps_the_pipe_open_does_not_keep_the_answer(fake, tmp_path):
     fake(f"echo answer; sleep 9999 & echo $! > {tmp_path}/child; exit 0")
-    answer = ask(["sinfo"], deadline=Deadline(3))
+    answer = ask_slurm(["sinfo"], deadline=Deadline(3))
     assert (answer.output, answer.code) == ("answer\n", 0)
     wait_until(lambda: _gone(int((tmp_path / "child").read_text())))
 
@@ -102,28 +102,28 @@ def test_a_flood_is_cut(fake, monkeypatch):
     monkeypatch.setattr(child, "MAX_BYTES", 2**20)
     fake("yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
     with pytest.raises(LaunchError, match="sinfo printed more than 1 MiB"):
-        ask(["sinfo"])
+        ask_slurm(["sinfo"])
 
 
 def test_ten_megabytes_are_read(fake):
     fake("head -c 10000000 /dev/zero | tr '\\0' x")
-    assert len(ask(["sinfo"]).output) == 10_000_000
+    assert len(ask_slurm(["sinfo"]).output) == 10_000_000
 
 
 def test_of_the_messages_the_beginning_is_kept(fake):
     fake("yes message | head -c 10000000 >&2")
-    assert 2**16 <= len(ask(["sinfo"]).messages) < 2**18
+    assert 2**16 <= len(ask_slurm(["sinfo"]).messages) < 2**18
 
 
 def test_bytes_that_are_no_text(fake):
     fake("printf 'a\\377\\376b\\n'")
-    assert ask(["sinfo"]).output == "a\ufffd\ufffdb\n"
+    assert ask_slurm(["sinfo"]).output == "a\ufffd\ufffdb\n"
 
 
 def test_a_signal_is_a_failure(fake):
     fake("kill -9 $$")
     with pytest.raises(LaunchError, match=r"exit code -9"):
-        ask(["sinfo"])
+        ask_slurm(["sinfo"])
 
 
 def test_the_environment_is_clean(fake, monkeypatch):
@@ -137,7 +137,9 @@ def test_the_environment_is_clean(fake, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", "/etc/ours.conf")
     monkeypatch.setenv("SLURM_CLUSTERS", "daint")
     fake("env")
-    seen = dict(line.split("=", 1) for line in ask(["sinfo"]).output.splitlines() if "=" in line)
+    seen = dict(
+        line.split("=", 1) for line in ask_slurm(["sinfo"]).output.splitlines() if "=" in line
+    )
     assert seen["SLURM_CONF"] == "/etc/ours.conf"
     assert seen["SLURM_CLUSTERS"] == "daint"
     assert (seen["LC_ALL"], seen["TZ"]) == ("C", "UTC0")
@@ -146,10 +148,10 @@ def test_the_environment_is_clean(fake, monkeypatch):
 
 def test_no_descriptor_is_left_open(fake):
     fake("echo x")
-    ask(["sinfo"])
+    ask_slurm(["sinfo"])
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
-        ask(["sinfo"])
+        ask_slurm(["sinfo"])
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -159,8 +161,8 @@ def test_one_deadline_covers_several_commands(fake, monkeypatch):
     monkeypatch.setattr(child, "time", clock)
     deadline = Deadline(500)
     fake("true")
-    ask(["sinfo"], deadline=deadline)
+    ask_slurm(["sinfo"], deadline=deadline)
     skipped[0] = 500.0
     fake("sleep 9999")
     with pytest.raises(LaunchError, match=r"did not answer in 500 s"):
-        ask(["sinfo"], deadline=deadline)
+        ask_slurm(["sinfo"], deadline=deadline)

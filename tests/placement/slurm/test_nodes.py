@@ -140,7 +140,7 @@ def test_a_tree(monkeypatch):
     with real_slurm(names, real=0, plugin="tree", topology_conf=conf) as slurm:
         monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
         monkeypatch.setenv("SLURM_TOPO_LEN", "30")
-        said = command.ask(["scontrol", "show", "topology"]).output
+        said = command.ask_slurm(["scontrol", "show", "topology"]).output
     dump = topology_conf.read(said, "scontrol")
     assert [(s.name, s.level) for s in dump.switches] == [("s0", 0), ("s1", 0), ("top", 1)]
 

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rankmap.collectives import FAMILIES, ROOTED, algorithms_of, parts
+from rankmap.collectives import FAMILIES, ROOTED, algorithms_of, collective_parts
 
 EVERY = [(family, name) for family in FAMILIES for name in algorithms_of(family)]
 
@@ -70,7 +70,7 @@ def traffic(messages):
 def run(family, name, ranks, root, size=1.0):
     """Apply an algorithm's steps; return the final state and the bytes sent."""
     state, total = None, 0.0
-    for part in parts(family, name, ranks, root, size):
+    for part in collective_parts(family, name, ranks, root, size):
         if state is None:
             state = begun(family, ranks, root, part.blocks)
         state = resized(state, part.blocks)
@@ -111,7 +111,7 @@ def test_everyone_ends_up_with_what_mpi_says(family, name):
         roots = range(ranks) if ranks in FEW else (0, ranks // 2, ranks - 1)
         for root in roots if family in ROOTED else (0,):
             if ranks == 1:
-                assert parts(family, name, 1, 0, 1.0) == []
+                assert collective_parts(family, name, 1, 0, 1.0) == []
                 continue
             state, _ = run(family, name, ranks, root)
             ended(family, ranks, root, state)

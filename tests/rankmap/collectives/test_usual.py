@@ -2,12 +2,12 @@
 
 import pytest
 
-from rankmap.collectives.usual import messages
+from rankmap.collectives.usual import collective_messages
 
 
 def pairs(kind, size, root):
     """Return who sends to whom."""
-    source, target, _ = messages(kind, size, root)
+    source, target, _ = collective_messages(kind, size, root)
     return list(zip(source.tolist(), target.tolist(), strict=True))
 
 

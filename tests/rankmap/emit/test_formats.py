@@ -12,7 +12,7 @@ from placement.errors import NidmapError, ParseError, UsageError
 from placement.nodelist import NodeList
 from rankmap import emit as formats
 from rankmap.emit import emit, format_of, names, read_order
-from rankmap.emit.text import BrokenOrderError, _line_of, _numbers
+from rankmap.emit.text import BrokenOrderError, _line_of, _parse_numbers
 from rankmap.orders import arrange
 from rankmap.placement import Origin
 from tests.rankmap.helpers import layouts, levelled, named, orders, slots
@@ -230,7 +230,7 @@ def test_any_text_is_an_order_or_one_line_of_error(form, on, text):
 def test_the_line_of_a_number_is_found(lines):
     text = "".join(",".join(map(str, line)) + "  # 7, 8\n" for line in lines)
     expected = [k for k, line in enumerate(lines, start=1) for _ in line]
-    assert _numbers(text, 31, "-", "rank").tolist() == [n for line in lines for n in line]
+    assert _parse_numbers(text, 31, "-", "rank").tolist() == [n for line in lines for n in line]
     assert [_line_of(text, k) for k in range(len(expected))] == expected
 
 

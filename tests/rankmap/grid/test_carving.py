@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.grid.boxes import coarse
+from rankmap.grid.boxes import coarse_pattern
 from rankmap.grid.carving import halve_together
 from rankmap.grid.lines import swap_along_lines
 from rankmap.orders import arrange
@@ -31,7 +31,7 @@ def test_every_node_gets_one_cell(data):
         st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), min_size=total, max_size=total)
     )
     pattern = Stencil(grid, wrap, (), data.draw(st.integers(1, len(grid))))
-    model = coarse(pattern, (1,) * len(grid))
+    model = coarse_pattern(pattern, (1,) * len(grid))
     if not model.steps:
         return
     node = halve_together(model, pattern.periodic, np.array(places), (8, 6))
@@ -40,7 +40,7 @@ def test_every_node_gets_one_cell(data):
 
 def test_a_grid_as_large_as_the_torus_is_laid_on_it():
     place = np.stack(np.unravel_index(np.random.default_rng(1).permutation(64), (8, 8)), axis=1)
-    model = coarse(Stencil((8, 8)), (1, 1))
+    model = coarse_pattern(Stencil((8, 8)), (1, 1))
     node = halve_together(model, (False, False), place, (8, 8))
     at = place[node].reshape(8, 8, 2)
     apart = [np.abs(np.diff(at, axis=k)) for k in (0, 1)]

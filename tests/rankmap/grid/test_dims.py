@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
-from rankmap.grid.dims import balanced_factors, dims, grids
+from rankmap.grid.dims import balanced_factors, dims, grid_shapes
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from tests.effort import examples
@@ -24,7 +24,7 @@ def test_a_grid_is_a_product(n, ndims):
     assert len(found) == ndims
     assert math.prod(found) == n
     assert list(found) == sorted(found, reverse=True)
-    assert len(set(grids(n, ndims))) == len(list(grids(n, ndims)))
+    assert len(set(grid_shapes(n, ndims))) == len(list(grid_shapes(n, ndims)))
 
 
 @examples(60)
@@ -39,7 +39,7 @@ def test_the_compact_grid_has_the_least_surface(n):
     ]
     least = min(sum(n // e for e in grid) for grid in every)
     assert sum(n // e for e in balanced_factors(n, 3)) == least
-    assert set(grids(n, 3)) == {tuple(sorted(grid, reverse=True)) for grid in every}
+    assert set(grid_shapes(n, 3)) == {tuple(sorted(grid, reverse=True)) for grid in every}
 
 
 @settings(deadline=None)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rankmap.emit import emit, openmpi
-from rankmap.emit.hosts import runs
-from rankmap.emit.process_mapping import hydra_vector, vector
+from rankmap.emit.hosts import host_runs
+from rankmap.emit.process_mapping import hydra_vector, mapping_vector
 from rankmap.orders import arrange
 from tests.hwloc_xml import node_xml
 from tests.rankmap.helpers import named, slots
@@ -92,7 +92,7 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
     name, version, env, words = mpi
     counts = [int(n) for n in ppn.split(",")] if "," in ppn else int(ppn)
     made = arrange(slots(named(9, 3, 7), counts), f"stencil:{grid}", "hilbert")
-    if name == "mpich" and int(version.split(".")[0]) < 5 and len(runs(made)[0]) > 3:
+    if name == "mpich" and int(version.split(".")[0]) < 5 and len(host_runs(made)[0]) > 3:
         pytest.skip("MPICH before 5 is not given orders that tear nodes")
     hosts = {"openmpi": "nid00003:3,nid00007:3,nid00009:3"}.get(name)
     words = [*words, "--host", hosts] if hosts else words
@@ -198,7 +198,7 @@ def test_mpich_tells_its_ranks_the_mapping_that_is_counted_on(mpi, tmp_path):
         "-f",
         "hosts",
         "-rankmap",
-        vector(made.node_of_rank),
+        mapping_vector(made.node_of_rank),
         "-n",
         "7",
         sys.executable,

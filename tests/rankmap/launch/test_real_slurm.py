@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rankmap.emit import emit, format_of
-from rankmap.emit.process_mapping import vector
+from rankmap.emit.process_mapping import mapping_vector
 from rankmap.launch.allocation import deal_ranks
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
@@ -358,4 +358,7 @@ def test_slurm_tells_its_ranks_no_longer_mapping_than_is_counted_on(slurm):
     # Slurm before 24.05 says that each rank has a node of its own.
     version = tuple(map(int, slurm.run(["srun", "--version"]).stdout.split()[1].split(".")[:2]))
     alone = "(vector,(0,8,1))"
-    assert out.split() == ["mapping", alone if version < (24, 5) else vector(made.node_of_rank)]
+    assert out.split() == [
+        "mapping",
+        alone if version < (24, 5) else mapping_vector(made.node_of_rank),
+    ]

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.grid.boxes import Coarse, cells_in, coarse, inside
-from rankmap.grid.carving import carve
+from rankmap.grid.boxes import Coarse, cells_in, coarse_pattern, weight_inside
+from rankmap.grid.carving import carve_grid
 from rankmap.grid.dims import boxes_of
 from rankmap.grid.embedding import hops, layouts
-from rankmap.grid.lines import stretches
+from rankmap.grid.lines import line_stretches
 from rankmap.orders import arrange
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.place_ranks import place_ranks
 from rankmap.score import cost, score
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.units import bisect_points, units_of, unwrap
+from rankmap.units import bisect_points, units_of, unwrap_coords
 from tests.effort import examples
 
 TREE = "tree:4x16x6,dist=1:2:3"
@@ -143,8 +143,8 @@ def test_carving_keeps_every_size(data):
     total = math.prod(grid)
     fine = np.array(sorted(data.draw(st.sets(st.integers(0, total))) | {0, total}))
     rough = np.array(sorted({0, total, *data.draw(st.sets(st.sampled_from(fine.tolist())))}))
-    pattern = coarse(Stencil(grid), (1,) * len(grid))
-    assert sorted(carve(pattern, [fine, rough]).tolist()) == list(range(total))
+    pattern = coarse_pattern(Stencil(grid), (1,) * len(grid))
+    assert sorted(carve_grid(pattern, [fine, rough]).tolist()) == list(range(total))
 
 
 def test_a_carved_grid_costs_much_less_than_the_default():
@@ -152,8 +152,8 @@ def test_a_carved_grid_costs_much_less_than_the_default():
     distance = job_distance(place)
     units = units_of(place, distance)
     pattern = Stencil((16, 16, 24))
-    model, levels = coarse(pattern, (1, 1, 1)), [level.starts for level in units.levels]
-    carved = cost_of(pattern, place.node_of_slot[units.order(carve(model, levels))], distance)
+    model, levels = coarse_pattern(pattern, (1, 1, 1)), [level.starts for level in units.levels]
+    carved = cost_of(pattern, place.node_of_slot[units.order(carve_grid(model, levels))], distance)
     assert carved < 0.75 * cost_of(pattern, place.node_of_slot, distance)
 
 
@@ -173,7 +173,16 @@ def test_large_irregular_allocations_are_exact(spec):
 def test_carving_cuts_where_it_costs_least():
     # Two parts of a 2x8 strip: across it, not along it.
     strip = Coarse((2, 8), (((0, 1), 1.0), ((1, 0), 1.0)))
-    assert sorted(carve(strip, [np.array([0, 8, 16])])[:8].tolist()) == [0, 1, 2, 3, 8, 9, 10, 11]
+    assert sorted(carve_grid(strip, [np.array([0, 8, 16])])[:8].tolist()) == [
+        0,
+        1,
+        2,
+        3,
+        8,
+        9,
+        10,
+        11,
+    ]
 
 
 @examples(40)
@@ -183,7 +192,7 @@ def test_between_boxes_the_weight_is_that_between_their_cells(data):
     reach = data.draw(st.integers(1, len(grid)))
     box = tuple(data.draw(st.sampled_from([1, 2])) for _ in grid)
     for pattern in (Stencil(grid, False, (), reach), Lines("fft", grid)):
-        model = coarse(pattern, box)
+        model = coarse_pattern(pattern, box)
         label = cells_in(grid, [box]).argsort() // math.prod(box)
         true = sum(
             float(e.bytes[label[e.source] != label[e.target]].sum()) for e in pattern.edges()
@@ -203,7 +212,7 @@ def test_what_stays_inside_a_box_is_counted_edge_by_edge(data):
         held[tuple(slice(0, side) for side in box)] = True
         held = held.ravel()
         true = sum(float(e.bytes[held[e.source] & held[e.target]].sum()) for e in pattern.edges())
-        assert inside(pattern, np.array([box]))[0] == true
+        assert weight_inside(pattern, np.array([box]))[0] == true
 
 
 @settings(deadline=None)
@@ -213,7 +222,7 @@ def test_what_stays_inside_a_box_is_counted_edge_by_edge(data):
     st.booleans(),
 )
 def test_stretches_hold_every_cell_once(dims, sizes, turned):
-    found = stretches(dims, np.array(sizes), turned)
+    found = line_stretches(dims, np.array(sizes), turned)
     assert sorted(found.tolist()) == list(range(math.prod(dims)))
 
 
@@ -230,7 +239,7 @@ def test_layouts_use_every_point_once(grid, box):
 def test_hops_are_those_of_the_order():
     place = on("torus:4x3", 2)
     order = arrange(place, "stencil:8x3,periodic", "boxes")
-    model = coarse(Stencil((8, 3), True), (2, 1))
+    model = coarse_pattern(Stencil((8, 3), True), (2, 1))
     layout = next(layouts(model.grid, (4, 3)))
     points = layout.points(model.grid, 2)
     assert hops(model, (True, True), points, (4, 3)) == score(order).hop_bytes
@@ -239,7 +248,7 @@ def test_hops_are_those_of_the_order():
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), min_size=1, max_size=20))
 def test_halving_nests(points):
-    blocks = bisect_points(unwrap(np.array(points), (8, 6)))
+    blocks = bisect_points(unwrap_coords(np.array(points), (8, 6)))
     for inner, outer in itertools.pairwise(blocks.T):
         assert len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
     if blocks.shape[1]:

@@ -8,8 +8,8 @@ import pytest
 import nidmap
 from placement.errors import UsageError
 from placement.options import with_figures
-from rankmap.collectives import FAMILIES, algorithms_of, parts
-from rankmap.collectives.alltoall import choose
+from rankmap.collectives import FAMILIES, algorithms_of, collective_parts
+from rankmap.collectives.alltoall import choose_algorithm
 from rankmap.pattern import parse_pattern
 from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job, predict
@@ -76,7 +76,7 @@ def test_bytes_between_nodes_are_those_of_the_messages(family):
             order=order,
         )
         sent = 0.0
-        for part in parts(family, name, ranks, 0, 1000.0):
+        for part in collective_parts(family, name, ranks, 0, 1000.0):
             for k in range(part.steps):
                 a, b, _, blocks = np.broadcast_arrays(*part.step(k))
                 sent += part.block * blocks[node[a] != node[b]].sum()
@@ -119,7 +119,7 @@ def test_the_other_algorithm_is_an_unknown():
     ],
 )
 def test_rules_of_an_all_to_all(library, call, size, ranks, algorithm):
-    assert choose(library, call, size, ranks) == algorithm
+    assert choose_algorithm(library, call, size, ranks) == algorithm
 
 
 @pytest.mark.parametrize(

@@ -173,13 +173,13 @@ def test_pictures_of_nothing_and_of_many_groups(tool, tmp_path, machine):
 
 
 def test_heat_is_the_traffic_between_groups():
-    from rankmap.compare.plots import heat
+    from rankmap.compare.plots import block_heat
 
     machine = parse_spec(DRAGONFLY)
     (entry,) = compare_strategies(
         Predictor(machine, Job("alltoall", 2, 1e6, algorithm="")), 64, ["slurm-none"]
     ).entries
-    table, level = heat(entry)
+    table, level = block_heat(entry)
     group = machine.coords[entry.plan.rows, 0]
     ranks = 2.0 * np.bincount(group, minlength=4)
     wanted = np.outer(ranks, ranks) * 1e6

@@ -4,14 +4,14 @@ import json
 
 import nidmap
 from placement.commands import run
-from rankmap.predict.constants import constants
+from rankmap.predict.constants import machine_constants
 
 
 def test_copies_cost_nothing_beside_links_of_unknown_bandwidth():
-    assert constants(nidmap.load_machine("tree:4x4")).memory_gbs is None
-    assert constants(nidmap.load_machine("tree:4x4,memory=5.0")).memory_gbs == 5.0
-    assert constants(nidmap.load_machine("tree:4x4,bw=10")).memory_gbs == 20.0
-    assert constants(nidmap.load_machine("shaheen2")).memory_gbs == 20.0
+    assert machine_constants(nidmap.load_machine("tree:4x4")).memory_gbs is None
+    assert machine_constants(nidmap.load_machine("tree:4x4,memory=5.0")).memory_gbs == 5.0
+    assert machine_constants(nidmap.load_machine("tree:4x4,bw=10")).memory_gbs == 20.0
+    assert machine_constants(nidmap.load_machine("shaheen2")).memory_gbs == 20.0
 
 
 def test_no_gain_is_promised_for_moving_ranks_off_their_nodes(capsys):

@@ -15,7 +15,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.job_pattern import fit_pattern, parse_wanted
-from rankmap.predict.lines import spread
+from rankmap.predict.lines import sample_evenly
 from rankmap.predict.phases import phases
 from tests.placement.network.dense import dense
 from tests.rankmap.predict import brute
@@ -158,7 +158,7 @@ def test_many_steps_are_sampled_and_said():
 
 @given(st.integers(1, 5000), st.integers(1, 64))
 def test_a_sample_stands_for_every_step_once(count, most):
-    chosen, times = spread(count, most)
+    chosen, times = sample_evenly(count, most)
     assert sum(times) == count
     assert chosen == sorted(set(chosen))
     assert 1 <= chosen[0] <= chosen[-1] <= count

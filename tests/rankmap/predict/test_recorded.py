@@ -8,7 +8,7 @@ import pytest
 import nidmap
 from placement.traffic import Traffic
 from rankmap.predict import Job, Predictor
-from rankmap.predict.recorded import messages_of, stretches, waves_of
+from rankmap.predict.recorded import cheap_stretches, messages_of, waves_of
 from rankmap.recording import EVENTS, RecordedOrder, RecordedPhase, Recording
 from rankmap.recording.file import load_recording, save_recording
 
@@ -96,10 +96,10 @@ def test_stretches_of_a_run_stand_for_all_of_it():
     back = [event for _ in range(60) for event in EARLY[1]]
     sends = messages_of(recorded(again, back, sent=[(0, 1, 1800), (1, 0, 1800)]), None)
     waves = waves_of(sends, 2)
-    whole = stretches(sends, waves, np.ones_like, 10_000)
+    whole = cheap_stretches(sends, waves, np.ones_like, 10_000)
     assert whole.stand_for == 1
     assert whole.parts[0][1] == 0
-    parts = stretches(sends, waves, np.ones_like, 60)
+    parts = cheap_stretches(sends, waves, np.ones_like, 60)
     counted = sum(len(part.step) - head for part, head in parts.parts)
     assert sum(len(part.step) for part, _ in parts.parts) <= 70
     assert parts.stand_for == pytest.approx(len(sends.step) / counted)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.collectives.usual import messages
+from rankmap.collectives.usual import collective_messages
 from rankmap.pattern.structured import Stencil
 from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
@@ -122,7 +122,7 @@ def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls
     given_bytes = np.arange(1, len(members) + 1) * calls
     one = RecordedCollective(np.array(members), root, np.full(len(members), calls), given_bytes)
     expected = {}
-    for r, to, times in messages(kind, len(members), root).T.tolist():
+    for r, to, times in collective_messages(kind, len(members), root).T.tolist():
         pair = members[r], members[to]
         size, many = expected.get(pair, (0, 0))
         expected[pair] = size + times * int(given_bytes[r]), many + times * calls

@@ -108,11 +108,11 @@ def test_a_heap_gives_the_largest_key(keys, data):
     for _ in range(40):
         v = data.draw(st.integers(0, n - 1))
         if v in there and data.draw(st.booleans()):
-            count = halves.drop(tree, place, key, count, v)
+            count = halves.drop_vertex(tree, place, key, count, v)
             there.remove(v)
         else:
             key[v] = data.draw(st.floats(-9, 9))
-            count = halves.push(tree, place, key, count, v)
+            count = halves.push_vertex(tree, place, key, count, v)
             there.add(v)
         assert count == len(there)
         if there:
@@ -173,7 +173,7 @@ def test_moves_between_halves_never_cost_and_sizes_end_within_the_slack(graph, s
     assert cost <= before + 1e-6
     assert abs(n - int(half.sum()) - target) <= slack
     wanted = int(rng.integers(0, n + 1))
-    halves.balance(g, half, wanted, 0)
+    halves.balance_halves(g, half, wanted, 0)
     assert n - int(half.sum()) == wanted
 
 

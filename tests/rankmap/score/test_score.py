@@ -16,7 +16,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expand_pattern
 from rankmap.place_ranks import place_ranks
 from rankmap.predict import Job
-from rankmap.score import CostBound, cost, meets, score
+from rankmap.score import CostBound, cost, meets_bound, score
 from rankmap.score.distance import job_distance
 from tests.effort import examples
 
@@ -86,8 +86,8 @@ def test_expanding_changes_nothing():
 
 
 def test_a_bound_is_met_but_for_rounding():
-    assert meets(sum([0.1] * 10), CostBound(1.0, ""))
-    assert not meets(1.001, CostBound(1.0, ""))
+    assert meets_bound(sum([0.1] * 10), CostBound(1.0, ""))
+    assert not meets_bound(1.001, CostBound(1.0, ""))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from placement.options import with_figures
 from placement.plan import request_for
 from rankmap.predict import Job, Predictor
 from rankmap.search.budget import LIMITS, Budget
-from rankmap.search.cost import TimeCost, norm
+from rankmap.search.cost import TimeCost, p_norm
 from rankmap.search.exact_steps import ExactSteps, route_table
 from rankmap.search.priced_steps import bound_longest, move_nodes
 from rankmap.search.ranking import ROW_MAJOR, Candidate
@@ -51,7 +51,7 @@ def seconds_of(cost, placement):
     for exchange in cost.judge(placement).exchanges:
         loads = exchange.loads
         own_s = cost.model.own_s(loads.injection, loads.ejection)
-        total += exchange.times * max(own_s, norm(loads.seconds()))
+        total += exchange.times * max(own_s, p_norm(loads.seconds()))
     return total
 
 

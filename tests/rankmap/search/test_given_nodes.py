@@ -172,7 +172,7 @@ def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
     graph = from_edges(64, where[:-1], where[1:], np.full(63, 1e6))
     on = place_ranks(nidmap.load_machine("torus:4x4,bw=1"), "0-15", 4)
     late = Budget(1000, 1e9)
-    whole = making._mapped
+    whole = making._map_as_graph
 
     def slow(graph, seconds):
         def make(slots):
@@ -181,7 +181,7 @@ def test_an_order_that_took_all_the_time_is_judged(monkeypatch):
 
         return make
 
-    monkeypatch.setattr(making, "_mapped", slow)
+    monkeypatch.setattr(making, "_map_as_graph", slow)
     model = Predictor(with_figures(on.machine, latency=0), Job(graph, on.counts.tolist()))
     ranking = rank_orders(model, on, late)
     assert late.late

@@ -12,7 +12,7 @@ from placement.specs import parse_spec
 from rankmap.predict import Job, Predictor
 from rankmap.search.budget import LIMITS
 from rankmap.search.cost import TimeCost, effort_of
-from rankmap.search.node_sets import default, node_choices
+from rankmap.search.node_sets import node_choices, scheduler_nodes
 from rankmap.search.search import Enumeration, Space
 
 DRAGONFLIES = [
@@ -37,7 +37,7 @@ def enumeration_of(spec, exchange):
     job = Job(pattern, ppn, size, algorithm="pairwise")
     request = replace(request_for(machine, 24, candidates=free), job=job)
     model = Predictor(machine, job)
-    space = Space(request, node_choices(machine, request), default(machine, request))
+    space = Space(request, node_choices(machine, request), scheduler_nodes(machine, request))
     effort = effort_of(model, model.place(np.flatnonzero(free)[:24]))
     return Enumeration(TimeCost(model), space, LIMITS.budget_of(24, effort, 60.0))
 

@@ -19,7 +19,7 @@ from rankmap.placement import Placement
 from rankmap.predict import Job, Predictor
 from rankmap.predict.job_pattern import fit_pattern
 from rankmap.search.node_sets import grid_on_boxes
-from rankmap.search.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
+from rankmap.search.rank_orders import brick_shapes, brick_slots, quick_orders, row_pieces
 from tests.rankmap.helpers import time_of
 
 JOBS = [
@@ -122,7 +122,7 @@ def test_whole_rows_and_pieces(rows, columns, whole, data):
     cells = np.arange(rows * columns).reshape(rows, columns)
     if cells.size % ppn:
         return
-    found = pieces(cells, ppn)
+    found = row_pieces(cells, ppn)
     if found is None:
         return
     assert sorted(found.tolist()) == list(range(cells.size))

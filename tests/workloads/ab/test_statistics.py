@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workloads.ab.analysis import analyse, paired_ratios, pool_runs
-from workloads.ab.arms import schedule
-from workloads.ab.statistics import FEWEST, interval, student_quantile
-from workloads.ab.words import sentence
+from workloads.ab.arms import schedule_blocks
+from workloads.ab.statistics import FEWEST, mean_interval, student_quantile
+from workloads.ab.words import comparison_sentence
 from workloads.results import Run
 
 #: Cases a coverage is counted over: 3 standard errors of 95 % are then 3.8 points.
@@ -46,7 +46,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says(kind, launches, blocks
     for _ in range(CASES):
         logs = math.log(truth) + 0.03 * noise(rng, kind, launches, blocks)
         logs += 0.03 * between * rng.normal(size=(launches, 1))
-        found = interval(list(logs))
+        found = mean_interval(list(logs))
         held += found.low <= truth <= found.high
     assert held / CASES >= 0.95 - OFF
     if kind != "drifting":  # which no interval of so few blocks tells from noise
@@ -58,12 +58,12 @@ def test_six_blocks_of_little_noise_say_what_student_would():
     from scipy import special
 
     rng = np.random.default_rng(4)
-    wide = [interval([0.01 * rng.normal(size=6)]).high for _ in range(CASES)]
+    wide = [mean_interval([0.01 * rng.normal(size=6)]).high for _ in range(CASES)]
     assert np.median(wide) < 1.02
     assert np.mean(np.array(wide) > 1.10) == 0
     logs = 0.01 * rng.normal(size=6)
     ends = logs.mean() + special.stdtrit(5, [0.025, 0.975]) * logs.std(ddof=1) / math.sqrt(6)
-    found = interval([logs])
+    found = mean_interval([logs])
     assert np.abs(np.log([found.low, found.high]) - ends).max() < 0.02
 
 
@@ -82,7 +82,7 @@ def test_an_interval_that_says_nothing_is_not_printed_as_one():
     entry = by_arm["auto"]
     assert entry["missing"] > 0
     assert entry["verdict"] == f"not enough blocks: about {entry['missing']} more"
-    assert sentence(entry, 0.95).endswith(entry["verdict"])
+    assert comparison_sentence(entry, 0.95).endswith(entry["verdict"])
     enough = samples(rng, [1.0, 1.0, 1.0], blocks=6 + 2 * entry["missing"], noise=1.5)
     assert verdicts(enough)[0]["auto"]["missing"] == 0
 
@@ -91,9 +91,9 @@ def test_a_difference_of_the_stated_size_is_seen_four_times_in_five():
     rng = np.random.default_rng(5)
     seen = 0
     for _ in range(CASES):
-        probe = interval([0.03 * rng.normal(size=12)])
+        probe = mean_interval([0.03 * rng.normal(size=12)])
         logs = math.log(probe.smallest) + 0.03 * rng.normal(size=12)
-        seen += interval([logs]).shown
+        seen += mean_interval([logs]).shown
     assert 0.7 <= seen / CASES <= 0.97
 
 
@@ -103,12 +103,12 @@ def test_a_difference_of_the_stated_size_is_seen_four_times_in_five():
 )
 def test_a_factor_moves_the_interval_and_a_swap_turns_it(launches, shift):
     values = [np.round(np.array(one), 3) for one in launches]
-    found = interval(values)
+    found = mean_interval(values)
     if sum(map(len, values)) < FEWEST:
         assert found is None
         return
-    moved = interval([one + shift for one in values])
-    turned = interval([-one for one in values])
+    moved = mean_interval([one + shift for one in values])
+    turned = mean_interval([-one for one in values])
     assert moved.ratio == pytest.approx(found.ratio * math.exp(shift), rel=1e-6)
     assert turned.ratio == pytest.approx(1 / found.ratio, rel=1e-6)
     assert found.low <= found.ratio * (1 + 1e-12)
@@ -117,23 +117,23 @@ def test_a_factor_moves_the_interval_and_a_swap_turns_it(launches, shift):
 
 
 def test_values_that_are_all_the_same_have_no_width():
-    found = interval([np.full(8, math.log(2))])
+    found = mean_interval([np.full(8, math.log(2))])
     assert (found.ratio, found.low, found.high) == pytest.approx((2, 2, 2))
     assert found.shown
-    assert interval([np.zeros(5)]) is None
+    assert mean_interval([np.zeros(5)]) is None
     with pytest.raises(ValueError, match="not finite"):
-        interval([np.array([np.nan] * 8)])
+        mean_interval([np.array([np.nan] * 8)])
 
 
 @given(st.integers(1, 6), st.integers(0, 12), st.integers())
 def test_blocks_have_each_arm_once_by_the_seed(arms, blocks, seed):
-    turns = schedule(arms, blocks, seed)
-    assert turns == schedule(arms, blocks, seed)
+    turns = schedule_blocks(arms, blocks, seed)
+    assert turns == schedule_blocks(arms, blocks, seed)
     assert [sorted(turn) for turn in turns] == [list(range(arms))] * blocks
 
 
 def test_both_orders_of_a_block_occur_about_as_often():
-    first = [turn[0] for turn in schedule(2, 2000, 9)]
+    first = [turn[0] for turn in schedule_blocks(2, 2000, 9)]
     assert 0.45 < sum(first) / 2000 < 0.55
 
 
@@ -149,7 +149,7 @@ def samples(rng, factors, *, launches=1, blocks=12, drift=0.0, noise=0.02, seed=
     rows, now = [], 0
     for launch in range(launches):
         luck = math.exp(0.05 * rng.normal())
-        for block, turn in enumerate(schedule(len(factors), blocks + 1, f"{seed} {launch}")):
+        for block, turn in enumerate(schedule_blocks(len(factors), blocks + 1, f"{seed} {launch}")):
             for arm in turn:
                 now += 1
                 seconds = luck * math.exp(drift * now + noise * rng.normal()) * factors[arm] * 1e-3

@@ -7,8 +7,8 @@ import pytest
 
 from tests.workloads.ab.test_statistics import ARMS, noise
 from workloads.ab.analysis import analyse
-from workloads.ab.arms import schedule
-from workloads.ab.statistics import FIRST_LOOK, interval, looks, nominal_level
+from workloads.ab.arms import schedule_blocks
+from workloads.ab.statistics import FIRST_LOOK, looks_after, mean_interval, nominal_level
 
 #: Cases a rate is counted over: 3 standard errors of 5 % are then 5.3 points.
 CASES = 150
@@ -16,13 +16,13 @@ CASES = 150
 
 def found_early(logs, at, level):
     """Tell whether an interval at one of the looks shows a difference."""
-    return any(interval([logs[:n]], level=level).shown for n in at)
+    return any(mean_interval([logs[:n]], level=level).shown for n in at)
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "bursts"])
 def test_a_difference_that_is_none_is_found_no_more_often_than_stated(kind):
     rng = np.random.default_rng(16)
-    at, found = looks(16), 0
+    at, found = looks_after(16), 0
     for _ in range(CASES):
         logs = 0.03 * noise(rng, kind, 1, 16)[0]
         found += found_early(logs, at, nominal_level(at, 0.95))
@@ -32,27 +32,27 @@ def test_a_difference_that_is_none_is_found_no_more_often_than_stated(kind):
 @pytest.mark.parametrize("between", [0, 1])
 def test_launches_that_ended_early_hold_the_truth_together(between):
     rng = np.random.default_rng(18)
-    at, held = looks(16), 0
+    at, held = looks_after(16), 0
     level = nominal_level(at, 0.95)
     for _ in range(CASES):
         launches = []
         for logs in noise(rng, "normal", 2, 16) + between * rng.normal(size=(2, 1)):
-            shown = (n for n in at if interval([0.03 * logs[:n]], level=level).shown)
+            shown = (n for n in at if mean_interval([0.03 * logs[:n]], level=level).shown)
             launches.append(0.03 * logs[: next(shown, at[-1])])
-        found = interval(launches)
+        found = mean_interval(launches)
         held += found.low <= 1 <= found.high
     assert held / CASES >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / CASES)
 
 
 def test_intervals_of_the_plain_level_would_find_it_twice_as_often():
     rng = np.random.default_rng(16)
-    found = sum(found_early(0.03 * rng.normal(size=16), looks(16), 0.95) for _ in range(100))
+    found = sum(found_early(0.03 * rng.normal(size=16), looks_after(16), 0.95) for _ in range(100))
     assert found / 100 > 0.09
 
 
 @pytest.mark.parametrize("blocks", [1, 7, 8, 12, 100, 1000])
 def test_looks_are_few_and_end_with_the_last_block(blocks):
-    at = looks(blocks)
+    at = looks_after(blocks)
     assert at[-1] == blocks
     assert at[0] == min(blocks, FIRST_LOOK)
     assert list(at) == sorted(set(at))
@@ -66,7 +66,7 @@ def rows_of(blocks, gain, seed=0):
     return [
         {"launch": "l", "block": block, "arm": ARMS[arm]["name"], "warmup": 0,
          "max": math.exp(0.02 * rng.normal()) / gain**arm}
-        for block, turn in enumerate(schedule(2, blocks, seed))
+        for block, turn in enumerate(schedule_blocks(2, blocks, seed))
         for arm in turn
     ]  # fmt: skip
 

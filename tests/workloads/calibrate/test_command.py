@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from placement.network import routings
 from placement.network.model import injection_bandwidth
-from rankmap.predict.constants import constants
+from rankmap.predict.constants import machine_constants
 from tests.workloads.calibrate.test_result import measured
 from tests.workloads.conftest import started
 from workloads.calibrate.choice import pairs_by_level, seats_of
@@ -41,7 +41,7 @@ def test_what_is_written_is_what_a_machine_takes(tmp_path):
     assert injection_bandwidth(machine)[0] == pytest.approx(
         figures["bandwidth.injection"], rel=1e-5
     )
-    known = constants(machine)
+    known = machine_constants(machine)
     assert known.process_gbs == pytest.approx(figures["sending.process"], rel=1e-5)
     assert known.memory_gbs == pytest.approx(figures["sending.memory"], rel=1e-5)
     assert (known.payload, known.source) == (1.0, str(path))
@@ -156,7 +156,7 @@ def test_ranks_of_one_computer_are_measured_as_nodes(place, tmp_path):
     assert machine.topology.bandwidth["injection"] == pytest.approx(
         found["figures"].get("bandwidth.injection", {"value": 10})["value"], rel=1e-4
     )
-    assert constants(machine).process_gbs > 0
+    assert machine_constants(machine).process_gbs > 0
 
 
 INTERRUPTED = """

@@ -12,9 +12,9 @@ from workloads.contention.command import PAPER, node_sets
 from workloads.contention.trial import (
     PRINTED_N,
     WARN,
-    length,
+    case_sizes,
+    parse_length,
     send_counts,
-    sizes,
     sorted_ints,
     unsorted_ints,
 )
@@ -32,7 +32,7 @@ TABLE_43 = [
 @pytest.mark.parametrize("row", TABLE_43, ids=lambda row: f"{row[0]} nodes")
 def test_sizes_are_those_of_table_4_3(row):
     nodes, ranks, local, megabytes, block, kilobytes, gigabytes = row
-    size = sizes(PRINTED_N, length("512N").at(nodes), ranks, nodes)
+    size = case_sizes(PRINTED_N, parse_length("512N").at(nodes), ranks, nodes)
     assert (size.local, size.block) == (local, block)
     assert size.local_bytes == megabytes << 20
     assert size.block_bytes == kilobytes << 10
@@ -41,7 +41,7 @@ def test_sizes_are_those_of_table_4_3(row):
 
 def test_table_4_4_fails_where_a_warning_is_given():
     share = {
-        factor: sizes(PRINTED_N, factor * 36, 288, 36).node_need / (24 << 30)
+        factor: case_sizes(PRINTED_N, factor * 36, 288, 36).node_need / (24 << 30)
         for factor in (512, 800, 810, 1024)
     }
     assert share[512] < share[800] < WARN < share[810] < share[1024]
@@ -65,12 +65,12 @@ def test_an_all_to_all_of_equal_blocks_sorts_the_input(ranks, block):
 @pytest.mark.parametrize("text", ["", "0", "512M", "N", "-3", "1.5N", "٣"])
 def test_lengths_that_are_none(text):
     with pytest.raises(UsageError):
-        length(text)
+        parse_length(text)
 
 
 def test_an_n_that_does_not_divide_names_one_that_does():
     with pytest.raises(UsageError, match="the nearest is 98"):
-        sizes(100, 1, 7, 1)
+        case_sizes(100, 1, 7, 1)
 
 
 @given(st.integers(1, 9), st.integers(1, 6), st.integers(1, 4))
@@ -85,7 +85,7 @@ def test_counts_are_those_of_the_data(ranks, block, width):
 
 
 def test_row_a_sends_one_count_a_process():
-    size = sizes(PRINTED_N, 512, 288, 36, "alltoall-int")
+    size = case_sizes(PRINTED_N, 512, 288, 36, "alltoall-int")
     assert (size.block_bytes, size.local_bytes) == (4, 4 * 288)
 
 

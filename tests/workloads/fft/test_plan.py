@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from tests.effort import examples
-from workloads.fft.plan import ArrayLayout, cuts, field_of, process_grid
+from workloads.fft.plan import ArrayLayout, cut_axis, field_of, process_grid
 
 sizes = st.integers(1, 9)
 grids = st.tuples(st.integers(1, 4), st.integers(1, 4))
@@ -17,14 +17,14 @@ grids = st.tuples(st.integers(1, 4), st.integers(1, 4))
 
 @given(st.integers(0, 1000), st.integers(1, 40))
 def test_cuts_cover_an_axis_evenly(extent, count):
-    parts = cuts(extent, count)
+    parts = cut_axis(extent, count)
     assert [k for part in parts for k in range(part.start, part.stop)] == list(range(extent))
     assert max(p.size for p in parts) - min(p.size for p in parts) <= 1
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 9))
 def test_a_stretch_is_cut_where_it_stands(start, size, count):
-    pieces = cuts(size, count, start)
+    pieces = cut_axis(size, count, start)
     assert [k for p in pieces for k in range(p.start, p.stop)] == list(range(start, start + size))
 
 

@@ -18,8 +18,8 @@ from rankmap.predict.gain import Gains
 from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.placement_times import MOST_EAGER
 from workloads.minicray import following
-from workloads.minicray.following import MOST_PACKETS, Course, Stretch, Ways, course
-from workloads.minicray.net import HEADER, MTU, segment
+from workloads.minicray.following import MOST_PACKETS, Course, Stretch, Ways, ranks_course
+from workloads.minicray.net import HEADER, MTU, segment_bytes
 
 TORUS = nidmap.load_machine("minicray:torus")
 PACKET = 1.0
@@ -239,17 +239,17 @@ def halo(size, passes):
 
 def passes_take(size, passes):
     """Return the seconds of passes on links of 1 GB/s."""
-    found = course(halo(size, passes), "single", len(channels(TORUS)), MINICRAY_BURST)
+    found = ranks_course(halo(size, passes), "single", len(channels(TORUS)), MINICRAY_BURST)
     return found.seconds(np.ones(len(channels(TORUS)) + 2 * len(TORUS)))
 
 
 def test_many_small_passes_take_what_their_bytes_do():
     """Links that were idle let 9 kB pass at once: as much as eight passes of a rank's message."""
     many = passes_take(1000.0, 400)
-    wire = 400 * (1000 + 2 * HEADER * (1 - 1000 / segment(MTU))) / 1e9
+    wire = 400 * (1000 + 2 * HEADER * (1 - 1000 / segment_bytes(MTU))) / 1e9
     assert wire * (1 - 1e-9) <= many <= 2.5 * wire
 
 
 def test_a_short_message_costs_its_headers():
-    short, full = (passes_take(size, 400) for size in (8.0, float(segment(MTU))))
-    assert short / full == pytest.approx((8 + 2 * HEADER) / segment(MTU), rel=0.2)
+    short, full = (passes_take(size, 400) for size in (8.0, float(segment_bytes(MTU))))
+    assert short / full == pytest.approx((8 + 2 * HEADER) / segment_bytes(MTU), rel=0.2)

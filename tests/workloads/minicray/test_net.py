@@ -17,13 +17,13 @@ from placement.traffic import Traffic
 from workloads.minicray.blueprint import blueprint
 from workloads.minicray.net import (
     MTU,
-    creation,
-    design,
+    channel_pairs,
+    creation_lines,
+    design_network,
     host_names,
-    hosts,
+    hosts_file,
     namespaces,
-    pairs,
-    segment,
+    segment_bytes,
 )
 
 SPECS = [
@@ -50,7 +50,7 @@ def walk(net, a, b):
 @pytest.mark.parametrize("spec", SPECS)
 def test_route_tables_put_bytes_where_the_predictor_says(spec):
     machine = nidmap.load_machine(spec)
-    net = design(machine)
+    net = design_network(machine)
     rng = np.random.default_rng(1)
     counted = np.zeros(len(net.channels))
     pairs_of_nodes = list(itertools.permutations(range(len(net.names)), 2))
@@ -64,8 +64,8 @@ def test_route_tables_put_bytes_where_the_predictor_says(spec):
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_cable_leads_both_ways_and_every_name_is_one_things(spec):
-    net = design(nidmap.load_machine(spec))
-    cables = list(pairs(net.channels))
+    net = design_network(nidmap.load_machine(spec))
+    cables = list(channel_pairs(net.channels))
     assert sorted(c for cable in cables for c in cable) == list(range(len(net.channels)))
     for c, d in cables:
         assert net.channels.source[c] == net.channels.target[d]
@@ -74,15 +74,15 @@ def test_every_cable_leads_both_ways_and_every_name_is_one_things(spec):
     plan = blueprint(net, "x", (spec,), None)
     counted = [link for space in plan["spaces"] for link in space["counts"].values()]
     assert len(set(counted)) == len(counted) == len(net.channels) + 2 * len(net.names)
-    assert all(len(word) < 16 for line in creation(net) for word in line.split()
+    assert all(len(word) < 16 for line in creation_lines(net) for word in line.split()
                if word[0] in "cphm" and word[1:].isdigit())  # fmt: skip
-    assert len({line.split()[0] for line in hosts(net).splitlines()}) == len(net.names) + 2
+    assert len({line.split()[0] for line in hosts_file(net).splitlines()}) == len(net.names) + 2
     json.dumps(plan)
 
 
 @pytest.mark.parametrize("spec", SPECS)
 def test_links_keep_their_proportions(spec):
-    net = design(nidmap.load_machine(spec), scale=1234.0)
+    net = design_network(nidmap.load_machine(spec), scale=1234.0)
     finite = np.isfinite(net.channels.bandwidth)
     assert np.allclose(net.rates[finite] * 1234, net.channels.bandwidth[finite] * 1e9)
 
@@ -118,26 +118,28 @@ def test_plain_names_pass(names):
 
 def test_a_machine_that_is_too_large_is_refused():
     with pytest.raises(UsageError, match="too large: 512 at most"):
-        design(nidmap.load_machine("shaheen2"))
+        design_network(nidmap.load_machine("shaheen2"))
     with pytest.raises(UsageError, match=r"routers and .* cables are too many"):
-        design(nidmap.load_machine("dragonfly:groups=5,chassis=6,blades=16,nodes=1,injection=10"))
+        design_network(
+            nidmap.load_machine("dragonfly:groups=5,chassis=6,blades=16,nodes=1,injection=10")
+        )
 
 
 def test_a_machine_that_does_not_fit_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("workloads.minicray.net.available", lambda: 1 << 20)
+    monkeypatch.setattr("workloads.minicray.net.available_bytes", lambda: 1 << 20)
     with pytest.raises(UsageError, match="MiB are free here"):
-        design(nidmap.load_machine("minicray:torus"))
+        design_network(nidmap.load_machine("minicray:torus"))
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan"), 1e15, 1e-9])
 def test_a_scale_that_cannot_be_is_refused(scale):
     with pytest.raises(UsageError, match="scale"):
-        design(nidmap.load_machine("minicray:torus"), scale)
+        design_network(nidmap.load_machine("minicray:torus"), scale)
 
 
 def test_no_proportions_without_bandwidths():
     with pytest.raises(UsageError, match="states no bandwidth"):
-        design(nidmap.load_machine("tree:2x2"))
+        design_network(nidmap.load_machine("tree:2x2"))
 
 
 def test_service_nodes_and_nodes_without_a_place_are_left_out():
@@ -147,7 +149,7 @@ def test_service_nodes_and_nodes_without_a_place_are_left_out():
     router = whole.router.copy()
     router[23] = -1
     machine = replace(whole, role=role, router=router, _cache={})
-    net = design(machine)
+    net = design_network(machine)
     assert net.names == tuple(whole.names[1:23].tolist())
     assert net.notes == (
         "1 node not for computing has no namespace",
@@ -158,7 +160,7 @@ def test_service_nodes_and_nodes_without_a_place_are_left_out():
 
 def test_several_nics_become_one_and_every_node_is_reached():
     machine = nidmap.load_machine("dragonfly:groups=2,switches=4,nodes=2,nics=2,injection=25")
-    net = design(machine)
+    net = design_network(machine)
     assert net.notes == ("16 nodes with several NICs have a link for the first one only",)
     for a, b in itertools.permutations(range(16), 2):
         walk(net, a, b)
@@ -178,4 +180,4 @@ def test_minicray_specs_that_are_none(spec):
 
 
 def test_a_burst_is_two_segments():
-    assert 2 * segment(MTU) == MINICRAY_BURST
+    assert 2 * segment_bytes(MTU) == MINICRAY_BURST

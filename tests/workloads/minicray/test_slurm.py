@@ -6,7 +6,7 @@ import pytest
 
 import nidmap
 from workloads.minicray import slurm
-from workloads.minicray.net import design
+from workloads.minicray.net import design_network
 
 
 def given(version=(22, 5, 8), topology="tree"):
@@ -67,7 +67,7 @@ def test_without_root_and_mapped_ids_slurm_is_left_out(tmp_path, monkeypatch):
 
 
 def test_topology_conf_names_every_switch_and_node():
-    net = design(nidmap.load_machine("minicray:dragonfly"))
+    net = design_network(nidmap.load_machine("minicray:dragonfly"))
     text = slurm.slurm_files(net, given())["topology.conf"][0]
     assert text.count("Nodes=") == 12
     assert all(name in text for name in net.names)
@@ -80,7 +80,7 @@ def test_nodes_that_are_not_there_are_in_no_switch_and_no_partition():
     machine = nidmap.load_machine("minicray:dragonfly")
     role = machine.role.copy().astype("U8")
     role[[0, 1, 7]] = "service"
-    net = design(dataclasses.replace(machine, role=role, _cache={}))
+    net = design_network(dataclasses.replace(machine, role=role, _cache={}))
     files = slurm.slurm_files(net, given())
     for text in (files["topology.conf"][0], files["slurm.conf"][0]):
         assert "nid00000" not in text
@@ -92,7 +92,7 @@ def test_nodes_that_are_down_are_drained_and_not_waited_for():
     machine = nidmap.load_machine("minicray:dragonfly")
     state = machine.state.copy().astype("U8")
     state[3] = "down"
-    net = design(dataclasses.replace(machine, state=state, _cache={}))
+    net = design_network(dataclasses.replace(machine, state=state, _cache={}))
     assert "nid00003" not in slurm.slurm_start(net, given())["up"]
     lines = slurm.slurm_files(net, given())["slurm.conf"][0].splitlines()
     assert [x.split()[0] for x in lines if "DRAIN" in x] == ["NodeName=nid00003"]
@@ -107,7 +107,7 @@ def test_nodes_that_are_down_are_drained_and_not_waited_for():
     ],
 )
 def test_settings_follow_version_and_topology(version, topology, words):
-    net = design(nidmap.load_machine("minicray:torus"))
+    net = design_network(nidmap.load_machine("minicray:torus"))
     files = slurm.slurm_files(net, given(version, topology))
     assert words[0] in files["cgroup.conf"][0]
     assert words[1] in files["slurm.conf"][0]

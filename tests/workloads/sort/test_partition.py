@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
-from workloads.sort.data import checksum, faults, in_order, item_type
+from workloads.sort.data import hash_sums, in_order, item_type, sort_faults
 from workloads.sort.partition import EXCHANGES, FINALS, Seen, SortPlan, keys_of, sort_items
 
 
@@ -77,14 +77,14 @@ def test_an_item_crosses_the_network_once_and_log_p_times_when_merged():
 )
 def test_the_check_sees_what_is_wrong(wrong, said):
     whole = np.arange(40)
-    before = checksum(whole)
+    before = hash_sums(whole)
     parts = [part.copy() for part in np.split(whole, 4)]
     wrong(parts)
 
     def main(ranks):
         mine = parts[ranks.rank]
         share = before if ranks.rank == 0 else np.zeros(2, np.uint64)
-        return faults(ranks, share, mine, [mine], 10)
+        return sort_faults(ranks, share, mine, [mine], 10)
 
     found = simulate(4, main)
     assert all(one == found[0] for one in found)
@@ -98,8 +98,8 @@ def test_the_check_steps_over_empty_ranks():
     parts = [np.array([5]), np.array([], int), np.array([4])]
     found = simulate(
         3,
-        lambda r: faults(
-            r, checksum(parts[r.rank]), parts[r.rank], [parts[r.rank]], len(parts[r.rank])
+        lambda r: sort_faults(
+            r, hash_sums(parts[r.rank]), parts[r.rank], [parts[r.rank]], len(parts[r.rank])
         ),
     )
     assert found[0] == ["items of neighbouring ranks are out of order"]
@@ -115,7 +115,7 @@ def test_order_with_the_origin_as_last_word_tells_a_stable_sort_from_another():
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 59), st.integers(0, 255))
 def test_the_checksum_changes_with_any_byte_and_not_with_the_order(raw, at, byte):
     items = np.frombuffer(raw, np.uint8)[:, None].repeat(11, axis=1).copy()
-    assert (checksum(items) == checksum(items[::-1].copy())).all()
+    assert (hash_sums(items) == hash_sums(items[::-1].copy())).all()
     other = items.copy()
     other[at % len(items), at % 11] = byte
-    assert (checksum(items) == checksum(other)).all() == (items == other).all()
+    assert (hash_sums(items) == hash_sums(other)).all() == (items == other).all()

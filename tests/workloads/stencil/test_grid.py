@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from workloads.stencil.command import per_repetition
-from workloads.stencil.trial import NONE, OPPOSITE, grid_of, neighbours
+from workloads.stencil.trial import NONE, OPPOSITE, grid_of, rank_neighbours
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 
@@ -18,7 +18,7 @@ extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 def test_neighbours_are_those_of_the_coordinates(grid, periodic):
     numbers = np.arange(math.prod(grid)).reshape(grid)
     for place in np.ndindex(*grid):
-        found = neighbours(int(numbers[place]), grid, periodic)
+        found = rank_neighbours(int(numbers[place]), grid, periodic)
         for way, other in enumerate(found):
             there = list(place)
             there[way // 2] += 1 if way % 2 else -1
@@ -32,9 +32,9 @@ def test_neighbours_are_those_of_the_coordinates(grid, periodic):
 @given(extents, st.booleans())
 def test_each_block_has_a_way_back(grid, periodic):
     for rank in range(math.prod(grid)):
-        for way, other in enumerate(neighbours(rank, grid, periodic)):
+        for way, other in enumerate(rank_neighbours(rank, grid, periodic)):
             if other != NONE:
-                assert neighbours(other, grid, periodic)[OPPOSITE[way]] == rank
+                assert rank_neighbours(other, grid, periodic)[OPPOSITE[way]] == rank
 
 
 @given(st.integers(1, 5000))
