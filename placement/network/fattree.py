@@ -43,7 +43,7 @@ __all__ = [
     "loads",
     "next_channel",
     "notes",
-    "port_bytes",
+    "ports",
     "regular_tree",
     "routings",
 ]
@@ -207,7 +207,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     )
 
 
-def port_bytes(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
+def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     """Return the bytes that count for each node's own links, out and in, float64 (n,) each.
 
     With one parent a node these are the bytes that it sends and receives.
@@ -223,7 +223,7 @@ def port_bytes(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     >>> from placement.traffic import Traffic
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:down=2x2,up=2x2")
-    >>> [x.tolist() for x in port_bytes(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
+    >>> [x.tolist() for x in ports(m, Demand.of(m, Traffic.everyone(np.arange(4), 1, 1.0)))]
     [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
     """
     regular = regular_tree(machine)

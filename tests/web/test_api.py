@@ -46,7 +46,12 @@ def test_machine_columns_are_the_machine(site, small):
 def test_what_a_machine_can_be_planned_with_is_known_without_a_plan(small, monkeypatch):
     from web.columns import document
 
-    for search in ("blades._BladeSearch", "blades._places", "curve._along", "compact.compact"):
+    for search in (
+        "blades._BladeSearch",
+        "blades._free_places",
+        "curve._take_along",
+        "compact.compact",
+    ):
         monkeypatch.setattr(f"placement.planners.{search}", None)
     assert {"blades", "blades-linked", "hilbert"} <= {*document(small)["choices"]["strategies"]}
 

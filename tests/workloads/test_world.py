@@ -30,7 +30,7 @@ pytestmark = pytest.mark.mpi
 PROGRAM = """
     import sys, time
     from placement.errors import NidmapError, ParseError, UsageError
-    from workloads.world import run_guarded, same, together, world
+    from workloads.world import raise_together, require_same, run_guarded, world
     def main():
         comm = world()
         rank = comm.Get_rank()
@@ -53,7 +53,7 @@ def said(done):
 def test_all_ranks_raise_what_one_of_them_raises(launch, ranks):
     body = """
         try:
-            with together(comm):
+            with raise_together(comm):
                 if rank == comm.Get_size() // 2:
                     raise ParseError("dump.txt", 7, "no NID", "look there")
         except NidmapError as error:
@@ -74,7 +74,7 @@ def test_any_exception_becomes_one_of_ours(launch):
         found = []
         for raised in (ValueError("bad\\nkey"), MemoryError(), OSError(28, "full"), KeyError("x")):
             try:
-                with together(comm):
+                with raise_together(comm):
                     if rank == 1:
                         raise raised
             except NidmapError as error:
@@ -97,7 +97,7 @@ def test_any_exception_becomes_one_of_ours(launch):
 
 @pytest.mark.usefixtures("once")
 def test_ranks_that_were_given_different_arguments_all_say_so(launch):
-    done = launch(guarded("same(comm, items=10 + (rank == 2), seed=0)"), 4, check=False)
+    done = launch(guarded("require_same(comm, items=10 + (rank == 2), seed=0)"), 4, check=False)
     assert done.returncode == 2
     assert said(done) == [
         "nidmap: rank 2: items is 11 here and 10 on rank 0; all ranks must be given the same"

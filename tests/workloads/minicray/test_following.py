@@ -87,7 +87,7 @@ def test_numba_or_none_ranks_take_exactly_as_long(monkeypatch, eager):
     sends = [(*way, int(rng.integers(100, 400))) for way in ways if rng.random() < 0.5]
     here = ends(sends, 5, eager=eager)
     monkeypatch.setattr(following, "numba_installed", lambda: False)
-    for name in ("_run", "_go_on", "_take"):
+    for name in ("_run_links", "_go_on", "_take_message"):
         compiled = getattr(following, name)
         monkeypatch.setattr(following, name, getattr(compiled, "py_func", compiled))
     assert ends(sends, 5, eager=eager) == here

@@ -8,7 +8,7 @@ CASES = """
 import itertools
 import numpy as np
 from mpi4py import MPI
-from workloads.sort.data import KINDS, make
+from workloads.sort.data import KINDS, make_items
 from workloads.sort.partition import SortPlan, keys_of, sort_items
 from workloads.sort.ranks import Ranks
 from workloads.sort.trial import trial
@@ -41,11 +41,11 @@ def battery(comm):
         if k % step != comm.size % step:
             continue
         kind, payload = kinds[k % len(kinds)], (0, 16, 3)[k % 3]
-        items = make(kind, comm.rank, comm.size, 40 + 17 * k, seed=k, payload=payload)
+        items = make_items(kind, comm.rank, comm.size, 40 + 17 * k, seed=k, payload=payload)
         check(comm, items, **how)
         done += 1
     for count in ((7 * comm.rank) % 5, 0, 1000 * (comm.rank == comm.size - 1)):
-        items = make("groups", comm.rank, comm.size, count, payload=16)
+        items = make_items("groups", comm.rank, comm.size, count, payload=16)
         check(comm, items)
         done += 1
     # in many pieces, as beyond 2**31 bytes
@@ -141,7 +141,7 @@ def test_the_command_checks_what_it_sorted_and_counts_rounds(bench):
 MEMORY = """
 import numpy as np
 from mpi4py import MPI
-from workloads.sort.data import make
+from workloads.sort.data import make_items
 from workloads.sort.partition import sort_items
 from workloads.sort.ranks import Ranks
 
@@ -160,7 +160,7 @@ for payload in (0, 8, 16):
     size = 96 << 20
     reset()
     before = peak()
-    items = make("random", world.rank, world.size, size // (8 + payload), payload=payload)
+    items = make_items("random", world.rank, world.size, size // (8 + payload), payload=payload)
     reset()
     out = sort_items(Ranks(world), items)
     ratio = world.allreduce((peak() - before) / size, op=MPI.MAX)
