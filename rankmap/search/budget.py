@@ -136,7 +136,7 @@ LIMITS = Limits()
 
 #: Seconds of processor time in which there is an answer, where nobody says a deadline: of jobs of
 #: up to `LARGE` nodes, and of larger ones.
-DEADLINE, LARGE, DEADLINE_OF_LARGE = 9.0, 1024, 20.0
+DEADLINE, LARGE, DEADLINE_OF_LARGE = 9.0, 512, 20.0
 
 #: What is said of the answer takes some seconds and as long as so many judgements, about, of
 #: exchanges divided in steps fewer, since ranges look at some of these; of the seconds at most

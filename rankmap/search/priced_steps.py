@@ -39,16 +39,24 @@ ROUNDING = 1e-6
 
 
 class _Bills:
-    """Bills of an exchange whose messages are listed by pairs of places."""
+    """Bills of an exchange whose messages are listed by pairs of places.
 
-    def __init__(self, cost: PathCosts, exchange: Exchange) -> None:
+    Parameters
+    ----------
+    cost : callable
+    exchange : Exchange
+    attachments : int
+        Of a node, at most: a cost between two nodes is looked up for each pair of them.
+    """
+
+    def __init__(self, cost: PathCosts, exchange: Exchange, attachments: int) -> None:
         sent = exchange.flows()
         order = np.lexsort((sent.target, sent.source))
         source, target, weight = (
             x[order] for x in (sent.source, sent.target, sent.bytes * exchange.times)
         )
         into = np.argsort(target, kind="stable")
-        self.cost, self.flows = cost, len(order)
+        self.cost, self.lookups = cost, len(order) * attachments**2
         self.ways = ((source, target, weight), (target[into], source[into], weight[into]))
 
     def now(self, rows: Ints) -> Floats:
@@ -60,7 +68,7 @@ class _Bills:
 
     def figures(self, places: int, rows: int) -> float:
         """Return about how many path costs are looked up to bill so many places on one node."""
-        return 1 + places * 2 * self.flows / rows
+        return 1 + places * 2 * self.lookups / rows
 
     def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
         """Return the bill of places on other nodes, all others where they are, (places, nodes)."""
@@ -198,7 +206,7 @@ class PricedSteps:
             if costs is None:
                 self.works = False
                 return
-            yield _Bills(costs, exchange)
+            yield _Bills(costs, exchange, self.cost.model.machine.router.shape[1])
 
     def _replaced(self, billed: list[_Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield the places that leave for a free node, with the node, the largest saving first."""

@@ -1,0 +1,44 @@
+"""Priced steps: how much one of them looks up, whatever the network."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from placement.network.path_costs import path_costs
+from placement.request import Request
+from placement.specs import parse_spec
+from rankmap.predict import Job, Predictor
+from rankmap.search import priced_steps
+from rankmap.search.budget import LIMITS, Budget
+from rankmap.search.cost import TimeCost
+from rankmap.search.priced_steps import PricedSteps
+from rankmap.search.ranking import ROW_MAJOR, Candidate
+
+
+@pytest.mark.parametrize("attachments", [1, 4])
+def test_a_step_looks_up_no_more_costs_where_nodes_have_several_attachments(
+    attachments, monkeypatch
+):
+    machine = parse_spec(f"slingshot:groups=8,switches=8,nodes=8,nics={attachments},global=1")
+    looked_up = []
+
+    def counted(machine, price):
+        cost = path_costs(machine, price)
+
+        def count(a, b):
+            looked_up.append(np.broadcast(a, b).size * attachments**2)
+            return cost(a, b)
+
+        return count
+
+    monkeypatch.setattr(priced_steps, "path_costs", counted)
+    cost = TimeCost(Predictor(machine, Job("alltoall", 1, 1e5, algorithm="at-once")))
+    placement = cost.model.place(np.arange(0, 96))
+    start = Candidate("first nodes", ROW_MAJOR, placement, cost.of(placement))
+    request = Request(96, np.ones(len(machine), dtype=bool))
+    steps = PricedSteps(cost, request, False, Budget(6), lambda placement: True)
+    better = steps.descend(start)
+    assert better is not None
+    assert better.cost < start.cost
+    assert 0 < max(looked_up) <= LIMITS.figures
