@@ -34,6 +34,7 @@ from placement.planners import free_rows, nested_units, planner
 from placement.planners.curve import curve_positions
 from placement.request import Request
 from placement.support.array_types import Floats, Ints, Mask
+from placement.support.arrays import sum_boxes
 
 __all__ = ["compact", "fewest_units"]
 
@@ -365,9 +366,9 @@ class _Ball:
     def _freest(self, free: Ints, routers: float) -> Ints:
         """Return the centres of the boxes of about so many routers that have most free nodes."""
         side = max(1, round(routers ** (1 / free.ndim)))
-        near = free
-        for axis, extent in enumerate(self.extents):
-            near = _window_sums(near, min(side, extent), axis)
+        sides = tuple(min(side, extent) for extent in self.extents)
+        corners = sum_boxes(free, sides)  # a centre's box begins half a side before it
+        near = np.roll(corners, [side // 2 for side in sides], range(free.ndim))
         most = np.argsort(-near, axis=None, kind="stable")[:CENTRES]
         return np.asarray(np.column_stack(np.unravel_index(most, self.extents)))
 
@@ -400,14 +401,3 @@ class _Ball:
                 break
             best, least = members, hops
         return best
-
-
-def _window_sums(values: Ints, side: int, axis: int) -> Ints:
-    """Return the sums over `side` neighbouring places about each place, round the ring."""
-    back = side // 2
-    wrapped = np.concatenate([values] * 2, axis=axis)
-    total = np.cumsum(wrapped, axis=axis)
-    total = np.concatenate([np.zeros_like(np.take(total, [0], axis=axis)), total], axis=axis)
-    extent = values.shape[axis]
-    start = (np.arange(extent) - back) % extent
-    return np.asarray(np.take(total, start + side, axis) - np.take(total, start, axis))

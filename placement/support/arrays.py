@@ -21,6 +21,7 @@ __all__ = [
     "rank_within",
     "sample_evenly",
     "solve_definite",
+    "sum_boxes",
     "sum_by_key",
     "sum_by_pair",
 ]
@@ -304,3 +305,21 @@ def sample_evenly(count: int, most: int) -> tuple[list[int], list[float]]:
     golden = (5**0.5 - 1) / 2
     at = [int((k + 1) * golden % 1 * size) for k, size in enumerate(sizes)]
     return [1 + low + a for low, a in zip(edges, at, strict=False)], [float(s) for s in sizes]
+
+
+def sum_boxes(grid: Ints, sides: tuple[int, ...]) -> Ints:
+    """Return the sum over the box of these sides at every corner, round the torus.
+
+    Examples
+    --------
+    >>> sum_boxes(np.array([1, 0, 2]), (2,)).tolist()
+    [1, 2, 3]
+    """
+    for axis, side in enumerate(sides):
+        twice = np.concatenate([grid, grid], axis=axis)
+        sums = np.cumsum(twice, axis=axis)
+        below = np.concatenate([np.zeros_like(sums.take([0], axis)), sums], axis=axis)
+        size = grid.shape[axis]
+        low = np.arange(size)
+        grid = below.take(low + side, axis) - below.take(low, axis)
+    return grid

@@ -94,12 +94,9 @@ def counting_bound(pattern: Pattern, placement: Placement, distance: Distance) -
     CostBound(value=6.0, why='counting')
     """
     if isinstance(pattern, Lines):
-        small = len(placement.counts) <= MOST_NODES
-        return (
-            CostBound(_nearest_partners(pattern, placement, distance), "counting")
-            if small
-            else None
-        )
+        if len(placement.counts) > MOST_NODES:
+            return None
+        return CostBound(_nearest_partners(pattern, placement, distance), "counting")
     if not isinstance(pattern, Graph):
         if (pattern.ranks or 0) > MOST_EXPANDED:
             return None

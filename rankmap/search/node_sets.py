@@ -27,13 +27,13 @@ from placement.planners import nested_units
 from placement.request import Request
 from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints
+from placement.support.arrays import sum_boxes
 from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import brick_shapes, brick_slots
 
 Shape = tuple[int, ...]
 
 __all__ = [
-    "free_at_corners",
     "freest_boxes",
     "grid_on_boxes",
     "node_choices",
@@ -225,7 +225,7 @@ class _Free:
 
     def corner(self, sides: Shape) -> Ints | None:
         """Return the first corner of a box that is all free; None where there is none."""
-        free_routers = free_at_corners(self.full_routers, sides)
+        free_routers = sum_boxes(self.full_routers, sides)
         best = int(np.argmax(free_routers))
         if free_routers.flat[best] < math.prod(sides):
             return None
@@ -269,7 +269,7 @@ def freest_boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
     np.add.at(grid, tuple(coords.T), 1)
     shapes_done = 0
     for shape in _shapes_to_try(machine, extents, grid, request.count):
-        free = free_at_corners(grid, shape)
+        free = sum_boxes(grid, shape)
         corner = np.array(np.unravel_index(int(np.argmax(free)), free.shape))
         if free.max() < request.count:
             continue
@@ -310,21 +310,3 @@ def _sides_to_try(extent: int) -> list[int]:
     if extent <= 12:
         return list(range(1, extent + 1))
     return sorted({*range(1, 9), *(round(extent * k / 8) for k in range(1, 9))})
-
-
-def free_at_corners(grid: Ints, shape: tuple[int, ...]) -> Ints:
-    """Return the free nodes in the box at every corner, round the torus.
-
-    Examples
-    --------
-    >>> free_at_corners(np.array([1, 0, 2]), (2,)).tolist()
-    [1, 2, 3]
-    """
-    for axis, side in enumerate(shape):
-        twice = np.concatenate([grid, grid], axis=axis)
-        sums = np.cumsum(twice, axis=axis)
-        below = np.concatenate([np.zeros_like(sums.take([0], axis)), sums], axis=axis)
-        size = grid.shape[axis]
-        low = np.arange(size)
-        grid = below.take(low + side, axis) - below.take(low, axis)
-    return grid

@@ -89,8 +89,8 @@ class Interval:
 
     Examples
     --------
-    >>> found = mean_interval([np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10])])
-    >>> found.shown, round(found.ratio, 2), round(found.low, 3), found.missing
+    >>> interval = mean_interval([np.log([1.10, 1.12, 1.09, 1.11, 1.10, 1.12, 1.11, 1.10])])
+    >>> interval.shown, round(interval.ratio, 2), round(interval.low, 3), interval.missing
     (True, 1.11, 1.096, 0)
     >>> mean_interval([np.log([1.1, 0.4, 2.3, 0.7, 1.9, 0.5])]).missing
     26

@@ -306,13 +306,13 @@ class Isx:
         if self._result is None:
             return
         mine = self._result
-        found = sort_faults(self.ranks, self._before, mine, [mine], int(self.receive.sum()))
+        faults = sort_faults(self.ranks, self._before, mine, [mine], int(self.receive.sum()))
         low, high = self.problem.extent(self.ranks.rank)
         inside = not len(mine) or (int(mine.min()) >= low and int(mine.max()) <= high)
         if not self.ranks.all(inside):
-            found.append("a key is outside its rank's bucket")
+            faults.append("a key is outside its rank's bucket")
         with raise_together(self.comm):
-            refuse_faults(found, "the bucket sort")
+            refuse_faults(faults, "the bucket sort")
 
     def free(self) -> None:
         """Give the windows back. Collective."""

@@ -100,12 +100,12 @@ class Sort:
         if self.result is None:
             return
         keys = keys_of(self.result)
-        found = sort_faults(self.ranks, self.before, self.result, [keys], len(self.items))
+        faults = sort_faults(self.ranks, self.before, self.result, [keys], len(self.items))
         if "origin" in (self.result.dtype.names or ()):
             ordered = sortedness(self.ranks, [keys, self.result["origin"]])
-            found += [] if all(ordered) else ["items with equal keys changed their order"]
+            faults += [] if all(ordered) else ["items with equal keys changed their order"]
         with raise_together(self.comm):
-            refuse_faults(found, "the sort")
+            refuse_faults(faults, "the sort")
 
 
 trial = Sort
