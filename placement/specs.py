@@ -54,7 +54,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
-from placement.names.columns import nid_names
+from placement.names import nid_names
 from placement.options import FIGURES, Options, lay_figures, split_figures
 from placement.support.array_types import Ints32
 from placement.support.lazy import lazy

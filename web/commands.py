@@ -18,12 +18,12 @@ from placement.support.lazy import lazy
 if TYPE_CHECKING:
     from socket import socket
 
-    from placement.lists import pasted
     from placement.machine import Machine
+    from placement.names import pasted
     from web import export as exporting
     from web import guard, requests, server, service, snapshot
 else:
-    pasted, exporting = lazy("placement.lists.pasted"), lazy("web.export")
+    pasted, exporting = lazy("placement.names.pasted"), lazy("web.export")
     guard, requests, server = lazy("web.guard"), lazy("web.requests"), lazy("web.server")
     service, snapshot = lazy("web.service"), lazy("web.snapshot")
 

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from placement.errors import LaunchError, NidmapError, ParseError
-from placement.lists.pasted import exec_host
+from placement.names.pasted import exec_host
 from placement.nodelist import NodeList
 from placement.readers.job_list import BUSY
 from placement.readers.plain import split_lines

@@ -19,7 +19,7 @@ from placement.geometry.cray import first_wrong, most_follow, wrong_nid
 from placement.geometry.network import numbering_of
 from placement.load import build
 from placement.machine import Machine
-from placement.names.columns import format_cnames, parse_cnames
+from placement.names import format_cnames, parse_cnames
 from placement.readers.cray import list_faults
 from placement.records import Dump, Finding
 from placement.support.quantities import counted

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from placement.dumps.tables import Table
 from placement.geometry.network import Geometry, refuse_first
 from placement.machine import Topology
-from placement.names.columns import parse_cnames
+from placement.names import parse_cnames
 from placement.records import Dump
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy

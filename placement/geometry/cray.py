@@ -24,8 +24,7 @@ from placement.fabrics import FABRICS
 from placement.geometry import listed
 from placement.geometry.network import Geometry, Rule, numbering_of, refuse_first
 from placement.machine import Topology
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.records import Dump
 from placement.support.array_types import Ints, Ints32
 from placement.topologies import grid

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from placement.errors import ParseError
 from placement.geometry.network import Geometry, numbering_of
 from placement.machine import LISTED, Links, Topology
-from placement.names.columns import format_cnames, parse_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names import format_cnames, parse_cnames
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.records import Dump, NodeRecords
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.arrays import find_sorted

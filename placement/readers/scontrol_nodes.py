@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from placement.errors import ParseError
-from placement.lists.pasted import split_records
+from placement.names.pasted import split_records
 from placement.readers import dump_format
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines

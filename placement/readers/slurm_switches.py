@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import ParseError
-from placement.lists import expanding
-from placement.lists.expanding import TextPiece
+from placement.names import hostlist
+from placement.names.hostlist import TextPiece
 from placement.readers.plain import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
@@ -67,9 +67,9 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     try:
         if set(text) & set("*:#"):
             raise ParseError(source, line, f"{text!r} is not a list of names")
-        if expanding.count(piece, source) > MOST_NODES:
+        if hostlist.count(piece, source) > MOST_NODES:
             raise ParseError(source, line, f"more than {MOST_NODES:,} names in one list")
-        names = tuple(expanding.expand(piece, source))
+        names = tuple(hostlist.expand(piece, source))
         if not names:
             raise ParseError(source, line, f"{text!r} names nothing")
     except ParseError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.names.columns import write_names
+from placement.names import write_names
 from placement.readers import dump_format
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults

@@ -25,10 +25,10 @@ from placement.topologies.bundles import all_pairs, bundle_links, refuse_many
 
 if TYPE_CHECKING:
     from placement import topologies
-    from placement.names import xc
+    from placement.names import numbering
 else:
     topologies = lazy("placement.topologies")
-    xc = lazy("placement.names.xc")
+    numbering = lazy("placement.names.numbering")
 
 __all__ = ["attachments", "global_links", "links", "router_coords", "router_names", "wiring_text"]
 
@@ -56,7 +56,7 @@ def router_names(machine: Machine) -> Strs:
     if machine.topology.fabric != "aries" or not positions:
         return _write_names("g%dc%db%d", coords)
     coords_of_node = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = xc.Xc(int(positions)).parts_of_coords(coords_of_node)
+    parts = numbering.Xc(int(positions)).parts_of_coords(coords_of_node)
     return _write_names("c%d-%dc%ds%da0", parts[:, :4])
 
 

@@ -23,10 +23,10 @@ from placement.topologies.bundles import bundle_links, refuse_many
 
 if TYPE_CHECKING:
     from placement import topologies
-    from placement.names import gemini
+    from placement.names import numbering
 else:
     topologies = lazy("placement.topologies")
-    gemini = lazy("placement.names.gemini")
+    numbering = lazy("placement.names.numbering")
 
 __all__ = [
     "AXES",
@@ -75,7 +75,7 @@ def wiring_text(machine: Machine) -> str:
 
 def _torus_cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
     node_coords = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = gemini.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
+    parts = numbering.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
     written = parts.tolist()
     return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from placement.errors import ParseError
-from placement.lists.expanding import TextPiece, compile_pattern, with_lines
+from placement.names.hostlist import TextPiece, compile_pattern, with_lines
 from placement.support.reading import read_bytes
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from placement.errors import ParseError
-from placement.lists.expanding import MAX_CHARACTERS, MAX_NAMES
+from placement.names.hostlist import MAX_CHARACTERS, MAX_NAMES
 from placement.nodelist import NodeList
 
 MEGABYTE = 1_000_000

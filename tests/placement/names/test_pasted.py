@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
-from placement.lists.pasted import read_list
+from placement.names.pasted import read_list
 from placement.nodelist import NodeList
 from placement.support.reading import LIMIT
 
