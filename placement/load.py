@@ -20,18 +20,17 @@ from placement.support.registry import close_names
 from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
-    from placement import links_down, live
+    from placement import hwloc, links_down, live
     from placement.dumps import assemble as assembling
     from placement.geometry import slingshot
     from placement.geometry.slingshot import GroupRule
-    from placement.hardware import hwloc
-    from placement.hardware.hwloc import HardwareFile
+    from placement.hwloc import HardwareFile
     from placement.sites import overlay
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
 else:
     live = lazy("placement.live")
-    hwloc = lazy("placement.hardware.hwloc")
+    hwloc = lazy("placement.hwloc")
     overlay = lazy("placement.sites.overlay")
     slingshot = lazy("placement.geometry.slingshot")
     assembling = lazy("placement.dumps.assemble")
