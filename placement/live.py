@@ -26,7 +26,7 @@ from placement.errors import LaunchError, ParseError, UsageError
 from placement.machine import Machine
 from placement.readers import read_text, sinfo
 from placement.records import Dump
-from placement.site import load_site, site_names
+from placement.sites import load_site, site_names
 from placement.slurm.command import NoSlurm, ask_slurm, slurm_settings, version_numbers
 from placement.support.child import Deadline, run_child
 

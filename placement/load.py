@@ -12,7 +12,7 @@ from placement.machine import Machine
 from placement.options import Figures, lay_figures, split_figures
 from placement.readers import read_text
 from placement.records import Dump
-from placement.site import load_configuration, site_names
+from placement.sites import load_configuration, site_names
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.support.lazy import lazy
 from placement.support.reading import load

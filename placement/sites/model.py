@@ -47,7 +47,7 @@ class Site(Struct, frozen=True, dict=True):
 
     Examples
     --------
-    >>> from placement.site import load_site
+    >>> from placement.sites import load_site
     >>> site = load_site("shaheen2")
     >>> site.name, site.scheduler, site.topology().extents
     ('shaheen2', 'slurm', (18, 6, 16, 4))

@@ -12,7 +12,7 @@ from placement.dumps.assemble import assemble
 from placement.errors import ParseError, UsageError
 from placement.geometry.slingshot import parse_groups
 from placement.readers import read_text
-from placement.site import load_site
+from placement.sites import load_site
 from placement.topologies import links, router_coords, router_count, router_names
 from tests.placement import machine_shapes as shapes
 
