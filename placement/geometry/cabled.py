@@ -35,7 +35,7 @@ from placement.machine import Topology
 from placement.records import Dump
 from placement.support.array_types import Array, Floats, Ints, Mask, Strs
 from placement.support.arrays import connected_components, find_sorted, product
-from placement.topologies.bundles import bundle_links
+from placement.topologies import bundle_links
 
 if TYPE_CHECKING:
     _Columns = tuple[Strs, Array, Strs, Array, Mask, Floats]

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from placement import topologies
 from placement.dumps.tables import Table
 from placement.fabrics import GPU_INSIDE, GPU_OUTSIDE, GPUS
 from placement.geometry.network import Geometry, refuse_first, seats
@@ -20,8 +21,7 @@ from placement.machine import Links, Switches, Topology
 from placement.records import Dump
 from placement.support.array_types import Ints, Strs
 from placement.support.arrays import rank_within
-from placement.topologies import grid
-from placement.topologies.bundles import bundle_links
+from placement.topologies import bundle_links
 
 __all__ = ["locate_cells", "locate_leaves", "place_alike", "place_forest", "switches_of"]
 
@@ -226,8 +226,8 @@ def locate_cells(table: Table, dump: Dump) -> Geometry:
     refuse_first(table, lost, lambda row: f"{table.called(row)} is in no cell of the torus")
     stated = dump.parameters.get("extents")
     extents = tuple(stated) if isinstance(stated, tuple) else tuple((xyz.max(axis=0) + 1).tolist())
-    grid.refuse_huge(extents, dump.source)
-    first = grid.number_coords(xyz, extents, first_fastest=True)
+    topologies.refuse_huge(extents, dump.source)
+    first = topologies.number_coords(xyz, extents, first_fastest=True)
     node = rank_within(first)
     topology = Topology(
         kind="torus",

@@ -14,7 +14,7 @@ from placement.machine import Machine
 from placement.planners import free_rows, planner
 from placement.request import Request
 from placement.support.array_types import Ints, Mask
-from placement.topologies.grid import number_coords
+from placement.topologies import number_coords
 
 if TYPE_CHECKING:
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.errors import UsageError
 from placement.fabrics import fabric_of
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
 from placement.support.lazy import lazy
-from placement.topologies import grid, wiring
-from placement.topologies.bundles import all_pairs, bundle_links, refuse_many
+from placement.topologies import all_pairs, bundle_links, refuse_many, wiring
 
 if TYPE_CHECKING:
-    from placement import topologies
     from placement.names import numbering
 else:
-    topologies = lazy("placement.topologies")
     numbering = lazy("placement.names.numbering")
 
 __all__ = ["attachments", "global_links", "links", "router_coords", "router_names", "wiring_text"]
@@ -39,9 +37,9 @@ BLACK = 3
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the routers that the nodes tell, or all of the box where they do not tell."""
     topology = machine.topology
-    of_nodes = grid.from_nodes(machine)
+    of_nodes = topologies.coords_from_nodes(machine)
     return (
-        grid.box_coords(topology.extents[: topology.router_levels])
+        topologies.box_coords(topology.extents[: topology.router_levels])
         if of_nodes is None
         else of_nodes
     )

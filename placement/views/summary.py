@@ -10,8 +10,7 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.support.array_types import Ints
-from placement.topologies import links, router_count, wiring_text
-from placement.topologies.grid import number_coords
+from placement.topologies import links, number_coords, router_count, wiring_text
 from placement.views.frames import attachment_class, injection
 
 __all__ = ["count_holes", "first_hole", "summarise"]
