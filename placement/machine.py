@@ -40,7 +40,7 @@ __all__ = [
     "once",
 ]
 
-frames = lazy("placement.views.frames")
+views = lazy("placement.views")
 
 T = TypeVar("T")
 
@@ -396,13 +396,13 @@ class Machine:
         return self.coords[:, self.topology.levels.index(level)]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""
-        table: pandas.DataFrame = frames.to_pandas(self)
+        """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
+        table: pandas.DataFrame = views.to_pandas(self)
         return table
 
     def to_networkx(self) -> networkx.Graph[str]:
-        """Return nodes and routers as a networkx graph: `placement.views.frames.to_networkx`."""
-        graph: networkx.Graph[str] = frames.to_networkx(self)
+        """Return nodes and routers as a networkx graph: `placement.views.to_networkx`."""
+        graph: networkx.Graph[str] = views.to_networkx(self)
         return graph
 
 

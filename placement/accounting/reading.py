@@ -17,8 +17,8 @@ from typing import Any
 from placement.errors import LaunchError, NidmapError, ParseError
 from placement.names.pasted import exec_host
 from placement.nodelist import NodeList
+from placement.readers import split_lines
 from placement.readers.job_list import BUSY
-from placement.readers.plain import split_lines
 from placement.records import JobRecord
 from placement.support.reading import LIMIT
 

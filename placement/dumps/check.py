@@ -24,7 +24,7 @@ from placement.readers.cray import list_faults
 from placement.records import Dump, Finding
 from placement.support.quantities import counted
 from placement.topologies import links, router_coords, router_names
-from placement.views.summary import count_holes, first_hole
+from placement.views import count_holes, first_hole
 
 if TYPE_CHECKING:
     from placement.load import Sources

@@ -10,9 +10,8 @@ import re
 
 from placement.names.hostlist import expand
 from placement.names.pasted import pieces
-from placement.readers import dump_format
+from placement.readers import count_lines, dump_format, split_lines
 from placement.readers.node_states import StatedNode, states_dump
-from placement.readers.plain import count_lines, split_lines
 from placement.records import Dump
 
 __all__ = ["BUSY", "read", "sniff"]

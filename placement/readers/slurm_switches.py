@@ -21,7 +21,7 @@ import numpy as np
 from placement.errors import ParseError
 from placement.names import hostlist
 from placement.names.hostlist import TextPiece
-from placement.readers.plain import MOST_NODES
+from placement.readers import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
 #: Slurm counts switches and blocks in sixteen bits.

@@ -19,8 +19,14 @@ import numpy as np
 from msgspec import Meta, Struct, field
 
 from placement.errors import ParseError
-from placement.readers import dump_format
-from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, sniffing, split_lines
+from placement.readers import (
+    MOST_NODES,
+    count_lines,
+    dump_format,
+    refuse_empty,
+    sniffing,
+    split_lines,
+)
 from placement.readers.slurm_switches import Declared, expand, resolve_members, switch_dump
 from placement.readers.trees import LINE, line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord

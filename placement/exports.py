@@ -25,7 +25,7 @@ from placement.support.array_types import Ints32, Strs
 from placement.support.lazy import lazy
 from placement.support.tables import csv_table, harmless_cell
 from placement.topologies import router_coords
-from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
+from placement.views import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 __all__ = ["FORMATS", "fold_names", "switch_rows", "topology_conf", "topology_yaml", "write"]
 
