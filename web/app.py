@@ -18,8 +18,7 @@ import msgspec
 import quart
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from placement.errors import NidmapError, printable
-from placement.support.schemas import schema_sentence
+from placement.errors import NidmapError, printable, schema_sentence
 from web import requests
 from web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
 from web.export import export, file_name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.accounting.reading import jobs_in
+from placement.accounting import jobs_in
 from placement.commands.nodes import nodes_document
 from placement.emit import Emission, HeaderJob, emit
 from placement.errors import NidmapError, ParseError, UsageError, printable

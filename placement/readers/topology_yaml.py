@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from placement.errors import ParseError
+from placement.errors import ParseError, schema_fault
 from placement.readers import (
     MOST_NODES,
     count_lines,
@@ -31,7 +31,6 @@ from placement.readers.slurm_switches import Declared, expand, resolve_members, 
 from placement.readers.trees import LINE, line_of, parse_yaml
 from placement.records import Dump, Finding, NodeRecords, SwitchRecord
 from placement.support.array_types import Ints32
-from placement.support.schemas import schema_fault
 
 __all__ = ["cell_coords", "read", "sniff"]
 
