@@ -13,8 +13,8 @@ from placement.errors import PlanError, UsageError
 from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
+from placement.planners import Baseline, Choice, Plan, Request
 from placement.planners.segments import in_segments
-from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of, block_waits, scheduler_choice
 from placement.scheduler.kinds import of_one_kind, of_same_kinds
 from placement.scheduler.switches import forest_roots

@@ -17,8 +17,8 @@ from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import counted, overfull
+from placement.planners import Baseline, Plan
 from placement.planners.blades import count_joined
-from placement.request import Baseline, Plan
 from placement.scheduler.baseline import Exclusion, best_exclusion, leaf_count, led_to
 from placement.topologies import wiring_text
 

@@ -15,7 +15,7 @@ import numpy as np
 from placement import planners
 from placement.errors import LaunchError, PlanError
 from placement.machine import Machine
-from placement.request import Baseline, Plan, Request
+from placement.planners import Baseline, Plan, Request
 from placement.scheduler.kinds import of_same_kinds
 from placement.scheduler.switches import slurm_switches
 from placement.support.array_types import Ints, Ints32, Mask
@@ -138,7 +138,7 @@ def scheduler_choice(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x2")
     >>> free = machine.free & (machine.nid > 1)
@@ -218,7 +218,7 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x2")
     >>> block_waits(machine, Request(2, machine.free), np.array([0, 4]))

@@ -24,8 +24,7 @@ from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.plan import spans
-from placement.planners import find
-from placement.request import Request
+from placement.planners import Request, find
 from placement.scheduler.kinds import kinds_of, offered
 from placement.seats import Seats, free_at_starts
 from placement.support.array_types import Ints, Mask

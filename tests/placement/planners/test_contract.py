@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from placement.commands import cli
 from placement.errors import PlanError, UsageError
-from placement.planners import BUNDLED, find, fitting_planners, names, why_refused
-from placement.request import Request
+from placement.planners import BUNDLED, Request, find, fitting_planners, names, why_refused
 from placement.specs import parse_spec
 
 SPECS = [
