@@ -5,8 +5,9 @@ machine it chooses, in the order in which the job's slots should stand on
 them. It is registered by the decorator `planner` and found by name with
 `find`: put a module here and it is found. Other distributions add theirs under
 the entry point group ``nidmap.planners``. What it is asked is a `Request`, what a strategy
-may answer besides rows a `Choice`, and what `placement.plan.plan` answers a `Plan`. Rows, not names: at a hundred thousand
-nodes a planner that handles strings spends its time on strings.
+may answer besides rows a `Choice`, and what `placement.plan.plan` answers a `Plan`.
+Rows, not names: at a hundred thousand nodes a planner that handles strings spends its
+time on strings.
 """
 
 from __future__ import annotations
@@ -27,18 +28,12 @@ from placement.support.array_types import Ints, Mask
 from placement.support.registry import Registry, modules_in
 from placement.topologies import links
 
-if TYPE_CHECKING:
-    Written = Callable[[str], tuple[str, str]]
-if TYPE_CHECKING:
-    Planner = Callable[[Machine, Request], Ints]
-    Predicting = Callable[[Machine, Request], Choice]
-
 __all__ = [
     "BASELINE",
+    "PREDICTING",
     "Baseline",
     "Choice",
     "Needs",
-    "PREDICTING",
     "Plan",
     "Request",
     "find",
@@ -48,7 +43,6 @@ __all__ = [
     "names",
     "nested_units",
     "planner",
-    "why_refused",
 ]
 
 _NO_ROWS: Ints = np.empty(0, dtype=np.int64)
@@ -188,6 +182,12 @@ class Plan(Choice):
     request: Request
 
 
+if TYPE_CHECKING:
+    Written = Callable[[str], tuple[str, str]]
+    Planner = Callable[[Machine, Request], Ints]
+    Predicting = Callable[[Machine, Request], Choice]
+
+
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
 BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 
@@ -278,7 +278,9 @@ def planner(
         @wraps(choose)
         def choose_where_fit(machine: Machine, request: Request) -> Ints:
             if lacking := needs.lacking(machine):
-                raise _refuse_planner(machine, name, lacking)
+                fitting = ", ".join(fitting_planners(machine, BUNDLED))
+                what = f"strategy {name} needs {lacking}"
+                raise UsageError(what, f"strategies that fit: {fitting}")
             return choose(machine, request)
 
         return _planners.register(name)(choose_where_fit)
@@ -286,40 +288,15 @@ def planner(
     return decorate
 
 
-def why_refused(machine: Machine, name: str) -> UsageError | None:
-    """Return why a strategy does not apply to a machine, None where it does; nothing is planned.
-
-    Parameters
-    ----------
-    machine : Machine
-    name : str
-
-    Raises
-    ------
-    UsageError
-        There is no such strategy.
+def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
+    """Return the strategies that apply to a machine, of some or of all that there are.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> why_refused(parse_spec("torus:4x4"), "hilbert") is None
-    True
-    >>> print(why_refused(parse_spec("torus:4x4"), "blades").message)
-    strategy blades needs a dragonfly, and torus:4x4 is a torus
+    >>> fitting_planners(parse_spec("torus:4x4"), ["hilbert", "blades"])
+    ['hilbert']
     """
-    lacking = _lacking_needs(machine, name)
-    return _refuse_planner(machine, name, lacking) if lacking else None
-
-
-def _refuse_planner(machine: Machine, name: str, lacking: str) -> UsageError:
-    return UsageError(
-        f"strategy {name} needs {lacking}",
-        f"strategies that fit: {', '.join(fitting_planners(machine, BUNDLED))}",
-    )
-
-
-def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
-    """Return the strategies that apply to a machine, of some or of all that there are."""
     return [n for n in (names() if among is None else among) if not _lacking_needs(machine, n)]
 
 
