@@ -150,7 +150,7 @@ class Switches:
     leaf_of : int32 (n,)
         Leaf switch of each node of the machine, -1 for none.
     kind : str
-        ``tree``, ``block``, ``ring``, ``torus3d`` or ``flat``.
+        ``tree``, ``block``, ``ring`` or ``flat``.
     block_sizes : tuple of int
     """
 

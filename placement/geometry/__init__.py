@@ -131,8 +131,6 @@ def number_positions(
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:
     """Return the network that Slurm's topology describes."""
     for dump in reversed(dumps):
-        if dump.fabric == "torus3d" and table.has("coords"):
-            return slurm_tree.locate_cells(table, dump)
         if dump.switches:
             return slurm_tree.locate_leaves(table, dump)
     return slurm_tree.place_alike(table)

@@ -199,11 +199,10 @@ def switch_dump(
     switches: tuple[SwitchRecord, ...],
     faults: Sequence[Finding],
     parameters: Mapping[str, object],
-    nodes: NodeRecords | None = None,
 ) -> Dump:
-    """Return the dump of a Slurm topology; its nodes, where none are given, leaf by leaf."""
-    leaves = [s for s in switches if s.nodes]
-    if nodes is None and leaves:
+    """Return the dump of a Slurm topology, its nodes leaf by leaf."""
+    leaves, nodes = [s for s in switches if s.nodes], None
+    if leaves:
         sizes = [len(s.nodes) for s in leaves]
         nodes = NodeRecords(
             line=np.repeat(np.array([s.line for s in leaves], dtype=np.int32), sizes),

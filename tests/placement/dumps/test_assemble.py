@@ -404,18 +404,6 @@ def test_names_with_two_prefixes_keep_their_order():
     assert machine.nid.tolist() == [0, 1, 2]
 
 
-def test_a_torus_of_slurm():
-    text = (
-        "- topology: t\n  cluster_default: true\n  torus3d:\n    toruses:\n"
-        '      - {name: pod, dims: {x: 3, y: 2, z: 2}, nodes: "n[1-12]"}\n'
-    )
-    machine = built(text)
-    assert machine.topology.kind == "torus"
-    assert machine.topology.extents == (3, 2, 2, 1)
-    assert machine.coords[4].tolist() == [1, 1, 0, 0]
-    assert machine.switches.kind == "torus3d"
-
-
 # --- InfiniBand ------------------------------------------------------------------
 
 LEAVES = {"leafb": ["n10", "n11"], "leafa": ["n1", "n2", "n3"], "leafc": ["n20"]}
