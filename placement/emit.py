@@ -35,13 +35,10 @@ _BATCH = {
 
 #: What takes the scripts of a format; others than these fit everywhere.
 _TAKERS = {
-    **dict.fromkeys(("sbatch", "exclude", "switches"), ("slurm",)),
+    **dict.fromkeys(("sbatch", "exclude"), ("slurm",)),
     "aprun": ("alps", "torque", "cobalt", "pbs"),
     "pbs": ("pbs", "torque", "alps"),
 }
-
-#: How long a job waits for few leaf switches; Slurm's own limit where no site raises it.
-WAIT = "00:05:00"
 
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.
 JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": "PBS_NODEFILE"}
@@ -65,8 +62,6 @@ class HeaderJob:
         Nodes that it must have: all of them where it is pinned.
     exclude : NodeList
         Nodes that it must not have.
-    switches : int
-        At most so many leaf switches, for five minutes' wait; 0: any number.
     segment : int
         Nodes of each segment, under topology/block; 0: no segments.
     """
@@ -79,7 +74,6 @@ class HeaderJob:
     reservation: str | None = None
     nodelist: NodeList = _NO_NODES
     exclude: NodeList = _NO_NODES
-    switches: int = 0
     segment: int = 0
 
     @property
@@ -105,7 +99,6 @@ def slurm_options(job: HeaderJob) -> list[str]:
         "nodelist": job.nodelist.fold() or None,
         "exclude": job.exclude.fold(sort=True) or None,
         "segment": job.segment or None,
-        "switches": f"{job.switches}@{WAIT}" if job.switches else None,
     }
     texts = {name: str(value) for name, value in values.items() if value is not None}
     options = [f"--{name}={_quote_word(value)}" for name, value in texts.items()]
@@ -227,8 +220,7 @@ def json(plan: Emission) -> str:
 def sbatch(plan: Emission) -> str:
     """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
 
-    ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
-    ``switches`` as few leaf switches as the plan uses, for five minutes' wait.
+    ``exclude`` takes any free nodes, but none outside the plan's part of the machine.
     """
     return _batch_script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
 
@@ -301,7 +293,7 @@ FORMATS: dict[str, Callable[[Emission], str]] = {
     "aprun": aprun,
     "pbs": pbs,
     "json": json,
-    **dict.fromkeys(("exclude", "switches"), sbatch),
+    "exclude": sbatch,
 }
 
 

@@ -28,7 +28,7 @@ from placement.commands.common import (
     slurm_options,
     write_outputs,
 )
-from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
+from placement.commands.plan_report import PlanOptions, PlanReport
 from placement.emit import FORMATS, JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
@@ -37,7 +37,7 @@ from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
 from placement.planners import BUNDLED, PREDICTING
-from placement.scheduler.baseline import baseline_of, live_baseline, looks_at_switches
+from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -159,12 +159,12 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     A job gets nodes that are alike (GPUs, cores, features), as a partition has them: of the
     kinds with enough free nodes the commonest, or --kind.
 
-    Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
-    chosen with: partition, constraint, reservation, nodes to have and not to
-    have. exclude and switches leave the choice to Slurm, and say which nodes it
-    would choose now; where a strategy that predicts sees no gain in those,
-    nothing is excluded. With --slack they start the program on -N of the nodes
-    that the job gets, chosen inside it.
+    Headers (sbatch, exclude, pbs) ask for all that the nodes were chosen with:
+    partition, constraint, reservation, nodes to have and not to have. exclude
+    leaves the choice to Slurm, and says which nodes it would choose now; where a
+    strategy that predicts sees no gain in those, nothing is excluded. With
+    --slack they start the program on -N of the nodes that the job gets, chosen
+    inside it.
     """
     report = report_of(form, as_json, strategy, **params)
     options, chosen = report.options, report.plan
@@ -271,9 +271,9 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
                 f"--slack and --strategy {options.strategy} exclude each other",
                 "plan on more nodes with compact, and let auto choose inside the job",
             )
-        if options.order_out is not None and options.form in SOFT:
+        if options.order_out is not None and options.form == "exclude":
             raise UsageError(
-                f"--order-out and --format {options.form} exclude each other",
+                "--order-out and --format exclude exclude each other",
                 "Slurm chooses the nodes: nidmap run orders the ranks inside the job",
             )
         if options.order_out == "-" and options.output in (None, "-"):
@@ -296,11 +296,6 @@ def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
     offered = candidates(machine, count, options.source, *lists, **options.slurm)
     live = offered.slurm is not None
     baseline = live_baseline(machine) if live else baseline_of(machine)
-    if options.form == "switches" and not looks_at_switches(machine, baseline, live):
-        raise UsageError(
-            f"--format switches: {baseline.words} does not look at --switches",
-            "--format exclude excludes the other nodes, --format sbatch pins the plan's",
-        )
     with bar() as show:
         job = None
         if options.strategy in PREDICTING:

@@ -19,14 +19,14 @@ from placement.nodelist import NodeList
 from placement.plan import counted, overfull
 from placement.planners import Baseline, Plan
 from placement.planners.blades import count_joined
-from placement.scheduler.baseline import Exclusion, best_exclusion, leaf_count, led_to
+from placement.scheduler.baseline import Exclusion, best_exclusion
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.slurm.starts import PlanCheck
 
-__all__ = ["SOFT", "PlanOptions", "PlanReport", "plan_document"]
+__all__ = ["PlanOptions", "PlanReport", "plan_document"]
 
 
 class PlanOptions(SimpleNamespace):
@@ -47,11 +47,8 @@ class PlanOptions(SimpleNamespace):
 #: Formats that pin the job to the very nodes.
 _PINNING = ("nodelist", "lines", "sbatch", "pbs")
 
-#: Formats that leave the choice of the nodes to Slurm.
-SOFT = ("exclude", "switches")
-
 #: Formats that hold the command which chooses inside a job with slack, or are for programs.
-_TELL_SLACK = ("sbatch", "exclude", "switches", "json", "pbs")
+_TELL_SLACK = ("sbatch", "exclude", "json", "pbs")
 
 
 @dataclass(frozen=True)
@@ -94,36 +91,18 @@ class PlanReport:
             nodelist=self.plan.nodes,
             segment=segment if blocks else 0,
         )
-        if options.form not in SOFT:
+        if options.form != "exclude":
             return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
         return replace(
             pinned,
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
-            switches=self._switches[0] if options.form == "switches" else 0,
         )
 
     @cached_property
     def exclusion(self) -> Exclusion:
         """The part of the machine that ``--format exclude`` keeps the job to."""
         return best_exclusion(self.machine, self.plan, self.own)
-
-    @property
-    def excludes(self) -> bool:
-        """Whether the header excludes the rest of the machine: not where that is known to be idle.
-
-        Where the strategy predicts nothing, whoever asks for it gets it.
-        """
-        return self.options.form == "exclude" and (self.exclusion.pays or self.plan.judged is None)
-
-    @cached_property
-    def _switches(self) -> tuple[int, int]:
-        """How many leaf switches the job asks for, 0 where that binds nothing, and Slurm's own."""
-        led = led_to(self.machine, self.plan, self.own, self.machine.compute)
-        wanted = leaf_count(self.machine, self.plan.rows)
-        by_itself = wanted if led is None else leaf_count(self.machine, led)
-        known = self.own.strategy == "slurm-tree"
-        return 0 if known and led is not None and by_itself <= wanted else wanted, by_itself
 
     def _without_list(self, pinned: HeaderJob) -> HeaderJob:
         """Return a job of several segments that has the plan's nodes because it has no others.
@@ -137,7 +116,7 @@ class PlanReport:
         """Return the nodes that a job without a list of its nodes must not have."""
         answer = self.offered.availability
         allowed = self.machine.compute.copy()
-        if self.excludes:
+        if self.exclusion.pays or self.plan.judged is None:  # who asks a plain strategy gets it
             allowed &= self.exclusion.inside
         if answer is not None and answer.named:
             allowed &= np.isin(np.arange(len(allowed)), answer.rows)
@@ -166,7 +145,7 @@ class PlanReport:
     def _remarks(self) -> tuple[str, ...]:
         """Return the comment lines of a header."""
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
-        if self.options.form in SOFT:
+        if self.options.form == "exclude":
             remarks.append(self.led_words())
         elif self.plan.facts["waits"]:
             remarks.append(self.plan.facts["waits"])
@@ -215,7 +194,7 @@ class PlanReport:
         for note in (*self.machine.notes, *self.plan.warnings, *self._warnings()):
             say(f"nidmap: {note}")
         self._say_order()
-        if options.form in SOFT:
+        if options.form == "exclude":
             say(f"nidmap: {self.led_words()}")
         if check is not None:
             (warn if check.pinned.never else say)(check.sentence())
@@ -232,15 +211,6 @@ class PlanReport:
 
     def led_words(self) -> str:
         """Return where a header without the plan's nodes leads."""
-        if self.options.form == "switches":
-            wanted, by_itself = self._switches
-            if not wanted:
-                leaves = counted(by_itself, "leaf")
-                return f"no --switches: Slurm's own choice already has {leaves}"
-            return (
-                f"--switches makes the job wait up to five minutes until Slurm's own choice "
-                f"({by_itself} leaf switches now) has {wanted}"
-            )
         exclusion = self.exclusion
         if exclusion.rows is None:
             return f"Slurm would leave the job pending in {exclusion.part}"
