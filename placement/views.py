@@ -15,7 +15,6 @@ import numpy as np
 
 from placement.errors import printable
 from placement.machine import Machine
-from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.topologies import (
     links,
@@ -35,7 +34,6 @@ else:
 __all__ = [
     "attachment_class",
     "count_holes",
-    "first_hole",
     "injection",
     "summarise",
     "to_networkx",
@@ -302,39 +300,6 @@ def count_holes(machine: Machine) -> dict[str, int]:
     else:
         counts = {}
     return {level: count for level, count in counts.items() if count}
-
-
-def first_hole(machine: Machine, level: str) -> tuple[int, ...]:
-    """Return the coordinates of the first empty place of a level that `count_holes` counts.
-
-    Examples
-    --------
-    >>> from placement.readers import read_text
-    >>> from placement.dumps.assemble import assemble
-    >>> m = assemble([read_text("1 0x1 c0-0c0s0n1 compute up batch")])
-    >>> count_holes(m)["node"], first_hole(m, "node")
-    (3, (0, 0, 0, 0))
-    """
-    topology = machine.topology
-    if level == "router":
-        extents = topology.extents[:-1]
-        taken = number_coords(machine.coords[:, :-1], extents, first_fastest=True)
-        at = np.array([_first_missing(taken, math.prod(extents))])
-        return tuple(int(c[0]) for c in np.unravel_index(at, extents[::-1])[::-1])
-    depth = topology.levels.index(level)
-    rows = np.unique(machine.coords[:, : depth + 1], axis=0)
-    above, which = np.unique(rows[:, :depth], axis=0, return_inverse=True)
-    which = which if depth else np.zeros(len(rows), dtype=np.int64)
-    extent = topology.extents[depth]
-    free = _first_missing(which * extent + rows[:, depth], (int(which.max()) + 1) * extent)
-    parent = above[free // extent].tolist() if depth else []
-    return (*parent, free % extent)
-
-
-def _first_missing(taken: Ints, count: int) -> int:
-    mask = np.ones(count, dtype=np.bool_)
-    mask[taken] = False
-    return int(np.argmax(mask))
 
 
 def _node_figures(machine: Machine) -> dict[str, Any]:
