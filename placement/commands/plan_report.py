@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import SENDING, absolute_specs, say, warn
-from placement.emit import Emission, HeaderJob, emit, inside_job
+from placement.commands.common import SENDING, say, warn
+from placement.emit import Emission, HeaderJob, emit
 from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.nodelist import NodeList
-from placement.plan import counted, overfull
+from placement.plan import overfull
 from placement.planners import Baseline, Plan
 from placement.planners.blades import count_joined
 from placement.scheduler.baseline import Exclusion, best_exclusion
@@ -46,9 +45,6 @@ class PlanOptions(SimpleNamespace):
 
 #: Formats that pin the job to the very nodes.
 _PINNING = ("nodelist", "lines", "sbatch", "pbs")
-
-#: Formats that hold the command which chooses inside a job with slack, or are for programs.
-_TELL_SLACK = ("sbatch", "exclude", "json", "pbs")
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,6 @@ class PlanReport:
         segment = self.plan.facts["predicted"].get("segment") or options.segment or 0
         pinned = HeaderJob(
             count=options.count,
-            slack=options.slack,
             ppn=options.ppn,
             partition=options.partition if slurm is None else slurm.partition,
             constraint=options.constraint,
@@ -134,10 +129,8 @@ class PlanReport:
             nids=tuple(machine.nid[rows].tolist()),
             cnames=tuple(machine.cname[rows].tolist()),
             job=self.job,
-            scheduler=machine.scheduler,
             batch=machine.batch,
             remarks=self._remarks(),
-            choosing=shlex.join(self._choosing()) if self.options.slack else "",
             document=self._document(check) if self.options.form == "json" else {},
         )
         return emit(emission, self.options.form)
@@ -158,26 +151,8 @@ class PlanReport:
         """The machine, and how its routers are joined."""
         return f"{self.machine.name}, wiring {wiring_text(self.machine)}"
 
-    def _choosing(self) -> list[str]:
-        """Return the command that plans again among the nodes which the job got."""
-        options, machine = self.options, self.machine
-        words = ["nidmap", "plan"]
-        for spec in absolute_specs(options.specs):
-            words += ["-m", spec]
-        words += ["-N", str(options.count), "--strategy", options.strategy]
-        per_blade = options.per_blade if options.strategy.startswith("blades") else 0
-        numbers = {"--per-blade": per_blade, "--seed": options.seed, "--ppn": options.ppn}
-        for option, number in numbers.items():
-            words += [option, str(number)] if number else []
-        for name in ("include", "exclude"):
-            rows = getattr(self.offered, name)
-            if len(rows):
-                words += [f"--{name}", nodes_of(machine, rows).unique.fold(sort=True)]
-        return words
-
     def _document(self, check: PlanCheck | None) -> dict[str, Any]:
-        options = self.options
-        document = plan_document(self.machine, self.plan, options.seed, options.slack)
+        document = plan_document(self.machine, self.plan, self.options.seed)
         document["warnings"] += self._warnings()
         return document if check is None else {**document, "check": check.document()}
 
@@ -201,12 +176,8 @@ class PlanReport:
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
                 "pinned: the job waits for exactly these nodes, which may not stay free until it "
-                "is submitted; --check asks Slurm when it would start, --slack and "
-                "--format exclude pin less"
+                "is submitted; --check asks Slurm when it would start, --format exclude pins less"
             )
-        if options.slack and options.form not in _TELL_SLACK:
-            command = inside_job(shlex.join(self._choosing()), self.machine.batch)
-            say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")
         sys.stderr.flush()
 
     def led_words(self) -> str:
@@ -242,7 +213,7 @@ class PlanReport:
             say(f"nidmap: the rank order is in {path} (without this file: {without})")
 
 
-def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -> dict[str, Any]:
+def plan_document(machine: Machine, plan: Plan, seed: int = 0) -> dict[str, Any]:
     """Return a plan as the document ``nidmap.plan/1``.
 
     Parameters
@@ -251,8 +222,6 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
     plan : Plan
     seed : int
         That it was made with.
-    slack : int
-        How many of its nodes are more than the program uses.
     """
     document: dict[str, Any] = {
         "schema": "nidmap.plan/1",
@@ -263,8 +232,7 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
         "sources": list(machine.sources),
         "strategy": plan.strategy,
         "seed": seed,
-        "count": len(plan.nodes) - slack,
-        "slack": slack,
+        "count": len(plan.nodes),
         "nodelist": plan.nodes.fold(),
         "nodes": list(plan.nodes),
         "nids": machine.nid[plan.rows].tolist(),
