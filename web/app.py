@@ -21,9 +21,8 @@ from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 from placement.errors import NidmapError, printable, schema_sentence
 from web import requests
 from web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
-from web.export import export, file_name
 from web.nodes import describe_nodes, emit_nodes, resolve
-from web.page import page_shell
+from web.page import export, file_name, page_shell
 from web.slowdowns import metrics
 
 if TYPE_CHECKING:
