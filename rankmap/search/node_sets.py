@@ -22,11 +22,11 @@ import numpy as np
 from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
-from placement.plan import counted
 from placement.planners import Request, nested_units
 from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints
 from placement.support.arrays import sum_boxes
+from placement.support.quantities import counted
 from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import brick_shapes, brick_slots
 
