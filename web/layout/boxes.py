@@ -154,7 +154,7 @@ class MachineView:
         }  # fmt: skip
 
 
-def columns_of(count: int, w: float, h: float, aspect: float = ASPECT) -> int:
+def columns_of(count: int, w: float, h: float) -> int:
     """Return in how many columns boxes of one size can be drawn largest.
 
     Examples
@@ -162,7 +162,7 @@ def columns_of(count: int, w: float, h: float, aspect: float = ASPECT) -> int:
     >>> columns_of(4, 20, 20), columns_of(10, 20, 20), columns_of(32, 10, 10)
     (2, 4, 7)
     """
-    return min(range(1, count + 1), key=lambda c: (max(c * w / aspect, -(-count // c) * h), c))
+    return min(range(1, count + 1), key=lambda c: (max(c * w / ASPECT, -(-count // c) * h), c))
 
 
 def place_boxes(
