@@ -8,8 +8,8 @@ from importlib import import_module
 from benchmarks.timing import calibration
 
 ALL = (
-    "cold", "readers", "planners", "lists", "orders", "mappers", "simgrid_check", "ranks", "sorts",
-    "isx", "ffts", "auto", "questions", "jobs", "web", "page", "overhead",
+    "cold", "readers", "planners", "loads", "lists", "orders", "mappers", "simgrid_check", "ranks",
+    "sorts", "isx", "ffts", "auto", "questions", "jobs", "web", "page", "overhead",
 )  # fmt: skip
 
 

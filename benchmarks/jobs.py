@@ -19,12 +19,12 @@ import numpy as np
 
 import nidmap
 from benchmarks.timing import calibration
-from placement.accounting.reading import read_jobs
-from placement.accounting.seats import Seats, free_at_starts, seat_jobs
+from placement.accounting import read_jobs
 from placement.lookup import nodes_of
 from placement.plan import plan
 from placement.records import JobRecord
 from placement.scheduler.kinds import ANY
+from placement.seats import Seats, free_at_starts, seat_jobs
 from rankmap.past_jobs.applications import application_of
 from rankmap.past_jobs.judging import Judge, Verdict, judge_jobs
 from rankmap.past_jobs.quick_cost import Span

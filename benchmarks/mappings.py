@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from nidmap import load_machine
-from placement.site import site_names
+from placement.sites import site_names
 from rankmap.emit.process_mapping import CRAY_MPICH, HYDRA
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern

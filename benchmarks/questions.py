@@ -34,7 +34,7 @@ from placement.errors import NidmapError, PlanError
 from placement.plan import request_for
 from placement.planners import PREDICTING, find, names
 from placement.scheduler.baseline import baseline_of
-from placement.site import site_names
+from placement.sites import site_names
 from rankmap import orders
 from rankmap.compare import compare_strategies
 from rankmap.predict import Job, Predictor

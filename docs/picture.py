@@ -12,7 +12,7 @@ import numpy as np
 
 import nidmap
 from placement.machine import Machine
-from placement.request import Plan
+from placement.planners import Plan
 from placement.support.quantities import counted
 
 BLADE_W, BLADE_H, GAP, TOP = 11, 5, 6, 66

@@ -35,13 +35,10 @@ _BATCH = {
 
 #: What takes the scripts of a format; others than these fit everywhere.
 _TAKERS = {
-    **dict.fromkeys(("sbatch", "exclude", "switches"), ("slurm",)),
+    **dict.fromkeys(("sbatch", "exclude"), ("slurm",)),
     "aprun": ("alps", "torque", "cobalt", "pbs"),
     "pbs": ("pbs", "torque", "alps"),
 }
-
-#: How long a job waits for few leaf switches; Slurm's own limit where no site raises it.
-WAIT = "00:05:00"
 
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.
 JOB_NODES = {"slurm": "SLURM_JOB_NODELIST", "cobalt": "COBALT_PARTNAME", "pbs": "PBS_NODEFILE"}
@@ -55,8 +52,6 @@ class HeaderJob:
     ----------
     count : int
         Nodes that its program runs on.
-    slack : int
-        Nodes more than that.
     ppn : int or None
         Ranks a node; None: not said, which is one.
     partition, constraint, reservation : str or None
@@ -65,27 +60,18 @@ class HeaderJob:
         Nodes that it must have: all of them where it is pinned.
     exclude : NodeList
         Nodes that it must not have.
-    switches : int
-        At most so many leaf switches, for five minutes' wait; 0: any number.
     segment : int
         Nodes of each segment, under topology/block; 0: no segments.
     """
 
     count: int
-    slack: int = 0
     ppn: int | None = None
     partition: str | None = None
     constraint: str | None = None
     reservation: str | None = None
     nodelist: NodeList = _NO_NODES
     exclude: NodeList = _NO_NODES
-    switches: int = 0
     segment: int = 0
-
-    @property
-    def ranks(self) -> int:
-        """Ranks of the program, one a node where nothing says how many."""
-        return self.count * (self.ppn or 1)
 
 
 def slurm_options(job: HeaderJob) -> list[str]:
@@ -97,7 +83,7 @@ def slurm_options(job: HeaderJob) -> list[str]:
     ['--nodes=2', '--ntasks-per-node=4', '--constraint=gpu', '--nodelist=n[1-2]', '--exclusive']
     """
     values = {
-        "nodes": job.count + job.slack,
+        "nodes": job.count,
         "ntasks-per-node": job.ppn,
         "partition": job.partition,
         "constraint": job.constraint,
@@ -105,7 +91,6 @@ def slurm_options(job: HeaderJob) -> list[str]:
         "nodelist": job.nodelist.fold() or None,
         "exclude": job.exclude.fold(sort=True) or None,
         "segment": job.segment or None,
-        "switches": f"{job.switches}@{WAIT}" if job.switches else None,
     }
     texts = {name: str(value) for name, value in values.items() if value is not None}
     options = [f"--{name}={_quote_word(value)}" for name, value in texts.items()]
@@ -167,16 +152,11 @@ class Emission:
         Their cnames or xnames; empty strings where the machine has none.
     job : HeaderJob
         What the job asks its scheduler for.
-    scheduler : str
-        What the site runs: ``slurm``, ``pbs``, ``alps``; '' unknown.
     batch : str
-        What takes job scripts there: the same, or ``torque`` or ``cobalt``
-        before ALPS.
+        What takes job scripts: ``slurm``, ``pbs``, ``alps``, or ``torque`` or
+        ``cobalt`` before ALPS; '' unknown.
     remarks : tuple of str
         Lines for a header's comments.
-    choosing : str
-        Shell command that chooses among the nodes of the job that it runs in, up to
-        its option ``--from``, for a job with slack.
     document : dict
         The JSON document.
     """
@@ -185,10 +165,8 @@ class Emission:
     nids: tuple[int, ...]
     cnames: tuple[str, ...]
     job: HeaderJob
-    scheduler: str = ""
     batch: str = ""
     remarks: tuple[str, ...] = ()
-    choosing: str = ""
     document: dict[str, Any] = field(default_factory=dict)
 
 
@@ -227,67 +205,26 @@ def json(plan: Emission) -> str:
 def sbatch(plan: Emission) -> str:
     """Return an sbatch header: the job's nodes are pinned, or softer as the format says.
 
-    ``exclude`` takes any free nodes, but none outside the plan's part of the machine,
-    ``switches`` as few leaf switches as the plan uses, for five minutes' wait.
+    ``exclude`` takes any free nodes, but none outside the plan's part of the machine.
     """
-    return _batch_script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)], "slurm")
+    return _batch_script(plan, [f"#SBATCH {option}" for option in slurm_options(plan.job)])
 
 
 def aprun(plan: Emission) -> str:
     """Return an ``aprun`` command line on these nodes (candidates: ALPS orders them itself)."""
-    return _aprun_line(plan, nid_ranges(sorted(plan.nids))) + "\n"
+    nids, job = nid_ranges(sorted(plan.nids)), plan.job
+    return f"aprun -L {nids} -n {job.count * (job.ppn or 1)} -N {job.ppn or 1} ./app\n"
 
 
 def pbs(plan: Emission) -> str:
     """Return a PBS header (``select`` by host; Torque's ``nodes`` where the site runs Torque)."""
     options = [f"#PBS {option}" for option in pbs_options(plan.job, plan.batch)]
-    return _batch_script(plan, options, "pbs")
+    return _batch_script(plan, options)
 
 
-def inside_job(choosing: str, batch: str) -> str:
-    """Return the command that chooses among the nodes which the job got.
-
-    Parameters
-    ----------
-    choosing : str
-        The command without ``--from``.
-    batch : str
-        What takes the job's script; '' is taken for Slurm.
-    """
-    return f'{choosing} --from "${JOB_NODES.get(batch or "slurm", "PBS_NODEFILE")}"'
-
-
-def _batch_script(plan: Emission, header: list[str], scheduler: str) -> str:
+def _batch_script(plan: Emission, header: list[str]) -> str:
     remarks = [f"# {line}" for line in plan.remarks]
-    launch = _launch_inside(plan, scheduler) if plan.job.slack else []
-    return "\n".join(["#!/bin/bash", *remarks, *header, *launch]) + "\n"
-
-
-def _launch_inside(plan: Emission, scheduler: str) -> list[str]:
-    """Return the lines that choose nodes out of those the job got, and start the program there."""
-    choose, job = inside_job(plan.choosing, scheduler), plan.job
-    lines = [f"# the job gets {job.count + job.slack} nodes and uses {job.count}: chosen inside it"]
-    if scheduler == "slurm":
-        lines.append(': "${1:?name the program behind the script: sbatch FILE ./app}"')
-        ranks = f"--nodes={job.count} --ntasks={job.ranks} --ntasks-per-node={job.ppn or 1}"
-        launch = f'srun {ranks} --nodelist="$nodes" "$@"'
-        return [*lines, f"nodes=$({choose}) || exit", launch]
-    lines.append(': "${APP:?name the program: qsub -v APP=./app FILE}"')
-    if plan.scheduler == "alps":
-        line = _aprun_line(plan, '"$nids"', "$APP")
-        return [*lines, f"nids=$({choose} --format nids) || exit", line]
-    # PALS takes each host once; Hydra and Open MPI count a host's lines as its slots.
-    form, ppn = ("lines", f" --ppn {job.ppn or 1}") if plan.scheduler == "pbs" else ("hostfile", "")
-    return [
-        *lines,
-        "hosts=$(mktemp) || exit",
-        f'{choose} --format {form} > "$hosts" || exit',
-        f'mpiexec -n {job.ranks}{ppn} --hostfile "$hosts" $APP',
-    ]
-
-
-def _aprun_line(plan: Emission, nids: str, program: str = "./app") -> str:
-    return f"aprun -L {nids} -n {plan.job.ranks} -N {plan.job.ppn or 1} {program}"
+    return "\n".join(["#!/bin/bash", *remarks, *header]) + "\n"
 
 
 #: The formats by name.
@@ -301,7 +238,7 @@ FORMATS: dict[str, Callable[[Emission], str]] = {
     "aprun": aprun,
     "pbs": pbs,
     "json": json,
-    **dict.fromkeys(("exclude", "switches"), sbatch),
+    "exclude": sbatch,
 }
 
 

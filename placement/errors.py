@@ -21,6 +21,8 @@ __all__ = [
     "error_text",
     "printable",
     "printable_message",
+    "schema_fault",
+    "schema_sentence",
 ]
 
 #: What of a message is cut at 80 characters: what it quotes, and a word; a path is not.
@@ -171,3 +173,47 @@ class ParseError(NidmapError):
 
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
         return type(self), (self.source, self.line, self.text, self.hint)
+
+
+# --- what msgspec says of a value that does not fit its Struct, in a writer's words ---------
+
+_WORDS = (
+    (" | null`", "`"),
+    ("`object`", "an object"),
+    ("`array`", "a list"),
+    ("`str`", "text"),
+    ("`int`", "a whole number"),
+    ("`float`", "a number"),
+    ("`bool`", "true or false"),
+    ("matching regex", "of the form"),
+)
+
+
+def schema_fault(error: Exception) -> tuple[str, str]:
+    """Return where a value is wrong, as msgspec writes paths, and what is wrong there.
+
+    Parameters
+    ----------
+    error : msgspec.ValidationError or msgspec.DecodeError
+
+    Examples
+    --------
+    >>> schema_fault(ValueError("Expected `int | null`, got `str` - at `$.nodes[0].nid`"))
+    ('nodes[0].nid', 'expected a whole number, got text')
+    """
+    words, _, path = str(error).partition(" - at `")
+    for before, after in _WORDS:
+        words = words.replace(before, after)
+    return path.removesuffix("`").removeprefix("$").removeprefix("."), words[:1].lower() + words[1:]
+
+
+def schema_sentence(error: Exception) -> str:
+    """Return both in one sentence.
+
+    Examples
+    --------
+    >>> schema_sentence(ValueError("Expected `int`, got `str` - at `$.ppn`"))
+    'ppn: expected a whole number, got text'
+    """
+    path, words = schema_fault(error)
+    return f"{path}: {words}" if path else words

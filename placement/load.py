@@ -12,7 +12,7 @@ from placement.machine import Machine
 from placement.options import Figures, lay_figures, split_figures
 from placement.readers import read_text
 from placement.records import Dump
-from placement.site import load_configuration, site_names
+from placement.sites import load_configuration, site_names
 from placement.specs import KINDS, is_spec, parse_spec
 from placement.support.lazy import lazy
 from placement.support.reading import load
@@ -20,18 +20,17 @@ from placement.support.registry import close_names
 from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
-    from placement import links_down, live
+    from placement import hwloc, links_down, live
     from placement.dumps import assemble as assembling
     from placement.geometry import slingshot
     from placement.geometry.slingshot import GroupRule
-    from placement.hardware import hwloc
-    from placement.hardware.hwloc import HardwareFile
+    from placement.hwloc import HardwareFile
     from placement.sites import overlay
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
 else:
     live = lazy("placement.live")
-    hwloc = lazy("placement.hardware.hwloc")
+    hwloc = lazy("placement.hwloc")
     overlay = lazy("placement.sites.overlay")
     slingshot = lazy("placement.geometry.slingshot")
     assembling = lazy("placement.dumps.assemble")
@@ -154,8 +153,6 @@ def build(sources: Sources) -> Machine:
         machine = replace(machine, hardware=site.hardware)
     for laid in sources.overlays:
         machine = laid.over(machine)
-    if sources.name:
-        machine = live.with_own_interfaces(machine)
     if sources.links_down:
         machine = links_down.without_links(machine, sources.links_down)
     return lay_figures(machine, sources.figures)

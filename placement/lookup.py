@@ -16,8 +16,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError
 from placement.machine import Machine
-from placement.names.cname import Cname, Xname
-from placement.names.columns import name_numbers, parse_cnames
+from placement.names import Cname, Xname, name_numbers, parse_cnames
 from placement.nodelist import NodeList
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import find_sorted

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import PlanError
-from placement.hardware import NodeHardware
 from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 from placement.support.lazy import lazy
 
@@ -26,9 +25,22 @@ if TYPE_CHECKING:
     import pandas
 
 
-__all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology", "once"]
+__all__ = [
+    "COPY_GBS",
+    "CORE_LEVELS",
+    "FREE_STATES",
+    "LISTED",
+    "Core",
+    "Device",
+    "Links",
+    "Machine",
+    "NodeHardware",
+    "Switches",
+    "Topology",
+    "once",
+]
 
-frames = lazy("placement.views.frames")
+views = lazy("placement.views")
 
 T = TypeVar("T")
 
@@ -138,7 +150,7 @@ class Switches:
     leaf_of : int32 (n,)
         Leaf switch of each node of the machine, -1 for none.
     kind : str
-        ``tree``, ``block``, ``ring``, ``torus3d`` or ``flat``.
+        ``tree``, ``block``, ``ring`` or ``flat``.
     block_sizes : tuple of int
     """
 
@@ -148,6 +160,102 @@ class Switches:
     leaf_of: Ints32
     kind: str = "tree"
     block_sizes: tuple[int, ...] = ()
+
+
+# --- what is inside a node: cores by cache, NUMA domain and socket; GPUs and NICs beside them
+
+#: Where two cores of a node meet, the nearest first.
+CORE_LEVELS = ("l3", "numa", "socket", "node")
+
+#: GB/s of copies between two cores that meet at each of `CORE_LEVELS`, where nothing states them.
+COPY_GBS = (24.0, 16.0, 12.0, 8.0)
+
+
+class Core(NamedTuple):
+    """A core of a node.
+
+    Attributes
+    ----------
+    pus : tuple of int
+        Its hardware threads by the operating system's numbers, the first one first.
+    l3, numa, socket : int
+        What it shares with others; a core without an L3 has its NUMA domain's number.
+    """
+
+    pus: tuple[int, ...]
+    l3: int
+    numa: int
+    socket: int
+
+    @property
+    def nested(self) -> tuple[int, int, int, int]:
+        """What it is in, in the order of `CORE_LEVELS`; the node last."""
+        return self.l3, self.numa, self.socket, 0
+
+
+class Device(NamedTuple):
+    """A GPU or a NIC.
+
+    Attributes
+    ----------
+    name : str
+    near : tuple of int
+        The cores beside it, as indices of `NodeHardware.cores`; all where nothing is known.
+    """
+
+    name: str
+    near: tuple[int, ...]
+
+
+class NodeHardware(NamedTuple):
+    """What is inside the nodes of one type.
+
+    Attributes
+    ----------
+    cores : tuple of Core
+        In the order in which they stand in sockets, NUMA domains and caches.
+    gpus, nics : tuple of Device
+        By number, as the driver counts them.
+    gpu_links : tuple of (int, int, float)
+        GB/s a direction of links between two GPUs; () where none are known.
+    reserved : tuple of int
+        Cores that the system keeps for itself, as indices of `cores`.
+    bandwidth : tuple of float
+        GB/s of copies between two cores by where they meet (`CORE_LEVELS`).
+    mark : str
+        How the bandwidths are known: ``measured``, ``published`` or ``assumed``.
+    source : str
+        What states all this.
+    """
+
+    cores: tuple[Core, ...]
+    gpus: tuple[Device, ...] = ()
+    nics: tuple[Device, ...] = ()
+    gpu_links: tuple[tuple[int, int, float], ...] = ()
+    reserved: tuple[int, ...] = ()
+    bandwidth: tuple[float, float, float, float] = COPY_GBS
+    mark: str = "assumed"
+    source: str = ""
+
+    def sentence(self) -> str:
+        """Say what is in the node.
+
+        Examples
+        --------
+        >>> two = NodeHardware((Core((0,), 0, 0, 0), Core((1,), 0, 0, 0)))
+        >>> two.sentence()
+        '2 cores, 1 L3, 1 NUMA domain, 1 socket'
+        """
+        caches = len({core.l3 for core in self.cores})
+        counts = [
+            (len(self.cores), "core", "cores"),
+            (caches, "L3", "L3s"),
+            (len({core.numa for core in self.cores}), "NUMA domain", "NUMA domains"),
+            (len({core.socket for core in self.cores}), "socket", "sockets"),
+            (len(self.gpus), "GPU", "GPUs"),
+            (len(self.nics), "NIC", "NICs"),
+        ]
+        return ", ".join(f"{n} {word if n == 1 else more}" for n, word, more in counts if n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +316,7 @@ class Machine:
         What was assumed or left out on the way, one sentence each: every
         output that rests on it says so.
     hardware : tuple of NodeHardware
-        What is inside the nodes, by type (`placement.hardware`).
+        What is inside the nodes, by type (`placement.machine`).
     """
 
     name: str
@@ -288,13 +396,13 @@ class Machine:
         return self.coords[:, self.topology.levels.index(level)]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""
-        table: pandas.DataFrame = frames.to_pandas(self)
+        """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
+        table: pandas.DataFrame = views.to_pandas(self)
         return table
 
     def to_networkx(self) -> networkx.Graph[str]:
-        """Return nodes and routers as a networkx graph: `placement.views.frames.to_networkx`."""
-        graph: networkx.Graph[str] = frames.to_networkx(self)
+        """Return nodes and routers as a networkx graph: `placement.views.to_networkx`."""
+        graph: networkx.Graph[str] = views.to_networkx(self)
         return graph
 
 

@@ -9,9 +9,9 @@ from typing import SupportsIndex, overload
 import numpy as np
 
 from placement.errors import ParseError
-from placement.lists.expanding import MAX_LENGTH, MAX_NAMES, NAME, compile_pattern, count, expand
-from placement.lists.pasted import pieces
-from placement.names.columns import name_numbers
+from placement.names import name_numbers
+from placement.names.hostlist import MAX_LENGTH, MAX_NAMES, NAME, compile_pattern, count, expand
+from placement.names.pasted import pieces
 from placement.support.array_types import Mask
 
 __all__ = ["NodeList", "fold", "nid_ranges", "numeric_order"]
@@ -91,7 +91,7 @@ class NodeList(tuple[str, ...]):
         ParseError
             Naming the line and the word that is not a node list, and what is
             wrong with it; also where it would hold more than
-            `placement.lists.expanding.MAX_NAMES` names.
+            `placement.names.hostlist.MAX_NAMES` names.
 
         Examples
         --------

@@ -13,15 +13,15 @@ from placement.errors import PlanError, UsageError
 from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
+from placement.planners import Baseline, Choice, Plan, Request
 from placement.planners.segments import in_segments
-from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of, block_waits, scheduler_choice
 from placement.scheduler.kinds import of_one_kind, of_same_kinds
 from placement.scheduler.switches import forest_roots
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.quantities import counted
 
-__all__ = ["counted", "describe", "overfull", "plan", "request_for", "spans", "usual_strategy"]
+__all__ = ["describe", "overfull", "plan", "request_for", "spans", "usual_strategy"]
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")

@@ -232,7 +232,7 @@ class Dump:
         Every router named, also those without a link.
     fabric : str
         ``aries``, ``gemini``, ``slingshot``, ``infiniband``, ``tree``,
-        ``block``, ``ring``, ``torus3d``, ``flat`` where the format says; ''
+        ``block``, ``ring``, ``flat`` where the format says; ''
         where it does not.
     parameters : mapping
         What else the format states (block sizes, torus extents).

@@ -51,14 +51,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement import topologies
 from placement.errors import UsageError
 from placement.fabrics import FABRICS, TAKEN_FOR, fabric_of
 from placement.machine import Machine, Topology
-from placement.names.columns import nid_names
+from placement.names import nid_names
 from placement.options import FIGURES, Options, lay_figures, split_figures
 from placement.support.array_types import Ints32
 from placement.support.lazy import lazy
-from placement.topologies import grid
 from placement.topologies.torus import AXES
 from placement.topologies.wiring import DEFAULT, RULES
 
@@ -344,8 +344,8 @@ def _fill_machine(options: Options, topology: Topology, nics: int = 1) -> Machin
 def _all_coords(topology: Topology) -> Ints32:
     """Return coordinates: the node fastest, then the routers in the kind's own order."""
     if topology.kind != "torus":
-        return grid.box_coords(topology.extents)
-    routers = grid.box_coords(topology.extents[:-1], first_fastest=True)
+        return topologies.box_coords(topology.extents)
+    routers = topologies.box_coords(topology.extents[:-1], first_fastest=True)
     node = np.tile(np.arange(topology.extents[-1], dtype=np.int32), len(routers))
     return np.column_stack([np.repeat(routers, topology.extents[-1], axis=0), node])
 

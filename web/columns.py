@@ -15,7 +15,7 @@ from placement.scheduler.baseline import baseline_of
 from placement.scheduler.kinds import kinds_of
 from placement.support.array_types import Array, Ints
 from placement.topologies import links, router_coords, router_names, wiring_text
-from placement.views.summary import summarise
+from placement.views import summarise
 from rankmap import emit, orders
 
 __all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]

@@ -18,12 +18,11 @@ from placement.support.lazy import lazy
 if TYPE_CHECKING:
     from socket import socket
 
-    from placement.lists import pasted
     from placement.machine import Machine
-    from web import export as exporting
-    from web import guard, requests, server, service, snapshot
+    from placement.names import pasted
+    from web import guard, page, requests, server, service, snapshot
 else:
-    pasted, exporting = lazy("placement.lists.pasted"), lazy("web.export")
+    pasted, page = lazy("placement.names.pasted"), lazy("web.page")
     guard, requests, server = lazy("web.guard"), lazy("web.requests"), lazy("web.server")
     service, snapshot = lazy("web.service"), lazy("web.snapshot")
 
@@ -168,7 +167,7 @@ def export(
         now = snapshot.ask_sources(machine, origins, users)
     else:
         now = snapshot.of_dump(machine, _newest_dump(specs))
-    raw, sentence = exporting.export(machine, now, requests.Export(form, text, **wanted))
+    raw, sentence = page.export(machine, now, requests.Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
 

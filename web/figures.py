@@ -19,12 +19,12 @@ from placement.lookup import nodes_of, rows_of
 from placement.network import channels, routings
 from placement.network import hops as count
 from placement.network.rails import rails_of
-from placement.plan import counted, spans, usual_strategy
 from placement.plan import plan as choose
+from placement.plan import spans, usual_strategy
 from placement.planners import PREDICTING
 from placement.scheduler.baseline import baseline_of
 from placement.scheduler.kinds import ANY, offered
-from placement.support.quantities import time_text
+from placement.support.quantities import counted, time_text
 from rankmap import orders
 from rankmap.compare import compare_strategies
 from rankmap.emit import emit, find

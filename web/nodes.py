@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.accounting.reading import jobs_in
+from placement.accounting import jobs_in
 from placement.commands.nodes import nodes_document
 from placement.emit import Emission, HeaderJob, emit
 from placement.errors import NidmapError, ParseError, UsageError, printable
@@ -297,7 +297,6 @@ def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
         nids=tuple(machine.nid[rows].tolist()),
         cnames=tuple(machine.cname[rows].tolist()),
         job=HeaderJob(len(names), ppn=wanted.ppn, nodelist=names),
-        scheduler=machine.scheduler,
         batch=machine.batch,
         remarks=(f"nidmap: {len(names)} nodes marked on {machine.name}",),
         document=nodes_document(machine, rows) if wanted.format == "json" else {},

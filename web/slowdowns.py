@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.accounting.seats import Seats, free_at_starts
 from placement.nodelist import NodeList
 from placement.records import JobRecord
+from placement.seats import Seats, free_at_starts
 from rankmap.past_jobs.applications import UNKNOWN
 from rankmap.past_jobs.judging import Judge
 from web.workers import report_progress

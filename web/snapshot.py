@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.accounting.reading import jobs_in
+from placement.accounting import jobs_in, running_jobs
 from placement.errors import NidmapError, ParseError, UsageError
 from placement.lookup import find_rows
 from placement.machine import FREE_STATES, Machine
@@ -25,7 +25,6 @@ from placement.scheduler.availability import (
     read_availability,
     slurm_availability,
 )
-from placement.slurm.jobs import running_jobs
 from placement.slurm.nodes import free_nodes, promised_nodes, unknown_partition
 from placement.support.reading import read_bytes
 from web.columns import code_column, folded_rows

@@ -47,7 +47,7 @@ MEMORY = 8 * 2**30
 GRACE = 1.0
 
 #: Modules that calculations need, loaded once for all processes.
-_PRELOADED = ["web.figures", "web.nodes", "web.export", "rankmap.compare", "rankmap.predict"]
+_PRELOADED = ["web.figures", "web.nodes", "web.page", "rankmap.compare", "rankmap.predict"]
 
 #: Share of a calculation's longest time after which a search ends with the best so far.
 _LATE = 0.4

@@ -10,9 +10,9 @@ import numpy as np
 
 from placement.commands.common import say, warn
 from placement.errors import UsageError
-from placement.lists.pasted import read_list
 from placement.lookup import rows_of
 from placement.machine import Machine
+from placement.names.pasted import read_list
 from placement.scheduler.kinds import ANY
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from placement import load as loading
-    from placement import site
+    from placement import sites
     from placement.machine import Machine
     from placement.sites import loading as site_files
 
     Param = click.ParamType[Any]
 else:
     Param = click.ParamType  # not yet generic in older versions of click
-    site = lazy("placement.site")
+    sites = lazy("placement.sites")
     loading = lazy("placement.load")
     site_files = lazy("placement.sites.loading")
 
@@ -61,7 +61,7 @@ __all__ = [
 
 #: What a shell can complete here, and what says its names.
 _NAMES = {
-    "machine": "placement.site:site_names",
+    "machine": "placement.sites:site_names",
     "planner": "placement.planners:names",
 }
 
@@ -263,9 +263,9 @@ def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
 
 def absolute_specs(specs: tuple[str, ...]) -> list[str]:
     """Return the ``-m`` options as any folder understands them: files by their whole path."""
-    sites = site.site_names()
+    known = sites.site_names()
     texts = machine_specs(specs)
-    return [os.path.abspath(s) if os.path.exists(s) and s not in sites else s for s in texts]
+    return [os.path.abspath(s) if os.path.exists(s) and s not in known else s for s in texts]
 
 
 def say(text: str) -> None:

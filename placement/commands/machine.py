@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from placement import exports
 from placement.commands.common import (
     json_option,
     machine_from,
@@ -25,8 +26,7 @@ from placement.support.quantities import counted, plural
 from placement.support.reading import format_of_name
 from placement.support.tables import align_columns
 from placement.topologies import wiring_text
-from placement.views import exports
-from placement.views.summary import summarise
+from placement.views import summarise
 
 if TYPE_CHECKING:
     from placement.load import Sources

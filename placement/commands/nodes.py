@@ -30,10 +30,10 @@ from placement.commands.common import (
 )
 from placement.errors import ParseError, UsageError
 from placement.hooks import NODES, SERVICES, load
-from placement.lists import expanding
-from placement.lists.expanding import TextPiece
-from placement.lists.pasted import read_list
 from placement.machine import Machine
+from placement.names import hostlist, name_numbers
+from placement.names.hostlist import TextPiece
+from placement.names.pasted import read_list
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
@@ -45,13 +45,11 @@ if TYPE_CHECKING:
 
     from placement import lookup
     from placement import plan as planning
-    from placement.names import columns
     from placement.scheduler import availability
 else:
     planning = lazy("placement.plan")
     availability = lazy("placement.scheduler.availability")
     lookup = lazy("placement.lookup")
-    columns = lazy("placement.names.columns")
 
     np = lazy("numpy")
 
@@ -166,7 +164,7 @@ def _numbers_or_cnames(names: NodeList, form: str, machine: Machine | None) -> l
         if not all(words):
             raise UsageError(f"{machine.name or 'this machine'} has no cnames for these nodes")
         return words
-    numbers = columns.name_numbers(np.array(names, dtype=np.str_))[1]
+    numbers = name_numbers(np.array(names, dtype=np.str_))[1]
     if (numbers < 0).any():
         first = names[int(np.argmin(numbers))]
         raise UsageError(
@@ -230,7 +228,7 @@ def _without_machine(text: str, source: str) -> NodeList:
     if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
         return names
     words = [_NID.sub(_name_nids, name) if _NID.fullmatch(name) else name for name in names]
-    return NodeList(expanding.expand([TextPiece(",".join(words))], source))
+    return NodeList(hostlist.expand([TextPiece(",".join(words))], source))
 
 
 def _name_nids(match: re.Match[str]) -> str:

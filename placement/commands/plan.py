@@ -21,14 +21,13 @@ from placement.commands.common import (
     kind_option,
     machine_from,
     machine_option,
-    machine_specs,
     quiet_option,
     say,
     sending_options,
     slurm_options,
     write_outputs,
 )
-from placement.commands.plan_report import SOFT, PlanOptions, PlanReport
+from placement.commands.plan_report import PlanOptions, PlanReport
 from placement.emit import FORMATS, JOB_NODES
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
@@ -37,7 +36,7 @@ from placement.machine import Machine
 from placement.nodelist import NodeList
 from placement.plan import plan as choose
 from placement.planners import BUNDLED, PREDICTING
-from placement.scheduler.baseline import baseline_of, live_baseline, looks_at_switches
+from placement.scheduler.baseline import baseline_of, live_baseline
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -110,7 +109,6 @@ def _segment_nodes(text: str) -> int:
 @advanced(
     "--segment", type=_segment_nodes, metavar="S|auto", help="Nodes of a segment (one block)."
 )
-@advanced("--slack", type=click.IntRange(0), default=0, help="Spare nodes beyond -N.")
 @advanced("--seed", type=int, default=0, help="For random and auto; default 0.")
 @click.option(
     "--pattern",
@@ -159,12 +157,10 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **params: Any) -
     A job gets nodes that are alike (GPUs, cores, features), as a partition has them: of the
     kinds with enough free nodes the commonest, or --kind.
 
-    Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
-    chosen with: partition, constraint, reservation, nodes to have and not to
-    have. exclude and switches leave the choice to Slurm, and say which nodes it
-    would choose now; where a strategy that predicts sees no gain in those,
-    nothing is excluded. With --slack they start the program on -N of the nodes
-    that the job gets, chosen inside it.
+    Headers (sbatch, exclude, pbs) ask for all that the nodes were chosen with:
+    partition, constraint, reservation, nodes to have and not to have. exclude
+    leaves the choice to Slurm, and says which nodes it would choose now; where a
+    strategy that predicts sees no gain in those, nothing is excluded.
     """
     report = report_of(form, as_json, strategy, **params)
     options, chosen = report.options, report.plan
@@ -224,7 +220,8 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **params: A
         strategy=strategy or ("auto" if params["pattern"] else "compact"),
         **params,
     )
-    _refuse_contradictions(options)
+    _refuse_unpredicted(options)
+    refuse_slurm_options(options.source, options.slurm.values())
     return _choose_nodes(machine_from(options.specs), options)
 
 
@@ -244,36 +241,18 @@ def _of_job(params: dict[str, Any]) -> dict[str, Any]:
     alike = counts is not None and int(counts.min()) == int(counts.max())
     say(f"nidmap: on the {counted(len(job.nodes), 'node')} of this job; -N and --from name others")
     return {
-        "count": len(job.nodes) - (params["slack"] or 0),
+        "count": len(job.nodes),
         "source": params["source"] or next(filter(None, listed), ",".join(job.nodes)),
         "ppn": params["ppn"] or (int(counts[0]) if alike and counts is not None else None),
     }
 
 
-def _refuse_contradictions(options: PlanOptions) -> None:
-    """Refuse options that contradict each other before anything slow is done."""
-    _refuse_unpredicted(options)
-    refuse_slurm_options(options.source, options.slurm.values())
-    if options.slack and options.segment is not None:
-        raise UsageError("--slack and --segment exclude each other")
-    if options.slack and "-" in machine_specs(options.specs):
-        raise UsageError(
-            "with --slack the job plans again and cannot read -m - (standard input)",
-            "put the dump into a file",
-        )
-
-
 def _refuse_unpredicted(options: PlanOptions) -> None:
     """Refuse what only goes with a strategy that predicts, and what does not go with one."""
     if options.strategy in PREDICTING:
-        if options.slack:
+        if options.order_out is not None and options.form == "exclude":
             raise UsageError(
-                f"--slack and --strategy {options.strategy} exclude each other",
-                "plan on more nodes with compact, and let auto choose inside the job",
-            )
-        if options.order_out is not None and options.form in SOFT:
-            raise UsageError(
-                f"--order-out and --format {options.form} exclude each other",
+                "--order-out and --format exclude exclude each other",
                 "Slurm chooses the nodes: nidmap run orders the ranks inside the job",
             )
         if options.order_out == "-" and options.output in (None, "-"):
@@ -291,16 +270,10 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
 
 def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
     """Choose the nodes, with a progress bar where a strategy that predicts searches."""
-    count = options.count + options.slack
     lists = options.include, options.exclude
-    offered = candidates(machine, count, options.source, *lists, **options.slurm)
+    offered = candidates(machine, options.count, options.source, *lists, **options.slurm)
     live = offered.slurm is not None
     baseline = live_baseline(machine) if live else baseline_of(machine)
-    if options.form == "switches" and not looks_at_switches(machine, baseline, live):
-        raise UsageError(
-            f"--format switches: {baseline.words} does not look at --switches",
-            "--format exclude excludes the other nodes, --format sbatch pins the plan's",
-        )
     with bar() as show:
         job = None
         if options.strategy in PREDICTING:
@@ -309,7 +282,7 @@ def _choose_nodes(machine: Machine, options: PlanOptions) -> PlanReport:
         progress = None if show is None else lambda now: show(now.share, now.text)
         chosen = choose(
             machine,
-            count,
+            options.count,
             strategy=options.strategy,
             include=offered.include,
             per_blade=options.per_blade,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -11,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import SENDING, absolute_specs, say, warn
-from placement.emit import Emission, HeaderJob, emit, inside_job
+from placement.commands.common import SENDING, say, warn
+from placement.emit import Emission, HeaderJob, emit
 from placement.lookup import nodes_of
 from placement.machine import Machine
 from placement.nodelist import NodeList
-from placement.plan import counted, overfull
+from placement.plan import overfull
+from placement.planners import Baseline, Plan
 from placement.planners.blades import count_joined
-from placement.request import Baseline, Plan
-from placement.scheduler.baseline import Exclusion, best_exclusion, leaf_count, led_to
+from placement.scheduler.baseline import Exclusion, best_exclusion
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.slurm.starts import PlanCheck
 
-__all__ = ["SOFT", "PlanOptions", "PlanReport", "plan_document"]
+__all__ = ["PlanOptions", "PlanReport", "plan_document"]
 
 
 class PlanOptions(SimpleNamespace):
@@ -46,12 +45,6 @@ class PlanOptions(SimpleNamespace):
 
 #: Formats that pin the job to the very nodes.
 _PINNING = ("nodelist", "lines", "sbatch", "pbs")
-
-#: Formats that leave the choice of the nodes to Slurm.
-SOFT = ("exclude", "switches")
-
-#: Formats that hold the command which chooses inside a job with slack, or are for programs.
-_TELL_SLACK = ("sbatch", "exclude", "switches", "json", "pbs")
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,6 @@ class PlanReport:
         segment = self.plan.facts["predicted"].get("segment") or options.segment or 0
         pinned = HeaderJob(
             count=options.count,
-            slack=options.slack,
             ppn=options.ppn,
             partition=options.partition if slurm is None else slurm.partition,
             constraint=options.constraint,
@@ -94,36 +86,18 @@ class PlanReport:
             nodelist=self.plan.nodes,
             segment=segment if blocks else 0,
         )
-        if options.form not in SOFT:
+        if options.form != "exclude":
             return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
         return replace(
             pinned,
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
-            switches=self._switches[0] if options.form == "switches" else 0,
         )
 
     @cached_property
     def exclusion(self) -> Exclusion:
         """The part of the machine that ``--format exclude`` keeps the job to."""
         return best_exclusion(self.machine, self.plan, self.own)
-
-    @property
-    def excludes(self) -> bool:
-        """Whether the header excludes the rest of the machine: not where that is known to be idle.
-
-        Where the strategy predicts nothing, whoever asks for it gets it.
-        """
-        return self.options.form == "exclude" and (self.exclusion.pays or self.plan.judged is None)
-
-    @cached_property
-    def _switches(self) -> tuple[int, int]:
-        """How many leaf switches the job asks for, 0 where that binds nothing, and Slurm's own."""
-        led = led_to(self.machine, self.plan, self.own, self.machine.compute)
-        wanted = leaf_count(self.machine, self.plan.rows)
-        by_itself = wanted if led is None else leaf_count(self.machine, led)
-        known = self.own.strategy == "slurm-tree"
-        return 0 if known and led is not None and by_itself <= wanted else wanted, by_itself
 
     def _without_list(self, pinned: HeaderJob) -> HeaderJob:
         """Return a job of several segments that has the plan's nodes because it has no others.
@@ -137,7 +111,7 @@ class PlanReport:
         """Return the nodes that a job without a list of its nodes must not have."""
         answer = self.offered.availability
         allowed = self.machine.compute.copy()
-        if self.excludes:
+        if self.exclusion.pays or self.plan.judged is None:  # who asks a plain strategy gets it
             allowed &= self.exclusion.inside
         if answer is not None and answer.named:
             allowed &= np.isin(np.arange(len(allowed)), answer.rows)
@@ -155,10 +129,8 @@ class PlanReport:
             nids=tuple(machine.nid[rows].tolist()),
             cnames=tuple(machine.cname[rows].tolist()),
             job=self.job,
-            scheduler=machine.scheduler,
             batch=machine.batch,
             remarks=self._remarks(),
-            choosing=shlex.join(self._choosing()) if self.options.slack else "",
             document=self._document(check) if self.options.form == "json" else {},
         )
         return emit(emission, self.options.form)
@@ -166,7 +138,7 @@ class PlanReport:
     def _remarks(self) -> tuple[str, ...]:
         """Return the comment lines of a header."""
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
-        if self.options.form in SOFT:
+        if self.options.form == "exclude":
             remarks.append(self.led_words())
         elif self.plan.facts["waits"]:
             remarks.append(self.plan.facts["waits"])
@@ -179,26 +151,8 @@ class PlanReport:
         """The machine, and how its routers are joined."""
         return f"{self.machine.name}, wiring {wiring_text(self.machine)}"
 
-    def _choosing(self) -> list[str]:
-        """Return the command that plans again among the nodes which the job got."""
-        options, machine = self.options, self.machine
-        words = ["nidmap", "plan"]
-        for spec in absolute_specs(options.specs):
-            words += ["-m", spec]
-        words += ["-N", str(options.count), "--strategy", options.strategy]
-        per_blade = options.per_blade if options.strategy.startswith("blades") else 0
-        numbers = {"--per-blade": per_blade, "--seed": options.seed, "--ppn": options.ppn}
-        for option, number in numbers.items():
-            words += [option, str(number)] if number else []
-        for name in ("include", "exclude"):
-            rows = getattr(self.offered, name)
-            if len(rows):
-                words += [f"--{name}", nodes_of(machine, rows).unique.fold(sort=True)]
-        return words
-
     def _document(self, check: PlanCheck | None) -> dict[str, Any]:
-        options = self.options
-        document = plan_document(self.machine, self.plan, options.seed, options.slack)
+        document = plan_document(self.machine, self.plan, self.options.seed)
         document["warnings"] += self._warnings()
         return document if check is None else {**document, "check": check.document()}
 
@@ -215,32 +169,19 @@ class PlanReport:
         for note in (*self.machine.notes, *self.plan.warnings, *self._warnings()):
             say(f"nidmap: {note}")
         self._say_order()
-        if options.form in SOFT:
+        if options.form == "exclude":
             say(f"nidmap: {self.led_words()}")
         if check is not None:
             (warn if check.pinned.never else say)(check.sentence())
         elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
             say(
                 "pinned: the job waits for exactly these nodes, which may not stay free until it "
-                "is submitted; --check asks Slurm when it would start, --slack and "
-                "--format exclude pin less"
+                "is submitted; --check asks Slurm when it would start, --format exclude pins less"
             )
-        if options.slack and options.form not in _TELL_SLACK:
-            command = inside_job(shlex.join(self._choosing()), self.machine.batch)
-            say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")
         sys.stderr.flush()
 
     def led_words(self) -> str:
         """Return where a header without the plan's nodes leads."""
-        if self.options.form == "switches":
-            wanted, by_itself = self._switches
-            if not wanted:
-                leaves = counted(by_itself, "leaf")
-                return f"no --switches: Slurm's own choice already has {leaves}"
-            return (
-                f"--switches makes the job wait up to five minutes until Slurm's own choice "
-                f"({by_itself} leaf switches now) has {wanted}"
-            )
         exclusion = self.exclusion
         if exclusion.rows is None:
             return f"Slurm would leave the job pending in {exclusion.part}"
@@ -272,7 +213,7 @@ class PlanReport:
             say(f"nidmap: the rank order is in {path} (without this file: {without})")
 
 
-def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -> dict[str, Any]:
+def plan_document(machine: Machine, plan: Plan, seed: int = 0) -> dict[str, Any]:
     """Return a plan as the document ``nidmap.plan/1``.
 
     Parameters
@@ -281,8 +222,6 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
     plan : Plan
     seed : int
         That it was made with.
-    slack : int
-        How many of its nodes are more than the program uses.
     """
     document: dict[str, Any] = {
         "schema": "nidmap.plan/1",
@@ -293,8 +232,7 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
         "sources": list(machine.sources),
         "strategy": plan.strategy,
         "seed": seed,
-        "count": len(plan.nodes) - slack,
-        "slack": slack,
+        "count": len(plan.nodes),
         "nodelist": plan.nodes.fold(),
         "nodes": list(plan.nodes),
         "nids": machine.nid[plan.rows].tolist(),

@@ -8,7 +8,7 @@ import click
 
 from placement.commands.common import json_option, say, to_json, write_output
 from placement.errors import SiteError
-from placement.site import load_configuration, load_site, site_names
+from placement.sites import load_configuration, load_site, site_names
 from placement.sites.overlay import Overlay
 from placement.support.tables import align_columns
 

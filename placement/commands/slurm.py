@@ -364,7 +364,7 @@ def _asked_segment(job_options: dict[str, Any]) -> str:
 def _no_later(report: PlanReport) -> bool:
     """Tell whether Slurm would start the job on exactly these nodes as soon as on any."""
     os.environ["NIDMAP_FILTER"] = "off"  # sbatch asks its filter, which would ask us
-    job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList(), switches=0)
+    job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList())
     try:
         starts = check_plan(job)
     except (LaunchError, PlanError):

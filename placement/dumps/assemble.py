@@ -26,7 +26,7 @@ from placement.errors import ParseError, at_line
 from placement.geometry import Geometry, locate_nodes
 from placement.geometry.slingshot import GroupRule
 from placement.machine import Machine, Switches
-from placement.names.columns import nid_names
+from placement.names import nid_names
 from placement.records import Dump
 from placement.support.array_types import Array, Ints, Ints32, Strs
 from placement.support.lazy import lazy

@@ -19,12 +19,12 @@ from placement.geometry.cray import first_wrong, most_follow, wrong_nid
 from placement.geometry.network import numbering_of
 from placement.load import build
 from placement.machine import Machine
-from placement.names.columns import format_cnames, parse_cnames
+from placement.names import parse_cnames
 from placement.readers.cray import list_faults
 from placement.records import Dump, Finding
 from placement.support.quantities import counted
 from placement.topologies import links, router_coords, router_names
-from placement.views.summary import count_holes, first_hole
+from placement.views import count_holes
 
 if TYPE_CHECKING:
     from placement.load import Sources
@@ -193,20 +193,7 @@ def _find_holes(machine: Machine) -> Iterator[Finding]:
     if machine.topology.kind == "torus":
         words["node"] = "nodes absent on routers that have one"
     for level, count in count_holes(machine).items():
-        yield _make_remark(
-            "hole", f"{words[level]}: {count}, {_first_hole(machine, level)} the first", "normal"
-        )
-
-
-def _first_hole(machine: Machine, level: str) -> str:
-    """Name the first empty place of a level: its cname where there is one, else coordinates."""
-    at, levels = first_hole(machine, level), machine.topology.levels
-    rule = numbering_of(machine.topology)
-    if rule is None or len(at) < len(levels) - 1:
-        return " ".join(f"{word} {value}" for word, value in zip(levels, at, strict=False))
-    place = np.array([[*at, 0][: len(levels)]])
-    name = str(format_cnames(rule.parts_of_coords(place))[0])
-    return name if len(at) == len(levels) else name[: name.rindex("n")]
+        yield _make_remark("hole", f"{words[level]}: {count}", "normal")
 
 
 def _check_switches(machine: Machine) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from placement.errors import ParseError, at_line
 from placement.lookup import find_rows
-from placement.names.columns import name_numbers, parse_cnames
+from placement.names import name_numbers, parse_cnames
 from placement.records import Dump, Finding, NodeRecords
 from placement.support.array_types import Array, Ints, Mask
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.dumps.tables import Table
 from placement.geometry.network import Geometry, refuse_first
 from placement.machine import Topology
-from placement.names.columns import parse_cnames
+from placement.names import parse_cnames
 from placement.records import Dump
 from placement.support.array_types import Ints
 from placement.support.lazy import lazy
-from placement.topologies import grid
 
 if TYPE_CHECKING:
     from placement.geometry import cabled, cray, slingshot, slurm_tree
@@ -122,7 +122,7 @@ def number_positions(
     if topology.kind.startswith("dragonfly") and topology.router_levels == 2:
         return slingshot.attach_switches(topology, coords, switches)
     extents = topology.extents[: topology.router_levels]
-    first = grid.number_coords(coords[:, : len(extents)], extents, topology.kind == "torus")
+    first = topologies.number_coords(coords[:, : len(extents)], extents, topology.kind == "torus")
     nics = int(topology.parameters.get("up", (1,))[0]) if topology.kind == "fattree" else 1
     router = first[:, None] * nics + np.arange(nics)
     return Geometry(topology, coords, router.astype(np.int32))
@@ -131,8 +131,6 @@ def number_positions(
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Geometry:
     """Return the network that Slurm's topology describes."""
     for dump in reversed(dumps):
-        if dump.fabric == "torus3d" and table.has("coords"):
-            return slurm_tree.locate_cells(table, dump)
         if dump.switches:
             return slurm_tree.locate_leaves(table, dump)
     return slurm_tree.place_alike(table)

@@ -18,17 +18,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.dumps.tables import Table
 from placement.errors import ParseError
 from placement.fabrics import FABRICS
 from placement.geometry import listed
 from placement.geometry.network import Geometry, Rule, numbering_of, refuse_first
 from placement.machine import Topology
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.records import Dump
 from placement.support.array_types import Ints, Ints32
-from placement.topologies import grid
 
 if TYPE_CHECKING:
     from placement.topologies.source import Source
@@ -256,12 +255,12 @@ def attach_aries(
     the nodes: the wiring rules count the groups that the machine has.
     """
     lists = [d for d in dumps if d.links is not None]
-    router_place = grid.number_coords(coords[:, :3], topology.extents[:3])
+    router_place = topologies.number_coords(coords[:, :3], topology.extents[:3])
     if not lists:
         more = (
             router_place[:0]
             if places is None
-            else grid.number_coords(places[:, :3], topology.extents[:3])
+            else topologies.number_coords(places[:, :3], topology.extents[:3])
         )
         keys, inverse = np.unique(np.concatenate([router_place, more]), return_inverse=True)
         router = inverse[: len(router_place)].astype(np.int32)[:, None]
@@ -373,8 +372,8 @@ def attach_geminis(
 ) -> Geometry:
     """Return the network: every position has a Gemini, or those of the link lists do."""
     extents = topology.extents[:3]
-    grid.refuse_huge(extents, table.sources[0])
-    router_place = grid.number_coords(coords[:, :3], extents, first_fastest=True)
+    topologies.refuse_huge(extents, table.sources[0])
+    router_place = topologies.number_coords(coords[:, :3], extents, first_fastest=True)
     _refuse_crowded(table, router_place, coords)
     if not lists:
         return Geometry(topology, coords, router_place.astype(np.int32)[:, None])

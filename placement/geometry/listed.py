@@ -14,17 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.errors import ParseError
 from placement.geometry.network import Geometry, numbering_of
 from placement.machine import LISTED, Links, Topology
-from placement.names.columns import format_cnames, parse_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names import format_cnames, parse_cnames
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.records import Dump, NodeRecords
 from placement.support.array_types import Ints, Mask, Strs
 from placement.support.arrays import find_sorted
-from placement.topologies import grid
-from placement.topologies.bundles import bundle_links
+from placement.topologies import bundle_links
 from placement.topologies.dragonfly import BLACK
 from placement.topologies.torus import link_bandwidth
 
@@ -149,7 +148,7 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     coords = _by_rule(names, printed, topology)
     groups = max(topology.extents[0], int(coords[:, 0].max(initial=0)) + 1)
     topology = replace(topology, extents=(groups, *topology.extents[1:]))
-    keys = grid.number_coords(coords, topology.extents[:3])
+    keys = topologies.number_coords(coords, topology.extents[:3])
     order, ends = _index_links(dumps, names, keys)
     kinds = ("green", "black", "blue")
     single = {k: topology.bandwidth.get(k, np.nan) for k in kinds}
@@ -170,7 +169,7 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> ListedLinks:
     names, coords = router_lists(dumps)
     coords = _router_coordinates(names, coords, topology, dumps[0].source)
     extents = topology.extents[:3]
-    keys = grid.number_coords(coords, extents, first_fastest=True)
+    keys = topologies.number_coords(coords, extents, first_fastest=True)
     order, ends = _index_links(dumps, names, keys)
     at = coords[order]
     kinds = ("x", "y", "z")

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
 from placement.machine import Links, Topology
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.support.arrays import rank_within
 

@@ -23,7 +23,7 @@ from placement.errors import ParseError, UsageError
 from placement.fabrics import FABRICS
 from placement.geometry.network import Geometry
 from placement.machine import Topology
-from placement.names.cname import Xname
+from placement.names import Xname
 from placement.options import Options
 from placement.records import Dump
 from placement.support.array_types import Ints

@@ -19,11 +19,9 @@ from placement.lookup import find_rows
 from placement.machine import Links, Switches, Topology
 from placement.records import Dump
 from placement.support.array_types import Ints, Strs
-from placement.support.arrays import rank_within
-from placement.topologies import grid
-from placement.topologies.bundles import bundle_links
+from placement.topologies import bundle_links
 
-__all__ = ["locate_cells", "locate_leaves", "place_alike", "place_forest", "switches_of"]
+__all__ = ["locate_leaves", "place_alike", "place_forest", "switches_of"]
 
 
 def switches_of(dump: Dump, names: Strs) -> Switches:
@@ -209,33 +207,6 @@ def _uplinks(forest: Switches, rank: Ints) -> Links:
     ends, level = (rank[child], rank[forest.parent[child]]), forest.level[child].astype(np.int8)
     single, unknown = np.ones(len(child), dtype=np.int64), np.full(len(child), np.nan)
     return bundle_links(*ends, level, kinds, single, unknown)
-
-
-def locate_cells(table: Table, dump: Dump) -> Geometry:
-    """Return the places of nodes in the cells of Slurm's torus3d topology.
-
-    Parameters
-    ----------
-    table : Table
-        With x, y, z of every node.
-    dump : Dump
-        Its parameters have the ``extents``.
-    """
-    xyz = table["coords"]
-    lost = ~table.known("coords")
-    refuse_first(table, lost, lambda row: f"{table.called(row)} is in no cell of the torus")
-    stated = dump.parameters.get("extents")
-    extents = tuple(stated) if isinstance(stated, tuple) else tuple((xyz.max(axis=0) + 1).tolist())
-    grid.refuse_huge(extents, dump.source)
-    first = grid.number_coords(xyz, extents, first_fastest=True)
-    node = rank_within(first)
-    topology = Topology(
-        kind="torus",
-        levels=("x", "y", "z", "node"),
-        extents=(*extents, int(node.max(initial=0)) + 1),
-    )
-    coords = np.column_stack([xyz, node]).astype(np.int32)
-    return Geometry(topology, coords, first.astype(np.int32)[:, None])
 
 
 def place_alike(table: Table) -> Geometry:

@@ -1,10 +1,419 @@
-"""Names of nodes: Cray cnames, HPE xnames, and the NIDs that go with them.
+"""Names of nodes: a Cray's cnames, HPE's xnames, NIDs; one by one, and many at once.
 
-A cname says where a node sits in the machine room, a NID is its number; on
-an XC and on an XE or XK one follows from the other once the shape of the
-machine room is known (`Xc`, `GeminiNumbering`), and that shape follows from any dump
-that lists both (``Xc.fit``, ``GeminiNumbering.fit``). For many nodes at once names are
-numpy string arrays and places are ``int32 (n, 5)`` with the columns col, row,
-cage, slot, node; a row of -1 marks what is impossible. For one node there is
-`Cname`, which raises `placement.errors.ParseError`.
+A cname says where a node sits in the machine room, a NID is its number; how one follows from
+the other on a Cray is in `placement.names.numbering`. For one component there are `Cname` and
+`Xname`, which raise `placement.errors.ParseError`. For many nodes at once names are numpy
+string arrays and places are ``int32 (n, 5)`` with the columns col, row, cage, slot, node; a row
+of -1 marks what is impossible. The characters are looked at one position at a time for all
+names together: a hundred thousand names take as many numpy calls as one.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from placement.errors import ParseError
+from placement.support.array_types import Ints, Ints32, Mask, Strs
+
+#: How many cages a cabinet, slots a cage and nodes a slot there can be.
+LIMITS = {"cage": 3, "slot": 16, "node": 4}
+
+#: The letter before each of the five numbers.
+_LETTERS = np.array([ord(c) for c in "c-csn"] + [0], dtype=np.uint32)
+_MAX = np.array([9999, 9999, *(limit - 1 for limit in LIMITS.values())], dtype=np.int32)
+
+#: More characters than this are not a node's cname (c9999-9999c2s15n3).
+_LONGEST = 17
+
+#: Digits that an int64 surely holds; those before them belong to the prefix.
+_DIGITS = 18
+_ZERO = ord("0")
+
+
+def codes_of(names: ArrayLike, longest: int | None = None) -> NDArray[np.uint32]:
+    """Return the characters of names as code points, 0 behind the end.
+
+    Parameters
+    ----------
+    names : str (n,)
+    longest : int or None
+        Look at so many characters only; None looks at all.
+
+    Returns
+    -------
+    uint32 (n, longest)
+    """
+    texts = np.ascontiguousarray(names, dtype=np.str_)
+    if texts.dtype.itemsize == 0:
+        return np.zeros((len(texts), 1), dtype=np.uint32)
+    codes = texts.view(np.uint32).reshape(len(texts), texts.dtype.itemsize // 4)
+    return codes if longest is None else codes[:, :longest]
+
+
+def strings_of(codes: NDArray[np.uint32]) -> Strs:
+    """Return rows of code points as strings; the opposite of `codes_of`."""
+    rows = np.ascontiguousarray(codes)
+    if rows.size == 0:
+        return np.zeros(len(rows), dtype="U1")
+    return rows.view(f"U{rows.shape[1]}").reshape(len(rows))
+
+
+def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 1) -> Strs:
+    """Write rows of numbers as names.
+
+    Parameters
+    ----------
+    table : int (n, k)
+    before : sequence of k or k + 1 str
+        What stands before each number, and behind the last.
+    width : int
+        Digits of each number at least, zeros in front.
+
+    Returns
+    -------
+    str (n,)
+        '' where a row holds a negative number.
+
+    Examples
+    --------
+    >>> write_names(np.array([[1, 20], [300, 4], [0, -1]]), ("c", "-", "a0")).tolist()
+    ['c1-20a0', 'c300-4a0', '']
+    """
+    values = np.asarray(table, dtype=np.int64)
+    digits = np.full(values.shape, max(width, 1))
+    for power in range(1, len(str(values.max(initial=0)))):
+        digits += (values >= 10**power) & (digits <= power)
+    letters = sum(map(len, before))
+    codes = np.zeros((len(values), letters + int(digits.sum(axis=1).max(initial=0))), np.uint32)
+    flat, at = codes.reshape(-1), np.arange(len(values)) * codes.shape[1]
+    for i, text in enumerate(before):
+        for letter in text:
+            flat[at] = ord(letter)
+            at += 1
+        if i < values.shape[1]:
+            rest, at = values[:, i], at + digits[:, i]
+            for place in range(1, int(digits[:, i].max(initial=0)) + 1):
+                rest, digit = np.divmod(rest, 10)
+                inside = place <= digits[:, i]
+                flat[at[inside] - place] = digit[inside] + ord("0")
+    codes[(values < 0).any(axis=1)] = 0
+    return strings_of(codes)
+
+
+def parse_cnames(names: ArrayLike) -> Ints32:
+    """Read node cnames.
+
+    Parameters
+    ----------
+    names : str (n,)
+        Upper or lower case.
+
+    Returns
+    -------
+    int32 (n, 5)
+        Columns col, row, cage, slot, node; a row of -1 where the text is not
+        the cname of a node or names a cage, slot or node that no Cray has
+        (``Cname.parse`` says which).
+
+    Examples
+    --------
+    >>> parse_cnames(["c11-2c0s15n3", "c0-0c3s0n0", "login1"]).tolist()
+    [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1], [-1, -1, -1, -1, -1]]
+    """
+    codes = codes_of(names, _LONGEST + 1)
+    rows = np.arange(len(codes))
+    at = np.zeros(len(codes), dtype=np.intp)  # numbers begun so far: 0 before the first letter
+    digits = np.zeros(len(codes), dtype=np.int32)  # digits of the number being read
+    good = np.ones(len(codes), dtype=bool)
+    value = np.zeros((len(codes), 6), dtype=np.int32)  # column 0 is never written
+    ended = np.zeros(len(codes), dtype=bool)
+    for column in codes.T:
+        ended |= column == 0
+        digit = column - ord("0")  # wraps below '0', so one comparison tells a digit
+        is_digit = digit <= 9
+        number = value[rows, at]
+        good &= ~is_digit | ((at > 0) & (digits < 4) & ((digits == 0) | (number > 0)))
+        value[rows, at] = np.where(is_digit & good, number * 10 + digit.astype(np.int32), number)
+        is_letter = (column | 0x20 == _LETTERS[at] | 0x20) & (column >= ord("-")) & (at < 5)
+        good &= np.where(ended, column == 0, is_digit | is_letter & ((at == 0) | (digits > 0)))
+        digits = np.where(is_digit, digits + 1, np.where(ended, digits, 0))
+        at += is_letter
+    good &= (at == 5) & (digits > 0) & (value[:, 1:] <= _MAX).all(axis=1)
+    if codes.shape[1] > _LONGEST:
+        good &= codes[:, _LONGEST] == 0
+    return np.where(good[:, None], value[:, 1:], np.int32(-1)).astype(np.int32)
+
+
+def format_cnames(parts: ArrayLike) -> Strs:
+    """Write node cnames.
+
+    Parameters
+    ----------
+    parts : int (n, 5)
+        Columns col, row, cage, slot, node.
+
+    Returns
+    -------
+    str (n,)
+        '' where a row holds a negative number.
+
+    Examples
+    --------
+    >>> format_cnames([[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1]]).tolist()
+    ['c11-2c0s15n3', '']
+    """
+    return write_names(np.asarray(parts).reshape(-1, 5), ("c", "-", "c", "s", "n"))
+
+
+def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
+    """Write numbers as node names.
+
+    Parameters
+    ----------
+    numbers : int64 (n,)
+    width : int
+        Digits at least, zeros in front; larger numbers take more.
+    prefix : str
+
+    Returns
+    -------
+    str (n,)
+        '' where the number is negative.
+
+    Examples
+    --------
+    >>> nid_names([45, 123456, -1]).tolist()
+    ['nid00045', 'nid123456', '']
+    >>> nid_names([0, 7], width=1, prefix="node").tolist()
+    ['node0', 'node7']
+    """
+    return write_names(np.asarray(numbers, dtype=np.int64)[:, None], (prefix,), width)
+
+
+def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
+    """Part names from the number they end in.
+
+    Parameters
+    ----------
+    names : str (n,)
+
+    Returns
+    -------
+    prefixes : str (n,)
+        What stands before the number.
+    numbers : int64 (n,)
+        -1 where a name does not end in a digit.
+    widths : int32 (n,)
+        Digits of the number, leading zeros counted, at most 18 (digits
+        further left belong to the prefix); 0 where there is no number.
+
+    Examples
+    --------
+    >>> prefix, number, width = name_numbers(["nid00045", "r1n7", "login"])
+    >>> prefix.tolist(), number.tolist(), width.tolist()
+    (['nid', 'r1n', 'login'], [45, 7, -1], [5, 1, 0])
+    """
+    codes = codes_of(names)
+    places = np.arange(codes.shape[1])
+    length = _behind_last(codes != 0)
+    first = np.maximum(_behind_last((codes - _ZERO > 9) & (codes != 0)), length - _DIGITS)
+    numbers = np.zeros(len(codes), dtype=np.int64)
+    for place in places:
+        inside = (place >= first) & (place < length)
+        digit = (codes[:, place] - _ZERO).astype(np.int64)
+        numbers = np.where(inside, numbers * 10 + digit, numbers)
+    widths = (length - first).astype(np.int32)
+    numbers[widths == 0] = -1
+    return strings_of(np.where(places < first[:, None], codes, np.uint32(0))), numbers, widths
+
+
+def _behind_last(mask: Mask) -> Ints:
+    """Return the place behind the last True of each row, 0 where it has none."""
+    last = mask.shape[1] - np.argmax(mask[:, ::-1], axis=1)
+    return np.where(mask.any(axis=1), last, 0)
+
+
+# --- one component by its name ---------------------------------------------------------
+
+_CNAME = re.compile(
+    r"c(?P<col>\d{1,4})-(?P<row>\d{1,4})"
+    r"(?:c(?P<cage>\d{1,4})"
+    r"(?:s(?P<slot>\d{1,4})"
+    r"(?:n(?P<node>\d{1,4})(?:a\d)?|g(?P<gemini>\d))?)?)?",  # n1a0: an accelerator
+    re.ASCII | re.IGNORECASE,
+)
+
+
+_XNAME = re.compile(
+    r"x(?P<cabinet>\d{1,5})"
+    r"(?:c(?P<chassis>\d{1,3})"
+    r"(?:s(?P<slot>\d{1,3})(?:b(?P<board>\d{1,3})(?:n(?P<node>\d{1,3})(?:h(?P<nic>\d{1,3}))?)?)?"
+    r"|r(?P<switch>\d{1,3})(?P<below>b\d{1,3}|a\d{1,3}(?:l\d{1,3})?|j\d{1,3}(?:p\d{1,3})?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ZEROS = re.compile(r"(?<=[a-z])0+(?=\d)", re.ASCII)
+_XNAME_LIMITS = {"cabinet": 9999, "chassis": 7, "nic": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Cname:
+    """A place in a Cray's machine room; parts that the name leaves out are None.
+
+    Attributes
+    ----------
+    col, row : int
+        Cabinet: its position in the row, and the row.
+    cage : int or None
+        Chassis in the cabinet, 0 to 2.
+    slot : int or None
+        Blade in the cage, 0 to 15 (0 to 7 on an XE or XK).
+    node : int or None
+        Node on the blade, 0 to 3.
+    gemini : int or None
+        Gemini router of the blade, 0 or 1 (nodes 0 and 1, nodes 2 and 3).
+
+    Examples
+    --------
+    >>> Cname.parse("C11-2C0S15N3").parts
+    (11, 2, 0, 15, 3)
+    >>> Cname.parse("c0-0c1").parts
+    (0, 0, 1, -1, -1)
+    """
+
+    col: int
+    row: int
+    cage: int | None = None
+    slot: int | None = None
+    node: int | None = None
+    gemini: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Cname:
+        """Read a cname, upper or lower case.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Cname
+
+        Raises
+        ------
+        ParseError
+            Where it is not a cname (leading zeros are not), or names a cage,
+            slot, node or router that no Cray has.
+
+        Examples
+        --------
+        >>> Cname.parse("c0-0c3s0n0")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        placement.errors.ParseError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
+        """
+        match = _CNAME.fullmatch(text)
+        if match is None:
+            hint = "one looks like c11-2c0s15n3 or c0-0c1"
+            raise ParseError(text or "''", 0, "not a cname", hint)
+        parts = match.groupdict()
+        padded = [v for v in parts.values() if v and len(v) > 1 and v[0] == "0"]
+        if padded:
+            raise ParseError(text, 0, f"'{padded[0]}' has a leading zero, cnames have none")
+        values = {k: v and int(v) for k, v in parts.items()}
+        wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
+        for part, limit in {**LIMITS, "gemini": 2}.items():
+            if (values[part] or 0) >= limit:
+                there = f"{part if part == 'gemini' else f'{part}s'} 0 to {limit - 1}"
+                what = f"{part} {values[part]} is impossible"
+                raise ParseError(text, 0, what, f"{wholes[part]} has {there}")
+        return cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
+
+    @property
+    def parts(self) -> tuple[int, int, int, int, int]:
+        """The columns col, row, cage, slot, node, -1 where the name leaves one out."""
+        cage, slot, node = (-1 if p is None else p for p in (self.cage, self.slot, self.node))
+        return self.col, self.row, cage, slot, node
+
+
+@dataclass(frozen=True, slots=True)
+class Xname:
+    """A component of a Cray EX; parts that the name leaves out are None.
+
+    Attributes
+    ----------
+    cabinet : int
+        0 to 9999.
+    chassis : int or None
+        0 to 7.
+    slot, board, node : int or None
+        Of a node: its blade, the board on it and the node on that.
+    nic : int or None
+        Network card of the node, 0 to 3.
+    switch : int or None
+        Of a switch: its slot.
+    below : str
+        Part of a switch: ``b0`` its controller, ``a0l12`` a link of its
+        ASIC, ``j3p1`` a port of a jack; '' for the whole.
+
+    Examples
+    --------
+    >>> Xname.parse("X1000c0S03b1n0")
+    Xname(cabinet=1000, chassis=0, slot=3, board=1, node=0, nic=None, switch=None, below='')
+    >>> str(Xname.parse("x3000c0r015j1p0"))
+    'x3000c0r15j1p0'
+    """
+
+    cabinet: int
+    chassis: int | None = None
+    slot: int | None = None
+    board: int | None = None
+    node: int | None = None
+    nic: int | None = None
+    switch: int | None = None
+    below: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Xname:
+        """Read an xname, upper or lower case, with or without leading zeros.
+
+        Raises
+        ------
+        ParseError
+            Where it is not an xname, or names a cabinet, chassis or network
+            card that there cannot be.
+
+        Examples
+        --------
+        >>> Xname.parse("x1000c9s0b0n0")
+        Traceback (most recent call last):
+        ...
+        placement.errors.ParseError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
+        """
+        match = _XNAME.fullmatch(text)
+        if match is None:
+            hint = "a node's looks like x1000c0s3b1n0"
+            raise ParseError(text or "''", 0, "not an xname", hint)
+        parts = match.groupdict()
+        below = _ZEROS.sub("", (parts.pop("below") or "").lower())
+        values = {k: v and int(v) for k, v in parts.items()}
+        for part, most in _XNAME_LIMITS.items():
+            if (values[part] or 0) > most:
+                what = f"{part} {values[part]} is impossible"
+                raise ParseError(text, 0, what, f"there are 0 to {most}")
+        return cls(below=below, **values)  # type: ignore[arg-type]  # a match has a cabinet
+
+    @property
+    def is_node(self) -> bool:
+        """True for the name of one whole node."""
+        return self.node is not None and self.nic is None
+
+    def __str__(self) -> str:
+        numbers = (self.cabinet, self.chassis, self.slot, self.board)
+        letters = zip("xcsbnhr", (*numbers, self.node, self.nic, self.switch), strict=True)
+        return "".join(f"{k}{v}" for k, v in letters if v is not None) + self.below

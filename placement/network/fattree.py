@@ -33,8 +33,8 @@ from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import add_by_key
+from placement.topologies import number_coords
 from placement.topologies.fattree import TreeShape, shape
-from placement.topologies.grid import number_coords
 
 __all__ = [
     "by_residue",

@@ -24,8 +24,7 @@ from placement.network.rails import rails_of
 from placement.network.shortest_paths import StateGraph
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import add_by_key, connected_components
-from placement.topologies import links, router_coords
-from placement.topologies.bundles import refuse_many
+from placement.topologies import links, refuse_many, router_coords
 from placement.traffic import Traffic
 
 __all__ = ["channels", "graph", "hops", "loads", "next_channel"]

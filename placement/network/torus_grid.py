@@ -11,8 +11,7 @@ import numpy as np
 from placement.machine import Machine, once
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import find_sorted
-from placement.topologies import router_coords
-from placement.topologies.grid import number_coords
+from placement.topologies import number_coords, router_coords
 from placement.topologies.torus import link_bandwidth
 
 __all__ = ["Grid", "grid_of"]

@@ -4,35 +4,38 @@ A planner is a pure function from a machine and a request to the rows of the
 machine it chooses, in the order in which the job's slots should stand on
 them. It is registered by the decorator `planner` and found by name with
 `find`: put a module here and it is found. Other distributions add theirs under
-the entry point group ``nidmap.planners``. Rows, not names: at a hundred thousand
-nodes a planner that handles strings spends its time on strings.
+the entry point group ``nidmap.planners``. What it is asked is a `Request`, what a strategy
+may answer besides rows a `Choice`, and what `placement.plan.plan` answers a `Plan`.
+Rows, not names: at a hundred thousand nodes a planner that handles strings spends its
+time on strings.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import UsageError
+from placement.errors import PlanError, UsageError
 from placement.hooks import STRATEGIES, load
 from placement.machine import Machine
-from placement.request import Choice, Request
+from placement.nodelist import NodeList
 from placement.support.array_types import Ints, Mask
 from placement.support.registry import Registry, modules_in
 from placement.topologies import links
 
-if TYPE_CHECKING:
-    Planner = Callable[[Machine, Request], Ints]
-    Predicting = Callable[[Machine, Request], Choice]
-
 __all__ = [
     "BASELINE",
     "PREDICTING",
+    "Baseline",
+    "Choice",
     "Needs",
+    "Plan",
+    "Request",
     "find",
     "find_predicting",
     "fitting_planners",
@@ -40,8 +43,150 @@ __all__ = [
     "names",
     "nested_units",
     "planner",
-    "why_refused",
 ]
+
+_NO_ROWS: Ints = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a plan is compared with.
+
+    Attributes
+    ----------
+    strategy : str
+        The planner that chooses the same nodes; rank r is on slot r.
+    words : str
+        What that is, for a sentence: ``Slurm's own choice (topology/none)``.
+    """
+
+    strategy: str = "slurm-none"
+    words: str = "Slurm's own choice (topology/none)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A job that wants nodes.
+
+    Attributes
+    ----------
+    count : int
+        Nodes wanted, at least 1.
+    free : bool (n,)
+        Rows of the machine that may be chosen: what is idle, less what the
+        user excluded. Included rows are always among them.
+    include : int64 (k,)
+        Rows that must be part of the answer.
+    per_blade : int
+        Nodes to take of each blade (planner ``blades``), 1 to 4.
+    weights : int64 (n,) or None
+        Slurm's node weights; None where all are equal.
+    seed : int
+        For planners that draw lots.
+    job : Job or None
+        What the job sends (`rankmap.predict.job.Job`), for strategies that
+        predict its time; None where nothing says.
+    deadline : float or None
+        Processor seconds that a search may take; None: as long as it usually does.
+    progress : callable or None
+        Is told how far a search has come, and ends it by returning True.
+    baseline : Baseline
+        What the plan is compared with.
+    segment : int or None
+        Nodes of a segment, none of which is split over blocks
+        (`placement.planners.segments`); None: no segments.
+    notes : tuple of str
+        What was decided for the user on the way, one sentence each.
+    idle : bool (n,) or None
+        Rows that the scheduler may take by itself, where some of them are not `free`
+        because others wait for them; None: the free ones.
+    """
+
+    count: int
+    free: Mask
+    include: Ints = field(default_factory=lambda: _NO_ROWS)
+    per_blade: int = 4
+    weights: Ints | None = None
+    seed: int = 0
+    job: Any = None
+    deadline: float | None = None
+    progress: Callable[[Any], bool | None] | None = None
+    baseline: Baseline = field(default_factory=Baseline)
+    segment: int | None = None
+    notes: tuple[str, ...] = ()
+    idle: Mask | None = None
+
+    def rows(self) -> Ints:
+        """Return the free rows in the machine's order.
+
+        Raises
+        ------
+        PlanError
+            Where fewer rows are free than are wanted.
+        """
+        rows = np.flatnonzero(self.free)
+        if len(rows) < self.count:
+            raise PlanError(
+                f"{self.count} nodes wanted, {len(rows)} free: {self.count - len(rows)} missing"
+            )
+        return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What a planner answers that has more to say than which rows.
+
+    Attributes
+    ----------
+    rows : int64 (count,)
+    why : str
+        One sentence for a person; '' for the usual one.
+    facts : mapping
+        Figures that `--json` shows beside the usual ones.
+    warnings : tuple of str
+        What to beware of, one sentence each.
+    order : object
+        The order of the ranks that was chosen with the nodes; None for none.
+    written : callable or None
+        Returns that order as text of the format that the name of a file asks for, and
+        what a person should know of that.
+    judged : callable or None
+        Returns whether other nodes, rank r on slot r, are worth leaving the baseline for, and
+        what they win in a sentence; None where the strategy predicts nothing.
+    """
+
+    rows: Ints
+    why: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    order: object = None
+    written: Written | None = None
+    judged: Callable[[Ints], tuple[bool, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Plan(Choice):
+    """The nodes chosen, in the order that the planner means, with what the planner answered.
+
+    Attributes
+    ----------
+    nodes : NodeList
+        The nodes of its rows.
+    strategy : str
+    request : Request
+        What was asked.
+    """
+
+    nodes: NodeList
+    strategy: str
+    request: Request
+
+
+if TYPE_CHECKING:
+    Written = Callable[[str], tuple[str, str]]
+    Planner = Callable[[Machine, Request], Ints]
+    Predicting = Callable[[Machine, Request], Choice]
+
 
 #: What the planners ``slurm-…`` simulate; an output that compares with them says so.
 BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
@@ -133,7 +278,9 @@ def planner(
         @wraps(choose)
         def choose_where_fit(machine: Machine, request: Request) -> Ints:
             if lacking := needs.lacking(machine):
-                raise _refuse_planner(machine, name, lacking)
+                fitting = ", ".join(fitting_planners(machine, BUNDLED))
+                what = f"strategy {name} needs {lacking}"
+                raise UsageError(what, f"strategies that fit: {fitting}")
             return choose(machine, request)
 
         return _planners.register(name)(choose_where_fit)
@@ -141,40 +288,15 @@ def planner(
     return decorate
 
 
-def why_refused(machine: Machine, name: str) -> UsageError | None:
-    """Return why a strategy does not apply to a machine, None where it does; nothing is planned.
-
-    Parameters
-    ----------
-    machine : Machine
-    name : str
-
-    Raises
-    ------
-    UsageError
-        There is no such strategy.
+def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
+    """Return the strategies that apply to a machine, of some or of all that there are.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> why_refused(parse_spec("torus:4x4"), "hilbert") is None
-    True
-    >>> print(why_refused(parse_spec("torus:4x4"), "blades").message)
-    strategy blades needs a dragonfly, and torus:4x4 is a torus
+    >>> fitting_planners(parse_spec("torus:4x4"), ["hilbert", "blades"])
+    ['hilbert']
     """
-    lacking = _lacking_needs(machine, name)
-    return _refuse_planner(machine, name, lacking) if lacking else None
-
-
-def _refuse_planner(machine: Machine, name: str, lacking: str) -> UsageError:
-    return UsageError(
-        f"strategy {name} needs {lacking}",
-        f"strategies that fit: {', '.join(fitting_planners(machine, BUNDLED))}",
-    )
-
-
-def fitting_planners(machine: Machine, among: Iterable[str] | None = None) -> list[str]:
-    """Return the strategies that apply to a machine, of some or of all that there are."""
     return [n for n in (names() if among is None else among) if not _lacking_needs(machine, n)]
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
-from placement.planners import free_rows, planner
-from placement.request import Request
+from placement.planners import Request, free_rows, planner
 from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
 from placement.topologies import links, router_coords
@@ -69,7 +68,7 @@ def blades(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=3,chassis=2,blades=2,nodes=2")
     >>> blades(machine, Request(count=7, free=machine.free)).tolist()
     [0, 8, 16, 1, 9, 17, 2]
@@ -297,7 +296,7 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
     >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
     [0, 2, 4]

@@ -30,9 +30,8 @@ import numpy as np
 
 from placement.curves import hilbert_key
 from placement.machine import Machine
-from placement.planners import free_rows, nested_units, planner
+from placement.planners import Request, free_rows, nested_units, planner
 from placement.planners.curve import curve_positions
-from placement.request import Request
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_boxes
 
@@ -88,7 +87,7 @@ def compact(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     >>> free = machine.free.copy()
     >>> free[[0, 4]] = False

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from placement.curves import hilbert_key, morton_key
 from placement.machine import Machine
-from placement.planners import free_rows, planner
-from placement.request import Request
+from placement.planners import Request, free_rows, planner
 from placement.support.array_types import Ints, Mask
-from placement.topologies.grid import number_coords
+from placement.topologies import number_coords
 
 if TYPE_CHECKING:
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
@@ -60,7 +59,7 @@ def hilbert(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("torus:4x4")
     >>> hilbert(machine, Request(count=4, free=machine.free)).tolist()
     [0, 1, 5, 4]

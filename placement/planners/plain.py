@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.machine import Machine
-from placement.planners import free_rows, nested_units, planner
-from placement.request import Request
+from placement.planners import Request, free_rows, nested_units, planner
 from placement.support.array_types import Ints, Mask
 from placement.support.arrays import rank_within
 
@@ -39,7 +38,7 @@ def take_first(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("torus:4x4")
     >>> take_first(machine, Request(count=3, free=machine.free, include=np.array([9]))).tolist()
     [0, 1, 9]
@@ -73,7 +72,7 @@ def draw_nodes(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("torus:4x4")
     >>> len(draw_nodes(machine, Request(count=5, free=machine.free, seed=1)))
     5
@@ -112,7 +111,7 @@ def spread(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     >>> spread(machine, Request(count=4, free=machine.free)).tolist()
     [0, 4, 8, 12]
@@ -157,7 +156,7 @@ def level_spread(machine: Machine, request: Request) -> Ints:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     >>> level_spread(machine, Request(count=3, free=machine.free)).tolist()
     [0, 1, 2]

@@ -18,8 +18,7 @@ import numpy as np
 
 from placement.errors import PlanError
 from placement.machine import Machine
-from placement.planners import nested_units
-from placement.request import Request
+from placement.planners import Request, nested_units
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted, unit_name
@@ -109,7 +108,7 @@ def in_segments(
     Examples
     --------
     >>> from placement.planners import find
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x4")
     >>> free = machine.free.copy()

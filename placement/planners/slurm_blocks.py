@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.machine import Machine, Switches
-from placement.planners import planner
+from placement.planners import Request, planner
 from placement.planners.slurm_job import (
     SlurmJob,
     choose_rows,
     lightest_that_fit,
     switches_in_node_order,
 )
-from placement.request import Request
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints, Mask
 

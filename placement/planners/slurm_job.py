@@ -32,8 +32,7 @@ import numpy as np
 
 from placement.errors import PlanError
 from placement.machine import Machine, Switches
-from placement.planners import free_rows, planner
-from placement.request import Request
+from placement.planners import Request, free_rows, planner
 from placement.scheduler.switches import slurm_order, slurm_switches
 from placement.support.array_types import Ints, Mask
 
@@ -187,7 +186,7 @@ def slurm_none(machine: Machine, request: Request) -> Ints:
     --------
     >>> import numpy as np
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("tree:4x4x4")
     >>> free = np.ones(64, dtype=bool)
     >>> free[[1, 5, 6, 9, 15]] = False

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placement.machine import Machine, Switches
-from placement.planners import planner
+from placement.planners import Request, planner
 from placement.planners.slurm_job import (
     Pool,
     SlurmJob,
@@ -28,7 +28,6 @@ from placement.planners.slurm_job import (
     lightest_that_fit,
     switches_in_node_order,
 )
-from placement.request import Request
 from placement.scheduler.switches import forest_roots, subtree_sums
 from placement.support.array_types import Ints, Mask
 
@@ -55,7 +54,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     --------
     >>> import numpy as np
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("tree:4x4x4")
     >>> free = np.ones(64, dtype=bool)
     >>> free[[1, 5, 6, 9, 15]] = False
@@ -75,7 +74,7 @@ def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
     --------
     >>> import numpy as np
     >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> machine = parse_spec("tree:4x4x4")
     >>> free = np.ones(64, dtype=bool)
     >>> free[[1, 5, 6, 9, 15]] = False

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from placement.names.columns import write_names
+from placement.names import write_names
 from placement.readers.rows import PARTS, Rows
 from placement.records import Dump, Finding, NodeRecords
 from placement.support.array_types import Ints, Ints32, Mask, Strs

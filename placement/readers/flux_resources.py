@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from placement.readers import dump_format
+from placement.readers import count_lines, dump_format, split_lines, strange_line
 from placement.readers.node_states import StatedNode, states_dump
-from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.slurm_switches import expand
 from placement.records import Dump
 

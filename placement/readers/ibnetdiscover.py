@@ -19,9 +19,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from placement.errors import ParseError
-from placement.readers import dump_format
+from placement.readers import (
+    count_lines,
+    dump_format,
+    refuse_empty,
+    sniffing,
+    split_lines,
+    strange_line,
+)
 from placement.readers.cables import Cables
-from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump, Finding
 
 __all__ = [

@@ -11,9 +11,15 @@ from __future__ import annotations
 
 import re
 
-from placement.readers import dump_format
+from placement.readers import (
+    count_lines,
+    dump_format,
+    refuse_empty,
+    sniffing,
+    split_lines,
+    strange_line,
+)
 from placement.readers.ibnetdiscover import InfinibandCables, bandwidth, fabric_lines
-from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-from placement.lists.expanding import expand
-from placement.lists.pasted import pieces
-from placement.readers import dump_format
+from placement.names.hostlist import expand
+from placement.names.pasted import pieces
+from placement.readers import count_lines, dump_format, split_lines
 from placement.readers.node_states import StatedNode, states_dump
-from placement.readers.plain import count_lines, split_lines
 from placement.records import Dump
 
 __all__ = ["BUSY", "read", "sniff"]

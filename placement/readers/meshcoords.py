@@ -8,10 +8,9 @@ The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
 from __future__ import annotations
 
 from placement.errors import NidmapError
-from placement.readers import dump_format
+from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
-from placement.readers.plain import sniffing
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

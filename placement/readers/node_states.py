@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import ParseError
-from placement.readers.plain import MOST_NODES
+from placement.readers import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords
 
 __all__ = ["FIGURES", "StatedNode", "badness_of", "node_state", "slurm_state", "states_dump"]

@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.errors import ParseError
-from placement.readers import dump_format
+from placement.readers import count_lines, dump_format, split_lines, strange_line
 from placement.readers.node_states import StatedNode, badness_of, states_dump
-from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump
 

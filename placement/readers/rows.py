@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import NidmapError, ParseError
-from placement.readers import resembling
-from placement.readers.plain import MOST_NODES, two_formats
+from placement.readers import MOST_NODES, resembling, two_formats
 from placement.records import LineCounts
 from placement.support.array_types import Ints, Ints32, Mask, Strs
 

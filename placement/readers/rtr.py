@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from placement.errors import ParseError
-from placement.names.columns import write_names
+from placement.names import write_names
 from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
 from placement.records import Dump, Finding, LinkRecords

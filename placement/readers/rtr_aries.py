@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from placement.errors import NidmapError
-from placement.readers import dump_format
+from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import expected_coords, list_faults, positions_of
-from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Finding
 from placement.support.array_types import Ints32

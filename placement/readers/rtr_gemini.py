@@ -14,10 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from placement.errors import NidmapError
-from placement.readers import dump_format
+from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import list_faults
-from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump
 

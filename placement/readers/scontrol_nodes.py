@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 
 from placement.errors import ParseError
-from placement.lists.pasted import split_records
-from placement.readers import dump_format
+from placement.names.pasted import split_records
+from placement.readers import count_lines, dump_format, sniffing, split_lines
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
-from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
 from placement.records import Dump

@@ -18,9 +18,15 @@ from dataclasses import replace
 import numpy as np
 
 from placement.errors import ParseError
-from placement.readers import dump_format
+from placement.readers import (
+    MOST_NODES,
+    count_lines,
+    dump_format,
+    refuse_empty,
+    split_lines,
+    strange_line,
+)
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
-from placement.readers.plain import MOST_NODES, count_lines, refuse_empty, split_lines, strange_line
 from placement.readers.slurm_switches import expand
 from placement.records import Dump, Finding, LineCounts
 

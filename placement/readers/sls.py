@@ -20,12 +20,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, field
 
-from placement.errors import ParseError
-from placement.lists.expanding import NAME, with_lines
+from placement.errors import ParseError, schema_sentence
+from placement.names.hostlist import NAME, with_lines
 from placement.readers import dump_format
 from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Finding, NodeRecords
-from placement.support.schemas import schema_sentence
 
 __all__ = ["normalise_xname", "read", "sniff"]
 

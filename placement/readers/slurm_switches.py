@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.errors import ParseError
-from placement.lists import expanding
-from placement.lists.expanding import TextPiece
-from placement.readers.plain import MOST_NODES
+from placement.names import hostlist
+from placement.names.hostlist import TextPiece
+from placement.readers import MOST_NODES
 from placement.records import Dump, Finding, LineCounts, NodeRecords, SwitchRecord
 
 #: Slurm counts switches and blocks in sixteen bits.
@@ -67,9 +67,9 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     try:
         if set(text) & set("*:#"):
             raise ParseError(source, line, f"{text!r} is not a list of names")
-        if expanding.count(piece, source) > MOST_NODES:
+        if hostlist.count(piece, source) > MOST_NODES:
             raise ParseError(source, line, f"more than {MOST_NODES:,} names in one list")
-        names = tuple(expanding.expand(piece, source))
+        names = tuple(hostlist.expand(piece, source))
         if not names:
             raise ParseError(source, line, f"{text!r} names nothing")
     except ParseError as error:
@@ -199,11 +199,10 @@ def switch_dump(
     switches: tuple[SwitchRecord, ...],
     faults: Sequence[Finding],
     parameters: Mapping[str, object],
-    nodes: NodeRecords | None = None,
 ) -> Dump:
-    """Return the dump of a Slurm topology; its nodes, where none are given, leaf by leaf."""
-    leaves = [s for s in switches if s.nodes]
-    if nodes is None and leaves:
+    """Return the dump of a Slurm topology, its nodes leaf by leaf."""
+    leaves, nodes = [s for s in switches if s.nodes], None
+    if leaves:
         sizes = [len(s.nodes) for s in leaves]
         nodes = NodeRecords(
             line=np.repeat(np.array([s.line for s in leaves], dtype=np.int32), sizes),

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.names.columns import write_names
-from placement.readers import dump_format
+from placement.names import write_names
+from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults, list_faults
-from placement.readers.plain import sniffing
 from placement.records import Dump, Finding
 
 __all__ = ["read", "sniff"]

@@ -19,9 +19,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from placement.errors import ParseError
-from placement.readers import dump_format
+from placement.readers import (
+    count_lines,
+    dump_format,
+    refuse_empty,
+    sniffing,
+    split_lines,
+    strange_line,
+)
 from placement.readers import slurm_switches as w
-from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump, LineCounts
 
 __all__ = ["Statement", "read", "sniff", "statements"]

@@ -6,10 +6,9 @@ rules were checked on Titan's file (19,200 nodes, no exception).
 
 from __future__ import annotations
 
-from placement.readers import dump_format
+from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
-from placement.readers.plain import sniffing
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

@@ -13,10 +13,9 @@ import re
 from collections.abc import Set as AbstractSet
 
 from placement.errors import NidmapError
-from placement.readers import dump_format
+from placement.readers import dump_format, sniffing
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
-from placement.readers.plain import sniffing
 from placement.readers.rows import numbers_in
 from placement.records import Dump
 

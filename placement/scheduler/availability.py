@@ -18,9 +18,9 @@ import numpy as np
 from placement.dumps.assemble import UNLISTED, assemble
 from placement.emit import JOB_NODES
 from placement.errors import ParseError, PlanError
-from placement.lists.pasted import read_list
 from placement.lookup import find_rows, nodes_of, rows_of, shared_rows
 from placement.machine import FREE_STATES, Machine
+from placement.names.pasted import read_list
 from placement.nodelist import NodeList
 from placement.readers import read_text, recognise
 from placement.readers.node_states import StatedNode, states_dump

@@ -15,9 +15,8 @@ import numpy as np
 from placement import planners
 from placement.errors import LaunchError, PlanError
 from placement.machine import Machine
-from placement.request import Baseline, Plan, Request
+from placement.planners import Baseline, Plan, Request
 from placement.scheduler.kinds import of_same_kinds
-from placement.scheduler.switches import slurm_switches
 from placement.support.array_types import Ints, Ints32, Mask
 from placement.support.lazy import lazy
 from placement.support.quantities import counted
@@ -34,10 +33,8 @@ __all__ = [
     "best_exclusion",
     "block_waits",
     "has_blocks",
-    "leaf_count",
     "led_to",
     "live_baseline",
-    "looks_at_switches",
     "scheduler_choice",
 ]
 
@@ -138,7 +135,7 @@ def scheduler_choice(machine: Machine, request: Request) -> Ints:
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x2")
     >>> free = machine.free & (machine.nid > 1)
@@ -181,24 +178,6 @@ class Exclusion:
     words: str = ""
 
 
-def looks_at_switches(machine: Machine, baseline: Baseline, live: bool) -> bool:
-    """Return whether ``--switches`` means anything to a machine's Slurm.
-
-    Only topology/tree counts leaf switches, and not with ``TopologyParam=Dragonfly``, where a
-    job starts on more than it asks for at once (tried on 22.05.8).
-
-    Parameters
-    ----------
-    machine : Machine
-    baseline : Baseline
-        The scheduler's own choice.
-    live : bool
-        Whether the live Slurm said which that is; else a machine without a topology.conf
-        may run any plugin.
-    """
-    return baseline.strategy == "slurm-tree" or not (live or machine.switches is not None)
-
-
 def has_blocks(machine: Machine, request: Request) -> bool:
     """Return whether the scheduler is a Slurm with topology/block."""
     blocks = machine.switches is not None and machine.switches.kind == "block"
@@ -218,7 +197,7 @@ def block_waits(machine: Machine, request: Request, rows: Ints) -> str:
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("tree:4x2")
     >>> block_waits(machine, Request(2, machine.free), np.array([0, 4]))
@@ -288,11 +267,6 @@ def best_exclusion(machine: Machine, plan: Plan, baseline: Baseline) -> Exclusio
         if pays or plan.judged is None:
             break
     return next((exclusion for exclusion in exclusions if exclusion.pays), exclusions[0])
-
-
-def leaf_count(machine: Machine, rows: Ints) -> int:
-    """Return how many of Slurm's leaf switches some nodes touch."""
-    return len(np.unique(slurm_switches(machine).leaf_of[rows]))
 
 
 def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:

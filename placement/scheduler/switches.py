@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.machine import Machine, Switches, once
-from placement.names.columns import codes_of, parse_cnames
+from placement.names import codes_of, parse_cnames
 from placement.support.array_types import Ints, Strs
 
 __all__ = [

@@ -1,6 +1,116 @@
 """Site configurations: what is true of a machine, each figure with its mark and source.
 
+A site is a TOML file: one of those that come with nidmap, one in a folder
+that ``$NIDMAP_SITES`` names (several, separated by ``:``, the first found
+wins, before those that come along), or any path that ends in ``.toml``.
 `schema` says what a file may hold, `loading` turns a file into a checked
 `model.Site`, `cray`, `slingshot` and `leaves` turn its figures into nodes.
-`placement.site` is the way in.
 """
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from placement.errors import SiteError
+from placement.support.lazy import lazy
+from placement.support.registry import close_names
+
+if TYPE_CHECKING:
+    from placement.sites import loading, overlay
+    from placement.sites.model import Site
+    from placement.sites.overlay import Overlay
+else:
+    loading = lazy("placement.sites.loading")
+    overlay = lazy("placement.sites.overlay")
+
+__all__ = ["load_configuration", "load_site", "site_names", "site_path"]
+
+
+def load_site(name_or_path: str) -> Site:
+    """Return a site by its name, or from a file that ends in ``.toml``.
+
+    A file of figures alone is none: `load_configuration` takes both.
+
+    Parameters
+    ----------
+    name_or_path : str
+
+    Returns
+    -------
+    Site
+
+    Raises
+    ------
+    SiteError
+        Where there is no such site, or its file is wrong (file, line and key
+        are named).
+
+    Examples
+    --------
+    >>> edison = load_site("edison")
+    >>> edison.topology().wiring, edison.figure("network.links").value
+    ('same-chassis', 24)
+    >>> len(edison.records().nodes)
+    5672
+    """
+    site = load_configuration(name_or_path)
+    if isinstance(site, overlay.Overlay):
+        raise site.alone()
+    return site
+
+
+def load_configuration(name_or_path: str) -> Site | Overlay:
+    """Return a site, or the figures of a file that holds no machine (as calibrate writes them).
+
+    Raises
+    ------
+    SiteError
+        As `load_site`.
+    """
+    return loading.read_site(site_path(name_or_path))
+
+
+def site_path(name_or_path: str) -> str:
+    """Return the file of a site.
+
+    Raises
+    ------
+    SiteError
+        Where there is no site of this name; names that are near are offered.
+    """
+    if name_or_path.endswith(".toml"):
+        return name_or_path
+    for folder in _site_folders():
+        path = os.path.join(folder, f"{name_or_path}.toml")
+        if os.path.basename(path) == f"{name_or_path}.toml" and os.path.isfile(path):
+            return path
+    raise SiteError(f"no site '{name_or_path}'", close_names(name_or_path, site_names()))
+
+
+def site_names() -> list[str]:
+    """Return the names of all sites, those in ``$NIDMAP_SITES`` included, sorted.
+
+    Examples
+    --------
+    >>> {"edison", "shaheen2", "tara"} <= set(site_names())
+    True
+    """
+    names = (entry for folder in _site_folders() for entry in _list_folder(folder))
+    return sorted({entry[:-5] for entry in names if entry.endswith(".toml") and entry[0] != "."})
+
+
+def _site_folders() -> list[str]:
+    """Return the folders with site files, the user's own first."""
+    folders = [folder for folder in os.environ.get("NIDMAP_SITES", "").split(os.pathsep) if folder]
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    inside = os.path.join(package, "site-configs")
+    beside = os.path.join(os.path.dirname(package), "site-configs")
+    return [*folders, inside if os.path.isdir(inside) else beside]
+
+
+def _list_folder(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # a folder of $NIDMAP_SITES that is gone has no sites

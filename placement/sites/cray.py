@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from placement.geometry.cray import GROUP, xc_topology, xe_topology
 from placement.machine import Topology
-from placement.names.columns import format_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names import format_cnames
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.records import NodeRecords
 from placement.sites.schema import Aries, Cabinets, Config, Gemini
 from placement.sites.shared import (

@@ -8,12 +8,11 @@ from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
-from placement.errors import SiteError, at_line
+from placement.errors import SiteError, at_line, schema_fault
 from placement.sites.model import Site
 from placement.sites.overlay import Overlay
 from placement.sites.schema import Config, OverlayConfig
 from placement.sites.shared import WrongFigure, line_of
-from placement.support.schemas import schema_fault
 
 if sys.version_info >= (3, 11):
     import tomllib

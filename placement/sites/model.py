@@ -15,8 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from placement.errors import SiteError
-from placement.hardware import ASSUMED, Core, Device, NodeHardware
-from placement.machine import Topology
+from placement.machine import COPY_GBS, Core, Device, NodeHardware, Topology
 from placement.records import Dump, LineCounts, NodeRecords
 from placement.sites.schema import Config, Figure, Partition, Sending
 from placement.sites.shared import SiteLayout, WrongFigure, whole_figure
@@ -48,7 +47,7 @@ class Site(Struct, frozen=True, dict=True):
 
     Examples
     --------
-    >>> from placement.site import load_site
+    >>> from placement.sites import load_site
     >>> site = load_site("shaheen2")
     >>> site.name, site.scheduler, site.topology().extents
     ('shaheen2', 'slurm', (18, 6, 16, 4))
@@ -240,7 +239,7 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
 
 
 def _stated_hardware(part: Partition, source: str) -> NodeHardware:
-    """Return what a partition states of the inside of its nodes, as `placement.hardware` has it."""
+    """Return what a partition states of the inside of its nodes, as `placement.machine` has it."""
     inside = part.inside
     assert inside is not None
     key = f"partition.{part.name}.inside"
@@ -282,7 +281,7 @@ def _stated_hardware(part: Partition, source: str) -> NodeHardware:
         nics,
         tuple((min(a, b), max(a, b), gbs) for a, b, gbs in links),
         tuple(sorted(set(reserved))),
-        copies.value if copies else ASSUMED,
+        copies.value if copies else COPY_GBS,
         copies.mark if copies else "assumed",
         source,
     )

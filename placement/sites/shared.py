@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.machine import Topology
-from placement.names.columns import nid_names
+from placement.names import nid_names
 from placement.records import NodeRecords
 from placement.sites.schema import Config, Figure
 from placement.support.array_types import Ints, Strs

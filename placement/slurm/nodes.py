@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -324,8 +324,8 @@ def _reserve_nodes(
     return nodes.where(inside)
 
 
-_TOKEN = re.compile(r"[&|,()]|[^&|,()\s]+")
-_ODD = re.compile(r"[\[\]*!\s]")
+_OPERATOR = re.compile(r"([&|,])")
+_ODD = re.compile(r"[\[\]()*!\s]")
 
 
 def with_features(expression: str, features: Strs) -> Mask:
@@ -334,7 +334,7 @@ def with_features(expression: str, features: Strs) -> Mask:
     Parameters
     ----------
     expression : str
-        As for ``sbatch --constraint``.
+        As for ``sbatch --constraint``, without parentheses: operators are taken from the left.
     features : str (n,)
         Each node's features, comma-separated.
 
@@ -345,7 +345,7 @@ def with_features(expression: str, features: Strs) -> Mask:
     Raises
     ------
     UsageError
-        An expression that is none, or a count.
+        An expression that is none, a count, or parentheses.
     ParseError
         A feature that no node has.
 
@@ -353,66 +353,22 @@ def with_features(expression: str, features: Strs) -> Mask:
     --------
     >>> import numpy as np
     >>> some = np.array(["gpu,a100", "mc", "gpu,h100"])
-    >>> with_features("gpu&(a100|h100)", some).tolist()
+    >>> with_features("a100|h100&gpu", some).tolist()
     [True, False, True]
-    >>> with_features("mc|gpu&a100", some).tolist()
-    [True, False, False]
     """
-    return _Expression(expression, features).value()
-
-
-class _Expression:
-    """One expression on one table of features."""
-
-    def __init__(self, text: str, features: Strs) -> None:
-        self.text = text
-        if not text.strip() or _ODD.search(text):
-            hint = "features joined by & and |, parentheses around"
-            raise self._wrong("has what is not supported", hint)
-        words, at = np.unique(features, return_inverse=True)
-        self.at = at
-        self.sets = [frozenset(str(w).split(",")) - {""} for w in words]
-        self.tokens: Iterator[str] = iter(_TOKEN.findall(text))
-        self.token = next(self.tokens, "")
-
-    def value(self) -> Mask:
-        """Return the whole expression's value for each node."""
-        values = self._chain(inside=False)
-        if self.token:
-            raise self._wrong(f"has {self.token!r} in the wrong place")
-        return np.asarray(values[self.at])
-
-    def _wrong(self, what: str, hint: str = "") -> UsageError:
-        return UsageError(f"--constraint {self.text!r} {what}", hint)
-
-    def _take(self) -> str:
-        token, self.token = self.token, next(self.tokens, "")
-        return token
-
-    def _chain(self, inside: bool) -> Mask:
-        """Read features and operators up to the end or a closing parenthesis."""
-        value = self._term(inside)
-        while self.token in ("&", ",", "|"):
-            operator = self._take()
-            other = self._term(inside)
-            value = value | other if operator == "|" else value & other
-        return value
-
-    def _term(self, inside: bool) -> Mask:
-        word = self._take()
-        if word == "(":
-            if inside:
-                raise self._wrong("nests parentheses, which Slurm does not take")
-            inner = self._chain(inside=True)
-            if self._take() != ")":
-                raise self._wrong("has an open parenthesis")
-            return inner
-        if word in ("", "&", "|", ",", ")"):
-            raise self._wrong("has an operator without a feature")
-        value = np.array([word in some for some in self.sets], dtype=np.bool_)
-        if not value.any():
-            known = sorted({w for some in self.sets for w in some})
-            there = f"there are {printable(', '.join(known), 200)}" if known else "there are none"
-            what = f"asks for {word!r}, which no node has"
-            raise ParseError("--constraint", 0, f"{self.text!r} {what}", there)
-        return value
+    names, operators = _OPERATOR.split(expression)[::2], ["|", *_OPERATOR.findall(expression)]
+    if _ODD.search(expression) or not all(names):
+        what = f"--constraint {expression!r} is not features joined by & and |"
+        raise UsageError(what, "operators are taken from the left, as Slurm does: a100|h100&gpu")
+    words, at = np.unique(features, return_inverse=True)
+    sets = [frozenset(str(word).split(",")) - {""} for word in words]
+    value = np.zeros(len(sets), dtype=np.bool_)
+    for operator, name in zip(operators, names, strict=True):
+        has = np.array([name in some for some in sets], dtype=np.bool_)
+        if not has.any():
+            known = ", ".join(sorted(frozenset().union(*sets)))
+            there = f"there are {printable(known, 200)}" if known else "there are none"
+            what = f"{expression!r} asks for {name!r}, which no node has"
+            raise ParseError("--constraint", 0, what, there)
+        value = value | has if operator == "|" else value & has
+    return np.asarray(value[at])

@@ -176,8 +176,6 @@ def check_plan(job: HeaderJob, simulated: NodeList | None = None) -> PlanCheck:
         that Slurm refuses is an answer.
     """
     deadline = slurm_deadline()
-    # Asked about too few switches --test-only says "not available", where a job waits minutes.
-    job = replace(job, switches=0)
     anywhere = replace(job, nodelist=NodeList(), exclude=NodeList())
     pinned, unpinned = (expected_start(variant, deadline) for variant in (job, anywhere))
     return PlanCheck(pinned, unpinned, simulated or NodeList())

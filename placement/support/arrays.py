@@ -20,7 +20,6 @@ __all__ = [
     "ragged_ranges",
     "rank_within",
     "sample_evenly",
-    "solve_definite",
     "sum_boxes",
     "sum_by_key",
     "sum_by_pair",
@@ -31,9 +30,6 @@ _TABLE = 1 << 16
 
 #: Multiplications up to which OpenBLAS stays on one core.
 _ONE_CORE = 1 << 18
-
-#: Rows of a matrix up to which LAPACK stays on one core.
-_ONE_CORE_ROWS = 48
 
 
 def add_by_key(key: Ints, amount: Floats, size: int = 0) -> Floats:
@@ -229,35 +225,6 @@ def _piece_shape(m: int, k: int, n: int) -> tuple[int, int, int]:
     if m < 16:
         columns = min(n, _ONE_CORE // (depth * m))
     return min(m, _ONE_CORE // (depth * columns)), depth, columns
-
-
-def solve_definite(matrix: Floats, wanted: Floats) -> Floats:
-    """Return what a positive definite matrix makes `wanted` of; LAPACK stays on one core too.
-
-    Half of the unknowns after the other, by Schur's complement: such a matrix needs no pivots.
-
-    Parameters
-    ----------
-    matrix : float64 (n, n)
-    wanted : float64 (n, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> solve_definite(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0], [3.0]])).tolist()
-    [[1.0], [1.0]]
-    """
-    size = len(matrix)
-    if size <= _ONE_CORE_ROWS:
-        return np.asarray(np.linalg.solve(matrix, wanted))
-    half = size // 2
-    below, rest = matrix[half:, :half], size - half
-    first = solve_definite(matrix[:half, :half], np.hstack([below.T, wanted[:half]]))
-    over, alone = first[:, :rest], first[:, rest:]
-    second = solve_definite(
-        matrix[half:, half:] - product(below, over), wanted[half:] - below @ alone
-    )
-    return np.concatenate([alone - over @ second, second])
 
 
 def mix_bits(number: Ints) -> Ints:

@@ -38,8 +38,8 @@ def lazy(name: str) -> Any:
 
     Examples
     --------
-    >>> xc = lazy("placement.names.xc")
-    >>> xc.Xc.__name__
+    >>> numbering = lazy("placement.names.numbering")
+    >>> numbering.Xc.__name__
     'Xc'
     """
     return LazyModule(name)

@@ -2,25 +2,42 @@
 
 One module a kind of network says how routers are joined and what they are
 called (``router_coords``, ``router_names``, ``links`` and ``wiring_text`` of a
-machine); this one answers for any machine and remembers the answer. Routers
-are numbered in the order of their coordinates (on a torus x fastest),
-switches above the leaves after all leaves, so that an index means the same
-thing in `Machine.router`, in `Links` and here.
+machine); this one answers for any machine and remembers the answer, and has what
+all of them count and bundle with. Routers are numbered in the order of their
+coordinates (on a torus x fastest), switches above the leaves after all leaves, so
+that an index means the same thing in `Machine.router`, in `Links` and here.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import UsageError
+from placement.errors import ParseError, UsageError
 from placement.machine import LISTED, Links, Machine, once
-from placement.support.array_types import Strs
+from placement.support.array_types import Floats, Ints, Strs
 from placement.support.lazy import lazy
 
-__all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
+__all__ = [
+    "MAX_LINKS",
+    "MAX_ROUTERS",
+    "all_pairs",
+    "box_coords",
+    "bundle_links",
+    "coords_from_nodes",
+    "links",
+    "number_coords",
+    "refuse_huge",
+    "refuse_many",
+    "router_coords",
+    "router_count",
+    "router_names",
+    "wiring_text",
+]
 
 #: The module that knows each kind of network; a tree is a fat tree with one parent everywhere.
 _MODULES = {
@@ -134,3 +151,151 @@ def _kind_module(machine: Machine) -> Any:
     if kind not in KINDS:
         raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
     return KINDS[kind]
+
+
+# --- router positions as numbers: coordinates to indices and back -----------------------
+
+#: A torus with more positions than this is a mistake.
+MAX_ROUTERS = 4_194_304
+
+
+def number_coords(
+    coords: NDArray[np.int32], extents: Sequence[int], first_fastest: bool = False
+) -> Ints:
+    """Return the index of each coordinate row in a full box.
+
+    Parameters
+    ----------
+    coords : int32 (n, d)
+    extents : sequence of int, length d
+    first_fastest : bool
+        True on a torus (x fastest), False row-major (last fastest).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> number_coords(np.array([[1, 0], [0, 1]]), (2, 3)).tolist()
+    [3, 1]
+    >>> number_coords(np.array([[1, 0], [0, 1]]), (2, 3), first_fastest=True).tolist()
+    [1, 2]
+    """
+    order = range(len(extents) - 1, -1, -1) if first_fastest else range(len(extents))
+    total = np.zeros(len(coords), dtype=np.int64)
+    for axis in order:
+        total = total * extents[axis] + coords[:, axis]
+    return total
+
+
+def box_coords(extents: Sequence[int], first_fastest: bool = False) -> NDArray[np.int32]:
+    """Return the coordinates of every position of a box, in the order of `number_coords`.
+
+    Examples
+    --------
+    >>> box_coords((2, 2), first_fastest=True).tolist()
+    [[0, 0], [1, 0], [0, 1], [1, 1]]
+    """
+    sizes = tuple(extents)[::-1] if first_fastest else tuple(extents)
+    rows = np.indices(sizes, dtype=np.int32).reshape(len(sizes), -1)
+    return np.ascontiguousarray((rows[::-1] if first_fastest else rows).T)
+
+
+def refuse_huge(extents: Sequence[int], source: str) -> None:
+    """Raise ParseError where a dump's coordinates span more routers than any machine has.
+
+    A torus has a router at every position, so one absurd coordinate would
+    make it enormous.
+    """
+    if math.prod(extents) > MAX_ROUTERS:
+        size = "x".join(map(str, extents))
+        text = f"its coordinates span a torus of {size}, more than {MAX_ROUTERS} routers"
+        raise ParseError(source, 0, text, "is a coordinate mistyped?")
+
+
+def coords_from_nodes(machine: Machine) -> NDArray[np.int32] | None:
+    """Return the router coordinates that the nodes themselves tell, None where some are missing."""
+    first = machine.router[:, 0]
+    count = int(machine.router.max(initial=-1)) + 1
+    out = np.full((count, machine.topology.router_levels), -1, dtype=np.int32)
+    known = first >= 0
+    out[first[known]] = machine.coords[known, : machine.topology.router_levels]
+    return None if (out < 0).any() else out
+
+
+# --- from single links to `Links`: parallel ones counted, ends in order -------------------
+
+#: More rows than this are refused: a spec's typing error must not eat the memory.
+MAX_LINKS = 20_000_000
+
+
+def refuse_many(count: float, what: str) -> None:
+    """Raise UsageError where `count` links would be too many to list."""
+    if count > MAX_LINKS:
+        raise UsageError(
+            f"{what} would have {count:.0f} links", f"at most {MAX_LINKS} can be listed"
+        )
+
+
+def all_pairs(count: int) -> tuple[Ints, Ints]:
+    """Return all pairs (i, j), i < j, of `count` things.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in all_pairs(3)]
+    [[0, 0, 1], [1, 2, 2]]
+    """
+    refuse_many(count * (count - 1) / 2, f"a clique of {count}")
+    return np.triu_indices(count, 1)
+
+
+def bundle_links(
+    a: Ints, b: Ints, kind: NDArray[np.int8], kinds: Sequence[str], count: Ints, bandwidth: Floats
+) -> Links:
+    """Join parallel links: one row a pair of routers and class, sorted by class, a, b.
+
+    Where the links of a row are not equally fast each one's rate is kept.
+
+    Parameters
+    ----------
+    a, b : int (m,)
+        Router indices in any order, one row a link or a bundle.
+    kind : int8 (m,)
+        Index into `kinds`.
+    kinds : sequence of str
+    count : int (m,)
+        Parallel links in the row.
+    bandwidth : float64 (m,)
+        GB/s a direction of the whole row; NaN where unknown (a bundle with
+        an unknown link is unknown).
+
+    Returns
+    -------
+    Links
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> links = bundle_links(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("up1",),
+    ...                np.array([1, 2]), np.array([2.5, 25.0]))
+    >>> links.a.tolist(), links.b.tolist(), links.count.tolist(), links.bandwidth.tolist()
+    ([0], [1], [3], [27.5])
+    >>> links.cable.tolist()
+    [2.5, 12.5, 12.5]
+    """
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    span = int(high.max(initial=0)) + 1
+    key = (kind.astype(np.int64) * span + low) * span + high
+    unique, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    size = len(unique)
+    rate = bandwidth / np.maximum(count, 1)
+    usual = rate[first][inverse]
+    alike = (rate == usual) | (np.isnan(rate) & np.isnan(usual))
+    order = np.argsort(inverse, kind="stable")
+    return Links(
+        a=low[first].astype(np.int32),
+        b=high[first].astype(np.int32),
+        kind=kind[first].astype(np.int8),
+        kinds=tuple(kinds),
+        count=np.bincount(inverse, count, size).astype(np.int32),
+        bandwidth=np.bincount(inverse, bandwidth, size).astype(np.float64),
+        cable=None if alike.all() else np.repeat(rate[order], count[order]),
+    )

@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.errors import UsageError
 from placement.fabrics import fabric_of
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
 from placement.support.lazy import lazy
-from placement.topologies import grid, wiring
-from placement.topologies.bundles import all_pairs, bundle_links, refuse_many
+from placement.topologies import all_pairs, bundle_links, refuse_many, wiring
 
 if TYPE_CHECKING:
-    from placement import topologies
-    from placement.names import xc
+    from placement.names import numbering
 else:
-    topologies = lazy("placement.topologies")
-    xc = lazy("placement.names.xc")
+    numbering = lazy("placement.names.numbering")
 
 __all__ = ["attachments", "global_links", "links", "router_coords", "router_names", "wiring_text"]
 
@@ -39,9 +37,9 @@ BLACK = 3
 def router_coords(machine: Machine) -> NDArray[np.int32]:
     """Return the routers that the nodes tell, or all of the box where they do not tell."""
     topology = machine.topology
-    of_nodes = grid.from_nodes(machine)
+    of_nodes = topologies.coords_from_nodes(machine)
     return (
-        grid.box_coords(topology.extents[: topology.router_levels])
+        topologies.box_coords(topology.extents[: topology.router_levels])
         if of_nodes is None
         else of_nodes
     )
@@ -56,7 +54,7 @@ def router_names(machine: Machine) -> Strs:
     if machine.topology.fabric != "aries" or not positions:
         return _write_names("g%dc%db%d", coords)
     coords_of_node = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = xc.Xc(int(positions)).parts_of_coords(coords_of_node)
+    parts = numbering.Xc(int(positions)).parts_of_coords(coords_of_node)
     return _write_names("c%d-%dc%ds%da0", parts[:, :4])
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Strs
 from placement.support.quantities import counted
-from placement.topologies.bundles import all_pairs, bundle_links, refuse_many
+from placement.topologies import all_pairs, bundle_links, refuse_many
 
 __all__ = ["LEVELS", "links", "router_coords", "router_names", "topology_of", "wiring_text"]
 

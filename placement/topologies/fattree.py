@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.errors import UsageError
 from placement.machine import Links, Machine, Topology
 from placement.support.array_types import Ints, Strs
-from placement.topologies import grid
-from placement.topologies.bundles import bundle_links, refuse_many
+from placement.topologies import bundle_links, refuse_many
 
 __all__ = ["TreeShape", "links", "router_coords", "router_names", "shape", "wiring_text"]
 
@@ -116,7 +116,9 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     for level in range(1, tree.height + 1):
         kept = topology.router_levels - (level - 1)
         rows = (
-            grid.box_coords(topology.extents[:kept]) if kept else np.empty((1, 0), dtype=np.int32)
+            topologies.box_coords(topology.extents[:kept])
+            if kept
+            else np.empty((1, 0), dtype=np.int32)
         )
         start = tree.first(level)
         out[start : start + tree.switches(level), :kept] = np.repeat(

@@ -10,8 +10,7 @@ import numpy as np
 from placement.records import Dump, LineCounts, NodeRecords
 
 if TYPE_CHECKING:
-    from placement.hardware import NodeHardware
-    from placement.machine import Machine, Topology
+    from placement.machine import Machine, NodeHardware, Topology
     from placement.sites.model import Site
 
 __all__ = ["SyntheticSite"]

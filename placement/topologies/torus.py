@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import topologies
 from placement.fabrics import FABRICS
 from placement.machine import Links, Machine
 from placement.support.array_types import Floats, Ints, Strs
 from placement.support.lazy import lazy
-from placement.topologies import grid
-from placement.topologies.bundles import bundle_links, refuse_many
+from placement.topologies import bundle_links, refuse_many
 
 if TYPE_CHECKING:
-    from placement import topologies
-    from placement.names import gemini
+    from placement.names import numbering
 else:
-    topologies = lazy("placement.topologies")
-    gemini = lazy("placement.names.gemini")
+    numbering = lazy("placement.names.numbering")
 
 __all__ = [
     "AXES",
@@ -50,11 +48,11 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     extents = topology.extents[: topology.router_levels]
     of_nodes = machine.coords[:, : topology.router_levels]
     if np.array_equal(
-        grid.number_coords(of_nodes, extents, first_fastest=True), machine.router[:, 0]
+        topologies.number_coords(of_nodes, extents, first_fastest=True), machine.router[:, 0]
     ):
-        return grid.box_coords(extents, first_fastest=True)
-    distinct = grid.from_nodes(machine)
-    return grid.box_coords(extents, first_fastest=True) if distinct is None else distinct
+        return topologies.box_coords(extents, first_fastest=True)
+    distinct = topologies.coords_from_nodes(machine)
+    return topologies.box_coords(extents, first_fastest=True) if distinct is None else distinct
 
 
 def router_names(machine: Machine) -> Strs:
@@ -75,7 +73,7 @@ def wiring_text(machine: Machine) -> str:
 
 def _torus_cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
     node_coords = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    parts = gemini.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
+    parts = numbering.GeminiNumbering(columns, rows).parts_of_coords(node_coords)
     parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
     written = parts.tolist()
     return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)

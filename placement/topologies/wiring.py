@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Ints
-from placement.topologies.bundles import all_pairs, refuse_many
+from placement.topologies import all_pairs, refuse_many
 
 __all__ = ["DEFAULT", "RULES", "Cables", "DragonflyShape", "cables", "check", "default_links"]
 

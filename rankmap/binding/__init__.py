@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError
-from placement.hardware.hwloc import hardware_of
+from placement.hwloc import hardware_of
 from placement.nodelist import nid_ranges
 from rankmap.binding.arrange import Place, arrange_inside, places_on
 from rankmap.emit import find as find_format

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from placement.errors import UsageError
-from placement.hardware import LEVELS, Device, NodeHardware
+from placement.machine import CORE_LEVELS, Device, NodeHardware
 from placement.support.array_types import Array, Floats, Ints
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
@@ -83,7 +83,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
 
     Examples
     --------
-    >>> from placement.hardware import Core, Device, NodeHardware
+    >>> from placement.machine import Core, Device, NodeHardware
     >>> cores = tuple(Core((k,), k // 2, k // 4, 0) for k in range(8))
     >>> gpus = Device("gpu0", (4, 5, 6, 7)), Device("gpu1", (0, 1, 2, 3))
     >>> node = NodeHardware(cores, gpus)
@@ -111,7 +111,7 @@ def costs_between(places: Sequence[Place], hardware: NodeHardware) -> Floats:
     """
     nested = np.array([hardware.cores[place.cores[0]].nested for place in places])
     meet = (nested[:, None, :] != nested[None, :, :]).sum(axis=2)
-    costs = 1 / np.array(hardware.bandwidth)[np.minimum(meet, len(LEVELS) - 1)]
+    costs = 1 / np.array(hardware.bandwidth)[np.minimum(meet, len(CORE_LEVELS) - 1)]
     links = {(a, b): gbs for a, b, gbs in hardware.gpu_links}
     for a, place in enumerate(places):
         for b, partner in enumerate(places):
@@ -135,18 +135,18 @@ def costs_to_nics(places: Sequence[Place], hardware: NodeHardware) -> Floats:
 
 
 def _meeting_level(hardware: NodeHardware, place: Place, device: Device) -> int:
-    """Return the level of `LEVELS` at which a place and a device meet."""
+    """Return the level of `CORE_LEVELS` at which a place and a device meet."""
     place_nested = hardware.cores[place.cores[0]].nested
     near = [hardware.cores[core].nested for core in device.near]
     return next(
-        k for k in range(len(LEVELS)) if any(nested[k] == place_nested[k] for nested in near)
+        k for k in range(len(CORE_LEVELS)) if any(nested[k] == place_nested[k] for nested in near)
     )
 
 
 def _deal_cores(
     hardware: NodeHardware, cores: Sequence[int], ranks: int, level: int
 ) -> list[tuple[int, ...]]:
-    """Return the cores of each of some ranks, dealt at a level of `LEVELS` and below.
+    """Return the cores of each of some ranks, dealt at a level of `CORE_LEVELS` and below.
 
     There are at least as many cores as ranks.
     """
@@ -184,7 +184,7 @@ def _equal_slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:
 def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[Place]:
     """Return places on some cores: the first thread of each, or threads where cores are too few."""
     if ranks <= len(cores):
-        dealt = _deal_cores(hardware, cores, ranks, len(LEVELS) - 1)
+        dealt = _deal_cores(hardware, cores, ranks, len(CORE_LEVELS) - 1)
         return [
             Place(rank_cores, tuple(hardware.cores[k].pus[0] for k in rank_cores))
             for rank_cores in dealt

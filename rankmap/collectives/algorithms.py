@@ -112,6 +112,21 @@ def bruck_steps(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("bruck", log2_up(ranks), step, block, ranks)]
 
 
+def double_blocks(ranks: int, root: int, block: float) -> list[Part]:
+    """Return recursive doubling: in round k partners 2^k apart exchange all that they have.
+
+    Of ranks that are no power of two Bruck's.
+    """
+    if ranks & (ranks - 1):
+        return bruck_steps(ranks, root, block)
+    rank = np.arange(ranks)
+
+    def step(k: int) -> BlockStep:
+        return BlockStep(rank, rank ^ (1 << k), rank >> k << k, 1 << k)
+
+    return [Part("doubling", log2_up(ranks), step, block, ranks)]
+
+
 def _gather_blocks(scatter: Algorithm) -> Algorithm:
     """Return the gather that is a scatter backwards."""
     return lambda ranks, root, block: [
@@ -308,7 +323,7 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
         "linear": _gather_blocks(_scattered_at_once),
     },
     "scatter": {"binomial": scatter_blocks, "linear": _scattered_at_once},
-    "allgather": {"bruck": bruck_steps, "ring": ring_steps},
+    "allgather": {"bruck": bruck_steps, "doubling": double_blocks, "ring": ring_steps},
     "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise_exchange},
     "barrier": {"dissemination": _tell_all, "doubling": _doubling_barrier},
 }

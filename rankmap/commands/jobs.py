@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from placement.accounting.reading import read_jobs
-from placement.accounting.seats import seat_jobs
+from placement.accounting import accounted_jobs, read_jobs
 from placement.commands.common import (
     machine_from,
     machine_option,
@@ -20,7 +19,7 @@ from placement.commands.common import (
 from placement.commands.plan import bar
 from placement.errors import ParseError, UsageError, printable
 from placement.scheduler.availability import is_down, read_availability
-from placement.slurm.jobs import accounted_jobs
+from placement.seats import seat_jobs
 from placement.support.quantities import counted
 from placement.support.reading import decode, format_of_name, load, read_bytes
 from rankmap.past_jobs import report
@@ -33,9 +32,9 @@ from rankmap.search.cost import without_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from placement.accounting.seats import Seats
     from placement.machine import Machine
     from placement.records import JobRecord
+    from placement.seats import Seats
     from placement.support.array_types import Mask
     from rankmap.past_jobs.applications import Application
     from rankmap.past_jobs.judging import Verdict

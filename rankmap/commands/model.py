@@ -30,15 +30,15 @@ from placement.support.quantities import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from placement.lists import pasted
     from placement.machine import Machine
+    from placement.names import pasted
     from placement.nodelist import NodeList
     from rankmap import emit, place_ranks, predict
     from rankmap.launch import allocation
     from rankmap.placement import Placement
     from rankmap.predict import Job
 else:  # `run` takes these options, and starts without numpy
-    pasted, allocation = lazy("placement.lists.pasted"), lazy("rankmap.launch.allocation")
+    pasted, allocation = lazy("placement.names.pasted"), lazy("rankmap.launch.allocation")
     emit, place_ranks = lazy("rankmap.emit"), lazy("rankmap.place_ranks")
     predict = lazy("rankmap.predict")
 

@@ -18,7 +18,7 @@ from placement.commands.common import (
 )
 from placement.commands.nodes import piped_text
 from placement.errors import UsageError
-from placement.lists.pasted import read_list
+from placement.names.pasted import read_list
 from placement.nodelist import NodeList
 from placement.support.quantities import counted
 from rankmap import emit

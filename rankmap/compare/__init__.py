@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, cast
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.plan import describe, plan, request_for
-from placement.planners import PREDICTING
-from placement.request import Baseline, Choice, Plan, Request
+from placement.planners import PREDICTING, Baseline, Choice, Plan, Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap.placement import Placement

@@ -16,10 +16,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from placement.errors import ParseError
+from placement.errors import ParseError, schema_sentence
 from placement.nodelist import NodeList
 from placement.support.array_types import Ints
-from placement.support.schemas import schema_sentence
 from rankmap.emit.text import refuse_broken
 from rankmap.permutation import inverse
 from rankmap.placement import Origin, Placement

@@ -16,8 +16,8 @@ import numpy as np
 
 from placement.commands.common import machine_from, named_specs
 from placement.errors import LaunchError, NidmapError, UsageError
-from placement.lists.pasted import read_list
 from placement.lookup import rows_of
+from placement.names.pasted import read_list
 from placement.nodelist import NodeList
 from placement.options import lay_figures
 from rankmap import progress

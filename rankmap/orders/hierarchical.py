@@ -28,7 +28,7 @@ import math
 import numpy as np
 
 from placement.errors import UsageError, printable
-from placement.names.columns import parse_cnames
+from placement.names import parse_cnames
 from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells_in, weight_inside
 from rankmap.grid.dims import balanced_factors, factorisations, shape_turns

@@ -19,10 +19,9 @@ from typing import Annotated
 
 import msgspec
 
-from placement.errors import NidmapError, ParseError
+from placement.errors import NidmapError, ParseError, schema_sentence
 from placement.records import JobRecord
 from placement.sites.loading import read_tables
-from placement.support.schemas import schema_sentence
 from rankmap.past_jobs.quick_cost import Span
 from rankmap.predict import Job
 

@@ -20,14 +20,13 @@ from itertools import islice
 import msgspec
 import numpy as np
 
-from placement.accounting.seats import Seats, free_at_starts
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.plan import spans
-from placement.planners import find
-from placement.request import Request
+from placement.planners import Request, find
 from placement.scheduler.kinds import kinds_of, offered
+from placement.seats import Seats, free_at_starts
 from placement.support.array_types import Ints, Mask
 from rankmap.past_jobs.applications import Application, application_of
 from rankmap.past_jobs.quick_cost import QuickCost, Span
@@ -52,7 +51,7 @@ class Verdict:
     Attributes
     ----------
     job : int
-        Its place among the `placement.accounting.seats.Seats`.
+        Its place among the `placement.seats.Seats`.
     nodes : int
     touches : dict of str to int
         Groups, chassis, leaves … that it had nodes in.
@@ -99,7 +98,7 @@ class Judge:
     --------
     >>> import nidmap
     >>> from placement.records import JobRecord
-    >>> from placement.accounting.seats import seat_jobs
+    >>> from placement.seats import seat_jobs
     >>> from placement.nodelist import NodeList
     >>> m = nidmap.load_machine("fattree:leaf=4,leaves=4,spines=1,bw=1")
     >>> apart = JobRecord("7", NodeList.parse("nid[00000-00001,00004-00005]"), start=1.0)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from placement.accounting.seats import Seats
 from placement.records import JobRecord
+from placement.seats import Seats
 from placement.support.array_types import Floats
 from placement.support.quantities import counted
 from placement.support.tables import align_columns, csv_table

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from placement.accounting import running_jobs
 from placement.errors import ParseError, UsageError, printable
 from placement.lookup import rows_of
 from placement.machine import Machine
 from placement.network import Demand, channels, loads
 from placement.options import MOST
-from placement.slurm.jobs import running_jobs
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import find_sorted
 from placement.traffic import Traffic

@@ -3,7 +3,8 @@
 Ranks go from wait to wait: a *step* of a rank is what it does until it next waits. A message is
 posted in a step of its sender, its receive in one of the receiver's, and each of them waits for it
 at the end of that step or of a later one. Messages are paired in the order of their posting, as MPI
-does where one rank's are asked for; a receive from any rank takes what no other one does.
+does where one rank's are asked for. A receive from any rank got what the recorder saw it get; an
+older recording does not say, and there it takes what no other one does.
 Collectives are the messages of a usual algorithm, or, where their bytes differ by rank, all at
 once.
 """
@@ -27,7 +28,9 @@ from rankmap.recording import EVENTS, RecordedPhase, Recording
 
 __all__ = ["RecordedRun", "Waves", "messages_of", "waves_of"]
 
-SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE = range(len(EVENTS))
+SEND, RECEIVE, WAIT_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE, ANY_DONE, CANCELLED = range(
+    len(EVENTS)
+)
 
 #: Messages at most.
 MOST_MESSAGES = 400_000
@@ -162,17 +165,11 @@ def messages_of(recording: Recording, library: Library | None) -> Sends | None:
         numbers = order.numbers[order.start[rank] : order.start[rank + 1]]
         path = _RankPath(rank, posted)
         for what, peer, group, phase, size in order.events[numbers].tolist():
-            if what == SEND:
-                path.send(peer, size)
-            elif what == RECEIVE:
-                path.receive(peer)
-            elif what == COLLECTIVE:
+            if what == COLLECTIVE:
                 for turn in collectives.turns(rank, group, phase, peer, size):
                     path.take_turn(*turn)
-            elif what == WAIT_FOR_LAST:
-                path.wait_for_last(peer)
             else:
-                path.wait_for(peer, what == SEND_DONE)
+                path.do(what, peer, size)
         path.finish()
         if len(posted.sends) > MOST_MESSAGES:
             return None
@@ -186,6 +183,12 @@ class _Posted:
         self.sends: list[list[float]] = []
         self.sent: dict[tuple[int, int, bool], list[list[float]]] = defaultdict(list)
         self.received: dict[tuple[int, int, bool], list[list[float]]] = defaultdict(list)
+
+    def remove(self, taken_awaited: list[float], source: int, rank: int) -> list[float]:
+        """Take away a receive that a rank posted, from a rank or from any (-1), and return it."""
+        posted = self.received[source, rank, False]
+        place = next(k for k, receive in enumerate(posted) if receive is taken_awaited)
+        return posted.pop(place)
 
     def paired(self) -> Sends | None:
         """Return the messages with their receives; one that nobody takes keeps nobody waiting."""
@@ -230,6 +233,21 @@ class _RankPath:
         self.last: list[tuple[int, bool]] = []
         self.waits = False
 
+    def do(self, what: int, peer: int, size: float) -> None:
+        """Take an event that is no collective."""
+        if what == SEND:
+            self.send(peer, size)
+        elif what == RECEIVE:
+            self.receive(peer)
+        elif what == WAIT_FOR_LAST:
+            self.wait_for_last(peer)
+        elif what == ANY_DONE:
+            self.take_from(peer)
+        elif what == CANCELLED:
+            self.cancel_from(peer)
+        else:
+            self.wait_for(peer, what == SEND_DONE)
+
     def send(self, target: int, size: float, collective: bool = False) -> None:
         """Post a message."""
         self._go_on()
@@ -244,6 +262,18 @@ class _RankPath:
         taken_awaited: list[float] = [self.step, -1]
         self.posted.received[source, self.rank, collective].append(taken_awaited)
         self._open((source, False), taken_awaited)
+
+    def take_from(self, source: int) -> None:
+        """Wait for the oldest receive from any rank, which got its message from this one."""
+        if waiting := self.open[-1, False]:
+            receive = self.posted.remove(waiting[0], -1, self.rank)
+            self.posted.received[source, self.rank, False].append(receive)
+            self.wait_for(-1, sent=False)
+
+    def cancel_from(self, source: int) -> None:
+        """Forget the oldest receive from a rank, or from any (-1)."""
+        if waiting := self.open[source, False]:
+            self.posted.remove(waiting.popleft(), source, self.rank)
 
     def wait_for(self, other: int, sent: bool) -> None:
         """Wait for the oldest message to a rank, or from it."""

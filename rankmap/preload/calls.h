@@ -51,16 +51,45 @@ PREPARES(MPI_Bsend_init)
 PREPARES(MPI_Ssend_init)
 PREPARES(MPI_Rsend_init)
 
-CALL(NAME(MPI_Recv))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
-{
-    c = ON(c, from);
-    if (COUNTING) {
-        end_step();
-        receive_from(c, from);
-        note_wait_for_last(from != MPI_PROC_NULL);
+/* A receive that is waited for at once; one from any rank when it is known from which one. */
+#define RECEIVES(name, on, params, args, sends)                                                \
+    CALL(NAME(name)) params                                                                    \
+    {                                                                                          \
+        c = on;                                                                                \
+        int counting = COUNTING, any = counting && from == MPI_ANY_SOURCE, sent = 0;           \
+        MPI_Status own;                                                                        \
+        s = any && is_ignored(s) ? &own : s;                                                   \
+        if (counting) {                                                                        \
+            sends;                                                                             \
+            end_step();                                                                        \
+        }                                                                                      \
+        if (counting && !any) {                                                                \
+            receive_from(c, from);                                                             \
+            note_wait_for_last(sent + (from != MPI_PROC_NULL));                                \
+        }                                                                                      \
+        int code = PASS(NAME(name), args);                                                     \
+        if (code == MPI_SUCCESS && any) {                                                      \
+            receive_from(c, s->MPI_SOURCE);                                                    \
+            note_wait_for_last(sent + 1);                                                      \
+        }                                                                                      \
+        return code;                                                                           \
     }
-    return PASS(NAME(MPI_Recv), (b, n, t, from, tag, c, s));
-}
+#define SENDS_FIRST(n, t)                                                                      \
+    send_to(c, to, bytes_of((uint64_t)(n), t), SITE);                                          \
+    sent = to != MPI_PROC_NULL
+
+RECEIVES(MPI_Recv, ON(c, from),
+         (void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s),
+         (b, n, t, from, tag, c, s), (void)0)
+RECEIVES(MPI_Sendrecv, ON(ON(c, from), to),
+         (const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb, COUNT rn, MPI_Datatype rt,
+          int from, int rtag, MPI_Comm c, MPI_Status *s),
+         (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s), SENDS_FIRST(sn, st))
+RECEIVES(MPI_Sendrecv_replace, ON(ON(c, from), to),
+         (void *b, COUNT n, MPI_Datatype t, int to, int stag, int from, int rtag, MPI_Comm c, MPI_Status *s),
+         (b, n, t, to, stag, from, rtag, c, s), SENDS_FIRST(n, t))
+#undef RECEIVES
+#undef SENDS_FIRST
 
 CALL(NAME(MPI_Irecv))(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Request *r)
 {
@@ -82,32 +111,6 @@ CALL(NAME(MPI_Recv_init))(void *b, COUNT n, MPI_Datatype t, int from, int tag, M
     if (all.began && !inside && code == MPI_SUCCESS)
         keep_request(*r, c, RECEIVE, from, 0, SITE);
     return code;
-}
-
-CALL(NAME(MPI_Sendrecv))(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
-                              COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
-{
-    c = ON(ON(c, from), to);
-    if (COUNTING) {
-        send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
-        end_step();
-        receive_from(c, from);
-        note_wait_for_last((to != MPI_PROC_NULL) + (from != MPI_PROC_NULL));
-    }
-    return PASS(NAME(MPI_Sendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s));
-}
-
-CALL(NAME(MPI_Sendrecv_replace))(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
-                                      int rtag, MPI_Comm c, MPI_Status *s)
-{
-    c = ON(ON(c, from), to);
-    if (COUNTING) {
-        send_to(c, to, bytes_of((uint64_t)n, t), SITE);
-        end_step();
-        receive_from(c, from);
-        note_wait_for_last((to != MPI_PROC_NULL) + (from != MPI_PROC_NULL));
-    }
-    return PASS(NAME(MPI_Sendrecv_replace), (b, n, t, to, stag, from, rtag, c, s));
 }
 
 #ifdef NIDMAP_MPI_4_CALLS
@@ -243,12 +246,18 @@ SWAPS(MPI_Compare_and_swap,
             counting;                                                                          \
         return PASS(NAME(name), (OPEN args));                                                    \
     }                                                                                          \
-    CALL(NAME(iname))(OPEN parts, MPI_Request *request)                                   \
+    CALL(NAME(iname))(OPEN parts, MPI_Request *request)                                        \
     {                                                                                          \
         c = ON(c, use);                                                                        \
-        if (COUNTING)                                                                            \
+        int counted = COUNTING;                                                                \
+        if (counted) {                                                                         \
+            begin_deferring();                                                                 \
             counting;                                                                          \
-        return PASS(NAME(iname), (OPEN args, request));                                          \
+        }                                                                                      \
+        int code = PASS(NAME(iname), (OPEN args, request));                                    \
+        if (counted)                                                                           \
+            keep_deferred(code, *request);                                                     \
+        return code;                                                                           \
     }
 #define EVEN(name, iname, parts, args, kind, root, bytes)                                      \
     COLLECTIVE(name, iname, (root) >= 0 ? A_PLACE : NOBODY, parts, args, even(c, kind, root, bytes, SITE))                     \
@@ -359,9 +368,15 @@ CALL(NAME(MPI_Barrier))(MPI_Comm comm)
 CALL(NAME(MPI_Ibarrier))(MPI_Comm comm, MPI_Request *request)
 {
     comm = ON(comm, NOBODY);
-    if (COUNTING)
+    int counted = COUNTING;
+    if (counted) {
+        begin_deferring();
         even(comm, BARRIER, -1, 0, SITE);
-    return PASS(NAME(MPI_Ibarrier), (comm, request));
+    }
+    int code = PASS(NAME(MPI_Ibarrier), (comm, request));
+    if (counted)
+        keep_deferred(code, *request);
+    return code;
 }
 
 PERSISTENT(MPI_Barrier, (MPI_Comm c), (c), keep_request(*request, c, BARRIER, -1, 0, SITE))
@@ -385,9 +400,16 @@ CALL(NAME(MPI_Request_free))(MPI_Request *request)
 {
     if (COUNTING && request) {
         drop_request(*request);
-        end_pending(*request, 1);
+        end_pending(*request, 1, MPI_STATUS_IGNORE);
     }
     return PASS(NAME(MPI_Request_free), (request));
+}
+
+CALL(NAME(MPI_Cancel))(MPI_Request *request)
+{
+    if (COUNTING && request)
+        cancel_pending(*request);
+    return PASS(NAME(MPI_Cancel), (request));
 }
 
 #ifdef NIDMAP_MPI_4_CALLS
@@ -414,25 +436,28 @@ CALL(NAME(MPI_Precv_init))(void *b, int parts, MPI_Count n, MPI_Datatype t, int 
 #endif
 
 /* Waiting ends a step; testing does where it finds something done. Requests that are done are no
- * longer what they were, so that a few are kept from before the call. */
-#define REQUESTS_BEFORE(many)                                                                  \
+ * longer what they were, so that a few are kept from before the call. Statuses that the program
+ * ignores are asked for where one may say whom a receive from any rank got its message from. */
+#define REQUESTS_BEFORE(many, statuses)                                                        \
     int kept = (many) < 0 || (many) > MOST_WAITED_FOR ? 0 : (many);                            \
+    int asked = kept && asks_statuses() && is_ignored(s);                                         \
     MPI_Request before[kept + 1];                                                              \
-    memcpy(before, r, (size_t)kept * sizeof before[0])
-#define DONE(i) ((i) >= 0 && (i) < kept ? end_pending(before[i], 0) : (void)0)
-#define WAITS(name, params, args, waited)                                                      \
-    CALL(NAME(name)) params                                                               \
+    MPI_Status own[asked ? (statuses) : 1];                                                    \
+    memcpy(before, r, (size_t)kept * sizeof before[0]);                                        \
+    s = asked ? own : s
+#define DONE(i, status) ((i) >= 0 && (i) < kept ? end_pending(before[i], 0, status) : (void)0)
+#define STATUS(k) (is_ignored(s) ? s : s + (k))
+#define WAITS(name, params, args)                                                              \
+    CALL(NAME(name)) params                                                                    \
     {                                                                                          \
-        if (COUNTING) {                                                                        \
+        if (COUNTING)                                                                          \
             end_step();                                                                        \
-            waited;                                                                            \
-        }                                                                                      \
         return PASS(NAME(name), args);                                                         \
     }
-#define FINDS(name, params, args, many, found, ends)                                           \
-    CALL(NAME(name)) params                                                               \
+#define FINDS(name, params, args, many, statuses, found, ends)                                 \
+    CALL(NAME(name)) params                                                                    \
     {                                                                                          \
-        REQUESTS_BEFORE(many);                                                                 \
+        REQUESTS_BEFORE(many, statuses);                                                       \
         int counting = COUNTING;                                                               \
         int code = PASS(NAME(name), args);                                                     \
         if (code == MPI_SUCCESS && (found) && counting) {                                      \
@@ -443,33 +468,55 @@ CALL(NAME(MPI_Precv_init))(void *b, int parts, MPI_Count n, MPI_Datatype t, int 
     }
 #define EACH_DONE(count, index)                                                                \
     for (int k = 0; k < (count); k++)                                                          \
-    DONE(index)
+    DONE(index, STATUS(k))
 
-WAITS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s), end_pending(*r, 0))
-WAITS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s), end_all_pending(n, r))
-FINDS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s), n,
-      *i != MPI_UNDEFINED, DONE(*i))
+FINDS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s), 1, 1, 1, DONE(0, s))
+FINDS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s), n, n, 1, EACH_DONE(n, k))
+FINDS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s), n, 1,
+      *i != MPI_UNDEFINED, DONE(*i, s))
 FINDS(MPI_Waitsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]), (n, r, many, i, s), n,
-      *many > 0, EACH_DONE(*many, i[k]))
-WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, ON(c, from), s), (void)0)
-FINDS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), 1, *flag, DONE(0))
-FINDS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), n, *flag,
+      n, *many > 0, EACH_DONE(*many, i[k]))
+FINDS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), 1, 1, *flag, DONE(0, s))
+FINDS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), n, n, *flag,
       EACH_DONE(n, k))
-FINDS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s), n,
-      *flag && *i != MPI_UNDEFINED, DONE(*i))
+FINDS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s), n, 1,
+      *flag && *i != MPI_UNDEFINED, DONE(*i, s))
 FINDS(MPI_Testsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]),
-      (n, r, many, i, s), n, *many > 0, EACH_DONE(*many, i[k]))
-WAITS(MPI_Win_fence, (int assert, MPI_Win win), (assert, win), (void)0)
-WAITS(MPI_Win_complete, (MPI_Win win), (win), (void)0)
-WAITS(MPI_Win_unlock, (int rank, MPI_Win win), (rank, win), (void)0)
-WAITS(MPI_Win_unlock_all, (MPI_Win win), (win), (void)0)
-WAITS(MPI_Win_flush, (int rank, MPI_Win win), (rank, win), (void)0)
-WAITS(MPI_Win_flush_all, (MPI_Win win), (win), (void)0)
+      (n, r, many, i, s), n, n, *many > 0, EACH_DONE(*many, i[k]))
+
+/* A message that is matched here is received by MPI_Mrecv, which says neither rank nor communicator. */
+#define MATCHES(name, params, args, found)                                                     \
+    CALL(NAME(name)) params                                                                    \
+    {                                                                                          \
+        c = ON(c, from);                                                                       \
+        int counting = COUNTING;                                                               \
+        MPI_Status own;                                                                        \
+        s = counting && is_ignored(s) ? &own : s;                                              \
+        int code = PASS(NAME(name), args);                                                     \
+        if (code == MPI_SUCCESS && (found) && counting && from != MPI_PROC_NULL) {             \
+            end_step();                                                                        \
+            receive_from(c, s->MPI_SOURCE);                                                    \
+            note_wait_for_last(1);                                                             \
+        }                                                                                      \
+        return code;                                                                           \
+    }
+MATCHES(MPI_Mprobe, (int from, int tag, MPI_Comm c, MPI_Message *m, MPI_Status *s), (from, tag, c, m, s), 1)
+MATCHES(MPI_Improbe, (int from, int tag, MPI_Comm c, int *flag, MPI_Message *m, MPI_Status *s),
+        (from, tag, c, flag, m, s), *flag)
+WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, ON(c, from), s))
+WAITS(MPI_Win_fence, (int assert, MPI_Win win), (assert, win))
+WAITS(MPI_Win_complete, (MPI_Win win), (win))
+WAITS(MPI_Win_unlock, (int rank, MPI_Win win), (rank, win))
+WAITS(MPI_Win_unlock_all, (MPI_Win win), (win))
+WAITS(MPI_Win_flush, (int rank, MPI_Win win), (rank, win))
+WAITS(MPI_Win_flush_all, (MPI_Win win), (win))
 
 #undef REQUESTS_BEFORE
 #undef DONE
+#undef STATUS
 #undef WAITS
 #undef FINDS
+#undef MATCHES
 #undef EACH_DONE
 #endif
 

@@ -68,8 +68,11 @@ struct message {
 };
 
 /* What a rank does in order. It waits for what it has just posted, so many, or sees that the oldest
- * send to a rank, or receive from it, is done. */
-enum what { SEND_POSTED, RECEIVE_POSTED, WAITS_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE };
+ * send to a rank, or receive from it, is done; that the oldest receive from any rank has got its
+ * message from this one; or that the oldest receive from it is cancelled. */
+enum what {
+    SEND_POSTED, RECEIVE_POSTED, WAITS_FOR_LAST, SEND_DONE, RECEIVE_DONE, COLLECTIVE, ANY_DONE, CANCELLED
+};
 
 /* Events that are alike but for some bytes; the sums are of all of them. */
 struct event {
@@ -87,11 +90,12 @@ struct order {
     int ended;                  /* the rest is not kept */
 };
 
-/* A request that was not seen done. */
+/* A request that was not seen done, and what is noted when it is. */
 struct pending {
     MPI_Request request;
-    enum what done;
-    int64_t peer;
+    struct event done;
+    const struct comm *comm;
+    int cancelled;              /* that was asked for */
 };
 
 /* All that one thread has seen: no lock stands on the way of a message. */
@@ -99,6 +103,9 @@ struct recorder {
     struct order order;
     struct pending *pending;
     size_t pending_used, pending_room, pending_next;
+    size_t pending_open;        /* among them receives whose status says what they got */
+    int deferring;              /* a collective is noted when its request is done */
+    struct event deferred;
     struct table bin[WINDOW_BINS];
     struct message *step;
     size_t waiting, room;
@@ -541,11 +548,11 @@ INSIDE void note_wait_for_last(int many)
         note(mine, (struct event){.what = WAITS_FOR_LAST, .peer = many});
 }
 
-/* A request is on its way: of a send to a rank of a communicator, or a receive from one. */
-INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what done, int peer)
+/* A request is on its way. */
+INSIDE void add_pending(MPI_Request request, struct event done, const struct comm *c)
 {
     struct recorder *r = mine;
-    if (!r || !c || r->order.ended || all.bins > 1 || peer == MPI_PROC_NULL || peer >= c->size)
+    if (!r || r->order.ended || all.bins > 1)
         return;
     if (r->pending_used == r->pending_room) {
         size_t room = r->pending_room ? 2 * r->pending_room : 64;
@@ -557,33 +564,99 @@ INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what do
         r->pending = more;
         r->pending_room = room;
     }
-    int64_t rank = peer < 0 ? -1 : world_rank(c, peer);
-    r->pending[r->pending_used++] = (struct pending){request, done, rank};
+    r->pending[r->pending_used++] = (struct pending){request, done, c, 0};
+    r->pending_open += done.what == RECEIVE_DONE && done.peer < 0;
 }
 
-/* A request is done, or `forgotten`: most are in the order in which they began. */
-INSIDE void end_pending(MPI_Request request, int forgotten)
+/* The same of a send to a rank of a communicator, or a receive from one. */
+INSIDE void keep_pending(const struct comm *c, MPI_Request request, enum what done, int peer)
 {
-    struct recorder *r = mine;
-    size_t used = r ? r->pending_used : 0;
-    for (size_t i = 0; i < used; i++) {
-        size_t at = (r->pending_next + i) % used;
-        if (r->pending[at].request != request)
-            continue;
-        struct pending found = r->pending[at];
-        memmove(r->pending + at, r->pending + at + 1, (used - at - 1) * sizeof found);
-        r->pending_used--;
-        r->pending_next = at;
-        if (!forgotten)
-            note(r, (struct event){.what = found.done, .peer = found.peer});
-        return;
+    if (c && peer != MPI_PROC_NULL && peer < c->size)
+        add_pending(request, (struct event){.what = done, .peer = peer < 0 ? -1 : world_rank(c, peer)}, c);
+}
+
+/* Between these two a collective is counted that others may end long after this rank has begun it,
+ * and that it does other things beside: it is noted where the rank sees it done. */
+INSIDE void begin_deferring(void)
+{
+    struct recorder *r = recorder_of_thread();
+    if (r) {
+        r->deferring = 1;
+        r->deferred.what = SEND_POSTED;
     }
 }
 
-INSIDE void end_all_pending(int many, const MPI_Request requests[])
+INSIDE void keep_deferred(int code, MPI_Request request)
 {
-    for (int i = 0; i < many; i++)
-        end_pending(requests[i], 0);
+    struct recorder *r = mine;
+    if (!r)
+        return;
+    r->deferring = 0;
+    if (code == MPI_SUCCESS && r->deferred.what == COLLECTIVE)
+        add_pending(request, r->deferred, NULL);
+}
+
+/* Whether the status of some request has to be looked at: of a receive from any rank, or one that
+ * the program wants to cancel. */
+INSIDE int asks_statuses(void)
+{
+    return mine && mine->pending_open > 0;
+}
+
+INSIDE int is_ignored(const MPI_Status *status)
+{
+    return status == MPI_STATUS_IGNORE || status == MPI_STATUSES_IGNORE;
+}
+
+INSIDE int is_cancelled(const MPI_Status *status)
+{
+    int cancelled = 0;
+    if (!is_ignored(status))
+        REAL(MPI_Test_cancelled)(status, &cancelled);
+    return cancelled;
+}
+
+/* The place of a request among those on their way, -1 for none: most end as they began. */
+INSIDE ptrdiff_t pending_place(MPI_Request request)
+{
+    size_t used = mine ? mine->pending_used : 0;
+    for (size_t i = 0; i < used; i++) {
+        size_t at = (mine->pending_next + i) % used;
+        if (mine->pending[at].request == request)
+            return (ptrdiff_t)at;
+    }
+    return -1;
+}
+
+INSIDE void cancel_pending(MPI_Request request)
+{
+    ptrdiff_t at = pending_place(request);
+    if (at < 0 || mine->pending[at].done.what != RECEIVE_DONE || mine->pending[at].cancelled)
+        return;
+    mine->pending[at].cancelled = 1;
+    mine->pending_open += mine->pending[at].done.peer >= 0;
+}
+
+/* A request is done, with this status, or `forgotten`. */
+INSIDE void end_pending(MPI_Request request, int forgotten, const MPI_Status *status)
+{
+    struct recorder *r = mine;
+    ptrdiff_t at = pending_place(request);
+    if (at < 0)
+        return;
+    struct pending found = r->pending[at];
+    struct event e = found.done;
+    int any = e.what == RECEIVE_DONE && e.peer < 0;
+    memmove(r->pending + at, r->pending + at + 1, (r->pending_used - (size_t)at - 1) * sizeof found);
+    r->pending_used--;
+    r->pending_next = (size_t)at;
+    r->pending_open -= any || found.cancelled;
+    if (found.cancelled && (forgotten || is_cancelled(status)))
+        e.what = CANCELLED;
+    else if (any && !is_ignored(status) && status->MPI_SOURCE >= 0 && status->MPI_SOURCE < found.comm->size)
+        e = (struct event){.what = ANY_DONE, .peer = world_rank(found.comm, status->MPI_SOURCE)};
+    if (!forgotten || e.what == CANCELLED)
+        note(r, e);
 }
 
 /* A receive is posted: from a rank of a communicator, or from any. */
@@ -597,7 +670,11 @@ INSIDE void receive_in(const struct comm *c, int from)
 
 INSIDE void note_collective(struct recorder *r, const struct phase *p, int root, uint64_t bytes)
 {
-    note(r, (struct event){COLLECTIVE, root, (int64_t)p->comm->id, (int64_t)p->first, bytes, 0});
+    struct event e = {COLLECTIVE, root, (int64_t)p->comm->id, (int64_t)p->first, bytes, 0};
+    if (r->deferring)
+        r->deferred = e;
+    else
+        note(r, e);
 }
 
 INSIDE void receive_from(MPI_Comm comm, int from)
@@ -919,14 +996,16 @@ INSIDE void start_request(MPI_Request request)
     } else if (found.kind == POINT_TO_POINT) {
         send_in(found.comm, found.to, found.bytes, found.site);
         keep_pending(found.comm, request, SEND_DONE, found.to);
-    } else if (found.sends) {
-        struct phase *p = collective(found.comm, found.kind, 1, found.site);
+    } else {
+        begin_deferring();
+        struct phase *p = found.sends ? collective(found.comm, found.kind, 1, found.site) : NULL;
         if (p) {
             give_all(p, found.sends);
             leave_table();
-        }
-    } else
-        even_in(found.comm, found.kind, found.to, found.bytes, found.site);
+        } else if (!found.sends)
+            even_in(found.comm, found.kind, found.to, found.bytes, found.site);
+        keep_deferred(MPI_SUCCESS, request);
+    }
 }
 
 INSIDE void drop_request(MPI_Request request)

@@ -31,8 +31,12 @@ __all__ = [
 
 #: What a rank does, as the library numbers it: it posts a message or a receive, waits for what it
 #: posted last, sees that its oldest message to a rank or receive from it is done, calls a
-#: collective.
-EVENTS = ("send", "receive", "wait-for-last", "send-done", "receive-done", "collective")
+#: collective, sees that its oldest receive from any rank has got a message from this one, or that
+#: its oldest receive from it (-1: any) is cancelled.
+EVENTS = (
+    "send", "receive", "wait-for-last", "send-done", "receive-done", "collective", "any-done",
+    "cancelled",
+)  # fmt: skip
 
 #: Kinds of a phase, as the library between program and MPI numbers them.
 KINDS = (
@@ -85,8 +89,10 @@ class RecordedCollective:
 
     def messages(self, kind: str) -> Traffic:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
-        source, target, times = usual.collective_messages(kind, len(self.members), self.root)
-        sent = self.bytes[source] * times, self.calls[source] * times
+        call_bytes = float(self.bytes.sum()) / max(1, int(self.calls.sum()))
+        pairs, share = usual.collective_messages(kind, len(self.members), self.root, call_bytes)
+        source, target, times = pairs
+        sent = np.rint(self.bytes[source] * share).astype(np.int64), self.calls[source] * times
         return Traffic(self.members[source], self.members[target], *sent)
 
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placement.request import Request
+from placement.planners import Request
 from placement.support.array_types import Ints
 from placement.support.quantities import time_text
 from rankmap import progress

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.network.routes import walk_paths
-from placement.request import Request
+from placement.planners import Request
 from placement.support.array_types import Array, Floats, Ints, Mask
 from placement.support.arrays import product
 from placement.support.quantities import GB

@@ -22,12 +22,11 @@ import numpy as np
 from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.machine import Machine
-from placement.plan import counted
-from placement.planners import nested_units
-from placement.request import Request
+from placement.planners import Request, nested_units
 from placement.scheduler.baseline import scheduler_choice
 from placement.support.array_types import Ints
 from placement.support.arrays import sum_boxes
+from placement.support.quantities import counted
 from rankmap.search.budget import LIMITS
 from rankmap.search.rank_orders import brick_shapes, brick_slots
 
@@ -55,7 +54,7 @@ def node_choices(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
     >>> [name for name, _ in node_choices(m, Request(count=4, free=m.free))][:3]
@@ -85,7 +84,7 @@ def spread_over_levels(machine: Machine, request: Request) -> Iterator[tuple[str
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=2,nodes=2")
     >>> found = dict(spread_over_levels(m, Request(count=4, free=m.free)))
@@ -154,7 +153,7 @@ def grid_on_boxes(
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:4x4")
     >>> name, rows, slots = next(grid_on_boxes(m, Request(4, m.free), (2, 2), 1))
@@ -255,7 +254,7 @@ def freest_boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints
 
     Examples
     --------
-    >>> from placement.request import Request
+    >>> from placement.planners import Request
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:6x6")
     >>> next(freest_boxes(m, Request(count=4, free=m.free)))

@@ -16,7 +16,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.request import Choice, Request
+from placement.planners import Choice, Request
 from placement.support.array_types import Floats, Ints
 from placement.support.quantities import size_text, time_text
 from rankmap.emit import emit, format_of

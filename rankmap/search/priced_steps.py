@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.network import Loads
 from placement.network.path_costs import PathCosts, path_costs
-from placement.request import Request
+from placement.planners import Request
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import ragged_ranges
 from rankmap.placement import Placement

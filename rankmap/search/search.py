@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from placement.errors import NidmapError
-from placement.request import Request
+from placement.planners import Request
 from placement.support.array_types import Ints
 from rankmap.pattern.graph import Graph
 from rankmap.placement import Placement

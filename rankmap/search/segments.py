@@ -14,8 +14,8 @@ import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
+from placement.planners import Request
 from placement.planners.segments import Blocks, blocks_of, in_segments
-from placement.request import Request
 from placement.scheduler.baseline import has_blocks
 from placement.scheduler.switches import block_sizes
 from placement.support.array_types import Ints

@@ -5,7 +5,6 @@ import io
 import json
 import os
 import pwd
-import sys
 
 import pytest
 from hypothesis import HealthCheck, given, note
@@ -94,7 +93,6 @@ def may_run_on(options):
 OPTIONS = st.fixed_dictionaries(
     {
         "count": st.integers(1, 4),
-        "slack": st.integers(0, 1),
         "ppn": st.sampled_from([None, 1, 4]),
         "partition": st.sampled_from([None, "main", "gpu", "gpu,main"]),
         "constraint": st.sampled_from([None, "big", "big&fast"]),
@@ -117,12 +115,11 @@ def test_the_job_runs_on_the_planned_nodes(asked, tmp_path, options):
     words = ["plan", "-m", "torus:4x4", "-N", str(options["count"]), "--from", "idle"]
     words += [
         f"--{name}={options[name]}"
-        for name in ("slack", "ppn", "partition", "constraint", "reservation", "strategy")
+        for name in ("ppn", "partition", "constraint", "reservation", "strategy")
         if options[name] is not None
     ]
     words += [f"--exclude={','.join(options['exclude'])}"] if options["exclude"] else []
-    total = options["count"] + options["slack"]
-    fits = max(map(len, may_run_on(options))) >= total
+    fits = max(map(len, may_run_on(options))) >= options["count"]
     with contextlib.redirect_stderr(io.StringIO()) as said:
         code = run([*words, "--format", options["format"], "-o", str(script)])
     note(said.getvalue())
@@ -134,7 +131,7 @@ def test_the_job_runs_on_the_planned_nodes(asked, tmp_path, options):
     assert run([*words, "-o", str(plan)]) == 0
     planned = set(json.loads(plan.read_text())["nodes"])
     got = submitted(asked, script)
-    assert len(got) == total
+    assert len(got) == options["count"]
     assert any(got <= allowed for allowed in may_run_on(options))
     if options["format"] == "sbatch":
         assert got == planned
@@ -209,43 +206,3 @@ def test_a_plan_lies_in_one_of_several_trees(monkeypatch, tmp_path, capfd):
             check=False,
         )
         assert refused.returncode == 1
-
-
-SEE = """#!/bin/bash
-printf '%s\\n' "$SLURM_PROCID $SLURMD_NODENAME"
-"""
-
-
-@pytest.fixture(scope="module")
-def four():
-    """Return four nodes that run jobs."""
-    with real_slurm(NAMES[:4], real=4, cores=4) as cluster:
-        yield cluster
-
-
-@needs_slurm
-@pytest.mark.parametrize("ppn", [None, 2])
-def test_slack_starts_the_ranks_asked_for(four, monkeypatch, tmp_path, ppn):
-    monkeypatch.setenv("SLURM_CONF", four.env["SLURM_CONF"])
-    script, out = tmp_path / "job.sh", tmp_path / "out"
-    words = ["plan", "-m", "torus:4", "-N", "2", "--slack", "2", "--from", "idle"]
-    words += [f"--ppn={ppn}"] if ppn else []
-    words += ["--strategy", "random", "--seed", "3", "--include", "nid00002"]
-    assert run([*words, "--format", "sbatch", "-o", str(script)]) == 0
-    see = tmp_path / "my own program"
-    see.write_text(SEE)
-    see.chmod(0o755)
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    done = tmp_path / "done"
-    script.write_text(script.read_text() + f"touch {done}\n")
-    four.run(
-        ["sbatch", f"--chdir={tmp_path}", f"--output={out}", str(script), str(see)],
-        env={"PATH": path},
-    )
-    wait_until(done.exists, "the job's end")
-    text = out.read_text()
-    ranks = sorted(line.split() for line in text.splitlines() if line[:1].isdigit())
-    assert [rank for rank, _ in ranks] == [str(r) for r in range(2 * (ppn or 1))], text
-    used = {node for _, node in ranks}
-    assert len(used) == 2
-    assert "nid00002" in used

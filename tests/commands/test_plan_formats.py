@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import shlex
-import subprocess
 import sys
 
 import pytest
@@ -30,43 +29,6 @@ def tool(capfd, monkeypatch, tmp_path):
     return call
 
 
-def test_count_leaves_the_slack_out(tool):
-    _, out, _ = tool("plan -m torus:4x4 -N 5 --slack 2 --json")
-    document = json.loads(out)
-    assert (document["count"], document["slack"], len(document["nodes"])) == (5, 2, 7)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--strategy random --seed 7", "--seed 7"),
-        ("--include #3", "--include nid00003"),
-        ("--exclude #5-6", "--exclude 'nid[00005-00006]'"),
-        ("--strategy blades --per-blade 1", "--per-blade 1"),
-        ("--ppn 3", "--ppn 3"),
-    ],
-)
-def test_the_plan_inside_the_job_is_asked_as_the_one_before(tool, options, words):
-    machine = "dragonfly:groups=2,chassis=2,blades=4,nodes=4"
-    code, out, _ = tool(f"plan -m {machine} -N 4 --slack 1 --format sbatch {options}")
-    assert code == 0
-    (inside,) = [line for line in out.splitlines() if line.startswith("nodes=")]
-    assert words in inside
-    assert inside.endswith('--from "$SLURM_JOB_NODELIST") || exit')
-
-
-def test_a_machine_from_a_file_is_found_from_any_directory(tool, tmp_path):
-    (tmp_path / "mine.conf").write_text("SwitchName=s Nodes=n[0-7]\n")
-    _, out, _ = tool("plan -m mine.conf -N 4 --slack 1 --format sbatch")
-    assert f"-m {tmp_path}/mine.conf " in out
-
-
-def test_a_dump_from_standard_input_cannot_be_read_again_inside_the_job(tool):
-    code, out, err = tool("plan -m - -N 4 --slack 1 --format sbatch")
-    assert (code, out) == (2, "")
-    assert "put the dump into a file" in err
-
-
 def test_the_nodes_of_ones_own_job_are_free_to_it(tool, tmp_path, monkeypatch):
     (tmp_path / "a.sinfo").write_text("NODELIST STATE\nn[1-3] alloc\nn4 idle\n")
     assert tool("plan -m a.sinfo -N 2 --from n[1-2]")[0] == 1
@@ -75,54 +37,8 @@ def test_the_nodes_of_ones_own_job_are_free_to_it(tool, tmp_path, monkeypatch):
     assert (code, out) == (0, "n[1-2]\n")
 
 
-STUB = """#!/bin/sh
-echo "$0" "$@" >"$SEEN"
-for word; do [ -f "$word" ] && cat "$word" >>"$SEEN"; done
-exit 0
-"""
-
-
-@pytest.mark.parametrize(
-    ("machine", "nodes", "seen"),
-    [
-        ("torus:4", "nid00002\nnid00002\nnid00003.cluster\nnid00001\n",
-         "mpiexec -n 4 --hostfile FILE\nnid00001\nnid00001\nnid00002\nnid00002\n"),
-        ("polaris", "x3001c0s1b0n0.hsn.cm\nx3001c0s1b1n0.hsn.cm\nx3001c0s7b0n0.hsn.cm\n",
-         "mpiexec -n 4 --ppn 2 --hostfile FILE\nx3001c0s1b0n0\nx3001c0s1b1n0\n"),
-        ("bluewaters", "nid00002\nnid00003\nnid00092\n", "aprun -L 2-3 -n 4 -N 2\n"),
-    ],
-)  # fmt: skip
-def test_a_pbs_job_with_slack_starts_the_ranks_asked_for(tool, tmp_path, machine, nodes, seen):
-    code, out, err = tool(f"plan -m {machine} -N 2 --slack 1 --ppn 2 --format pbs")
-    assert code == 0, err
-    assert "SLURM" not in out
-    assert "srun" not in out
-    for name in ("mpiexec", "aprun"):
-        (tmp_path / name).write_text(STUB)
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "nodes").write_text(nodes)
-    folders = [str(tmp_path), os.path.dirname(sys.executable), os.environ["PATH"]]
-    env = {**os.environ, "PATH": ":".join(folders), "SEEN": str(tmp_path / "seen")}
-    env |= {"PBS_NODEFILE": str(tmp_path / "nodes")}
-
-    def run_job(**more):
-        return subprocess.run(
-            ["bash"], input=out, env={**env, **more}, text=True, capture_output=True, check=False
-        )
-
-    assert "name the program: qsub -v APP=./app FILE" in run_job().stderr
-    done = run_job(APP="./app")
-    assert done.returncode == 0, done.stderr
-    first, *rest = (tmp_path / "seen").read_text().splitlines(keepends=True)
-    words = shlex.split(first)
-    words = ["FILE" if word.startswith("/tmp") and word != words[0] else word for word in words]
-    assert words[-1] == "./app"
-    words[0] = os.path.basename(words[0])
-    assert " ".join(words[:-1]) + "\n" + "".join(rest) == seen
-
-
-def test_aprun_counts_the_ranks_without_the_slack(tool):
-    _, out, _ = tool("plan -m bluewaters -N 2 --slack 1 --ppn 4 --format aprun")
+def test_aprun_counts_the_ranks(tool):
+    _, out, _ = tool("plan -m bluewaters -N 2 --ppn 4 --format aprun")
     assert " -n 8 -N 4 " in out
 
 
@@ -162,9 +78,9 @@ def test_exclude_on_a_dragonfly_leaves_the_groups_of_the_plan(tool):
 
 
 def test_softer_headers_keep_to_the_lists_of_the_user(tool):
-    words = "-m torus:4x4 -N 2 --from #0-7 --exclude #3 --include #5 --format switches"
+    words = "-m torus:4x4 -N 2 --from #0-7 --exclude #3 --include #5 --format exclude"
     _, out, _ = tool(f"plan {words}")
-    assert excluded(out) == {f"nid{i:05d}" for i in (3, *range(8, 16))}
+    assert excluded(out) >= {f"nid{i:05d}" for i in (3, *range(8, 16))}
     assert "#SBATCH --nodelist=nid00005\n" in out
 
 

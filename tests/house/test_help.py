@@ -53,7 +53,7 @@ def test_what_is_rare_stands_in_the_help_of_all(capsys):
         with pytest.raises(SystemExit):
             cli.main(["plan", words])
     short, whole = capsys.readouterr().out.partition("Show advanced options too, and exit.")[::2]
-    assert "--slack" not in short
+    assert "--include" not in short
     assert "Advanced:" in whole
-    assert "--slack" in whole
+    assert "--include" in whole
     assert "With --segment S" in whole

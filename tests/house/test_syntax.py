@@ -15,7 +15,7 @@ SOURCES = sorted(
     if path.is_file()
 )
 
-#: ``a*+`` and ``(?>a)`` in a regular expression; `placement.lists.expanding` knows what to do.
+#: ``a*+`` and ``(?>a)`` in a regular expression; `placement.names.hostlist` knows what to do.
 POSSESSIVE = re.compile(r"(?<!\\)(?:\)|\]|\w)[*+?}]\+(?![^\[]*\])|\(\?>")
 
 #: What came with Python 3.11 and 3.12, by the module that has it.

@@ -393,17 +393,6 @@ def slurm_printed_tree():
 
 
 @golden
-def slurm_torus():
-    text = (
-        "- topology: pods\n  cluster_default: true\n  torus3d:\n    toruses:\n"
-        '      - {name: pod, dims: {x: 4, y: 2, z: 3}, nodes: "t[0-23]"}\n'
-    )
-    cells = {f"t{i}": (i, (i % 4, i // 4 % 2, i // 8, 0)) for i in range(24)}
-    links = totals(shapes.torus_links((4, 2, 3)))
-    return coherent({"source.yaml": text}, cells, "torus", (4, 2, 3, 1), links=links)
-
-
-@golden
 def slurm_tree_and_states():
     tree = "SwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[4-6]\nSwitchName=t Switches=a,b\n"
     states = [("n1", "idle"), ("n2", "mix"), ("n3", "down*"), ("n4", "idle"), ("n5", "idle-")]

@@ -13,7 +13,7 @@ from placement.errors import NidmapError, ParseError, UsageError
 from placement.load import load_machine, open_sources
 from placement.readers import read_text
 from placement.topologies import links
-from placement.views.summary import count_holes
+from placement.views import count_holes
 from tests.writers import write
 
 HERE = Path(__file__).parents[1] / "machines"

@@ -8,7 +8,7 @@ import pytest
 
 from placement.errors import NidmapError, ParseError, SiteError, UsageError
 from placement.load import load_machine, open_sources
-from placement.site import site_names
+from placement.sites import site_names
 from placement.specs import parse_spec
 from placement.topologies import links, router_names, wiring_text
 from tests.placement import machine_shapes as shapes

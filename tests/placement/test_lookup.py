@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import ParseError
 from placement.lookup import nodes_of, rows_of
-from placement.names.columns import format_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names import format_cnames
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.nodelist import NodeList
 
 XC = Xc(4)
@@ -261,7 +260,7 @@ def test_a_large_machine_and_a_long_list():
 @pytest.mark.parametrize("text", ["{}", "nid00001,{}", "nid00001*2 {}", "nid00001\n{}\n"])
 def test_a_word_of_more_names_than_nodes_is_refused_unexpanded(monkeypatch, word, text):
     machine = nidmap.load_machine("torus:4x4x4")
-    monkeypatch.setattr("placement.lists.expanding._ListWord.names", lambda entry: 1 / 0)
+    monkeypatch.setattr("placement.names.hostlist._ListWord.names", lambda entry: 1 / 0)
     with pytest.raises(ParseError, match=r"makes \d+ names; there are 64 nodes"):
         rows_of(machine, text.format(word), repeats=True)
 

@@ -7,7 +7,7 @@ import pytest
 
 from placement.commands import run
 from placement.load import load_machine
-from placement.site import site_names
+from placement.sites import site_names
 from placement.topologies import wiring_text
 from tests.placement import machine_shapes as shapes
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nidmap import load_machine
 from placement.commands import run as nidmap
 from placement.errors import UsageError
-from placement.site import site_names
+from placement.sites import site_names
 from rankmap.emit.process_mapping import (
     CRAY_MPICH,
     HYDRA,

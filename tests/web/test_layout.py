@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
-from placement.names.columns import parse_cnames
+from placement.names import parse_cnames
 from placement.specs import parse_spec
 from tests.web.machines import without
 from web.layout import CELL, layout

@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
-from placement.names.columns import parse_cnames
+from placement.names import parse_cnames
 from placement.support.array_types import Ints32, Strs
 
 __all__ = ["kind_of", "parts", "places", "print_columns", "refuse_roles", "refuse_states", "words"]

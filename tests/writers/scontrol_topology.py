@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from placement.errors import UsageError
+from placement.exports import fold_names, switch_rows
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members
 from placement.support.array_types import Ints
-from placement.views.exports import fold_names, switch_rows
 
 __all__ = ["write"]
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.dumps.assemble import assemble
-from placement.names.columns import format_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names import format_cnames
+from placement.names.numbering import GeminiNumbering, Xc
 from placement.readers import read_text
 from tests.effort import examples
 from tests.writers import write

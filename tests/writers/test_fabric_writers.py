@@ -76,30 +76,6 @@ def test_rings(counts):
         assert again(machine, form) == machine
 
 
-EXTENT = st.integers(1, 3)
-
-
-@given(st.tuples(EXTENT, EXTENT, EXTENT), st.data())
-def test_torus_with_and_without_empty_cells(dims, data):
-    cells = dims[0] * dims[1] * dims[2]
-    kept = data.draw(st.lists(st.booleans(), min_size=cells, max_size=cells))
-    assume(any(kept))
-    rows = ""
-    for cell, keep in enumerate(kept):
-        if keep:
-            x, y, z = cell % dims[0], cell // dims[0] % dims[1], cell // (dims[0] * dims[1])
-            rows += f"          - anchor: {{x: {x}, y: {y}, z: {z}}}\n"
-            rows += f"            dims: {{x: 1, y: 1, z: 1}}\n            nodes: n{cell * 7 % 29}\n"
-    text = "- topology: t\n  torus3d:\n    toruses:\n      - name: pod\n"
-    text += f"        dims: {{x: {dims[0]}, y: {dims[1]}, z: {dims[2]}}}\n        regions:\n{rows}"
-    machine = machine_of(text)
-    assert again(machine, "topology-yaml") == machine
-    assert len(machine) == sum(kept)
-    for form in ("topology-conf", "scontrol-topology"):
-        with pytest.raises(UsageError, match="topology-yaml can"):
-            write(machine, form)
-
-
 def test_flat_is_only_said_in_yaml():
     machine = assemble(
         [

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.machine import Machine
-from placement.names.columns import parse_cnames
+from placement.names import parse_cnames
 from placement.support.array_types import Ints
 from web.layout.boxes import (
     CELL,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from placement.names.columns import name_numbers
+from placement.names import name_numbers
 from placement.nodelist import nid_ranges
 from rankmap.launch import Launch
 from rankmap.launch.allocation import unclear_counts

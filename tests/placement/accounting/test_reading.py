@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.accounting.reading import read_jobs
+from placement.accounting import read_jobs
 from placement.errors import ParseError
 from placement.nodelist import NodeList
-from placement.readers.plain import MAX_LINES
+from placement.readers import MAX_LINES
 from placement.records import JobRecord
 
 TEXT = st.text(

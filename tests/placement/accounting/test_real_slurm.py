@@ -4,9 +4,8 @@ import json
 import time
 from collections import Counter
 
-from placement.accounting.reading import read_jobs
+from placement.accounting import accounted_jobs, read_jobs
 from placement.commands import run
-from placement.slurm.jobs import accounted_jobs
 from tests.real_accounting import accounting, needs_accounting
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.accounting.seats import free_at_starts, seat_jobs
 from placement.nodelist import NodeList
 from placement.records import JobRecord
+from placement.seats import free_at_starts, seat_jobs
 from placement.specs import parse_spec
 
 MACHINE = parse_spec("torus:3x4")

@@ -12,7 +12,7 @@ from placement.dumps.assemble import assemble
 from placement.errors import ParseError, UsageError
 from placement.geometry.slingshot import parse_groups
 from placement.readers import read_text
-from placement.site import load_site
+from placement.sites import load_site
 from placement.topologies import links, router_coords, router_count, router_names
 from tests.placement import machine_shapes as shapes
 
@@ -402,18 +402,6 @@ def test_names_with_two_prefixes_keep_their_order():
     machine = built(shapes.sinfo([("r2n1", "idle"), ("r1n1", "idle"), ("r1n2", "idle")]))
     assert machine.names.tolist() == ["r2n1", "r1n1", "r1n2"]
     assert machine.nid.tolist() == [0, 1, 2]
-
-
-def test_a_torus_of_slurm():
-    text = (
-        "- topology: t\n  cluster_default: true\n  torus3d:\n    toruses:\n"
-        '      - {name: pod, dims: {x: 3, y: 2, z: 2}, nodes: "n[1-12]"}\n'
-    )
-    machine = built(text)
-    assert machine.topology.kind == "torus"
-    assert machine.topology.extents == (3, 2, 2, 1)
-    assert machine.coords[4].tolist() == [1, 1, 0, 0]
-    assert machine.switches.kind == "torus3d"
 
 
 # --- InfiniBand ------------------------------------------------------------------

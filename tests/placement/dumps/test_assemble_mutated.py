@@ -14,7 +14,7 @@ from placement.errors import NidmapError
 from placement.load import Sources
 from placement.readers import read_text
 from placement.topologies import links, router_names
-from placement.views.summary import summarise
+from placement.views import summarise
 
 HERE = Path(__file__).parents[2] / "machines"
 FILES = sorted(HERE.glob("*/source*"))

@@ -133,9 +133,9 @@ def test_holes_are_remarks():
     assert machine is not None
     assert not [x for x in findings if x.fault]
     text = " ".join(x.text for x in findings if x.kind == "hole")
-    assert "absent groups: 1, group 0 the first" in text
-    assert "blades absent in chassis that are there: 18, c2-0c0s3 the first" in text
-    assert "nodes absent on blades that are there: 36, c2-0c0s0n0 the first" in text
+    assert "absent groups: 1" in text
+    assert "blades absent in chassis that are there: 18" in text
+    assert "nodes absent on blades that are there: 36" in text
 
 
 def test_holes_of_a_torus():

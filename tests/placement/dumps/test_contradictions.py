@@ -13,7 +13,7 @@ from placement.dumps.tables import contradictions
 from placement.errors import ParseError
 from placement.load import load_machine, open_sources
 from placement.readers import read_text
-from placement.site import load_site
+from placement.sites import load_site
 from placement.topologies import router_count
 from tests.placement.machine_shapes import aries_links, rtr_aries, xc_cells, xtprocadmin
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.machine import Machine, Switches
-from placement.request import Request
+from placement.planners import Request
 from placement.specs import parse_spec
 from tests.placement.planners import slurm_reference as reference
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
 from placement.load import load_machine
+from placement.planners import Request
 from placement.planners.blades import blades
-from placement.request import Request
 from placement.specs import parse_spec
 
 SHAHEEN = parse_spec("dragonfly:groups=18,chassis=6,blades=16,nodes=4")

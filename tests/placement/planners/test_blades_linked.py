@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.machine import Links
+from placement.planners import Request
 from placement.planners.blades import Joined, blades, blades_linked, count_joined
-from placement.request import Request
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
 

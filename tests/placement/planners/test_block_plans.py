@@ -7,8 +7,7 @@ import nidmap
 from placement.commands import run
 from placement.errors import PlanError
 from placement.options import with_figures
-from placement.planners import find
-from placement.request import Baseline, Request
+from placement.planners import Baseline, Request, find
 from rankmap.predict import Job
 
 CONF = "".join(f"BlockName=b{b} Nodes=n[{8 * b:02}-{8 * b + 7:02}]\n" for b in range(8))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.curves import hilbert_curve, hilbert_key, morton_key
 from placement.errors import UsageError
-from placement.planners import find
+from placement.planners import Request, find
 from placement.planners.curve import (
     curve_positions,
     hilbert,
@@ -17,7 +17,6 @@ from placement.planners.curve import (
     morton,
     morton_groups,
 )
-from placement.request import Request
 from placement.specs import parse_spec
 
 SMALL = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.planners import Request
 from placement.planners.plain import level_spread
-from placement.request import Request
 from placement.specs import parse_spec
 
 SMALL = [

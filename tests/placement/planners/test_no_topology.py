@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 
+from placement.planners import Request
 from placement.planners.plain import draw_nodes
-from placement.request import Request
 from placement.specs import parse_spec
 
 MACHINE = parse_spec("torus:4x3")

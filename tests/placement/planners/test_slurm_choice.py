@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
-from placement.planners import BASELINE, find
-from placement.request import Request
+from placement.planners import BASELINE, Request, find
 from placement.scheduler.switches import slurm_switches
 from placement.specs import parse_spec
 from tests.placement.planners import slurm_cases as cases

@@ -1,15 +1,12 @@
 """topology.yaml against trees at random, the other kinds, and YAML's own traps."""
 
-import itertools
-
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from placement.errors import ParseError
 from placement.readers import read_text
 from placement.readers.topology_conf import read as read_conf
-from placement.readers.topology_yaml import cell_coords, read, sniff
+from placement.readers.topology_yaml import read, sniff
 from tests.placement.readers.fabric_shapes import topology_conf, topology_yaml, trees
 
 HEAD = "- topology: t\n  cluster_default: true\n"
@@ -82,86 +79,6 @@ def test_a_leaf_with_children_keeps_its_nodes_as_slurm_does():
     assert (dump.switches[0].nodes, dump.switches[0].children) == (("n1",), ())
 
 
-EXTENT = st.integers(1, 4)
-
-
-def torus(dims, rest):
-    x, y, z = dims
-    return HEAD + (
-        f"  torus3d:\n    toruses:\n      - name: pod\n        dims: {{x: {x}, y: {y}, z: {z}}}\n"
-        + rest
-    )
-
-
-@given(st.tuples(EXTENT, EXTENT, EXTENT))
-def test_torus_runs_x_fastest(dims):
-    x, y, z = dims
-    dump = read(torus(dims, f"        nodes: n[1-{x * y * z}]\n"), "t")
-    expected = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-    assert [tuple(row) for row in dump.nodes.coords.tolist()] == expected
-    assert dump.nodes.name.tolist() == [f"n{i + 1}" for i in range(x * y * z)]
-    assert (dump.fabric, dump.parameters["extents"], dump.findings) == ("torus3d", dims, ())
-    assert cell_coords(dims).tolist() == [list(row) for row in expected]
-
-
-@given(st.tuples(EXTENT, EXTENT, EXTENT), st.data())
-def test_regions_fill_part_of_a_torus(dims, data):
-    """One box anywhere: its nodes stand x fastest from its anchor."""
-    anchor = tuple(data.draw(st.integers(0, d - 1)) for d in dims)
-    size = tuple(data.draw(st.integers(1, d - a)) for d, a in zip(dims, anchor, strict=True))
-    count = size[0] * size[1] * size[2]
-    shown = [f"{{x: {p[0]}, y: {p[1]}, z: {p[2]}}}" for p in (anchor, size)]
-    rest = "        regions:\n          - anchor: {}\n            dims: {}\n".format(*shown)
-    dump = read(torus(dims, rest + f"            nodes: m[1-{count}]\n"), "t")
-    assert dump.findings == ()
-    ranges = [range(a, a + s) for a, s in zip(anchor, size, strict=True)]
-    cells = [(i, j, k) for k, j, i in itertools.product(*reversed(ranges))]
-    assert [tuple(row) for row in dump.nodes.coords.tolist()] == cells
-    assert dump.nodes.name.tolist() == [f"m{i + 1}" for i in range(count)]
-
-
-def test_two_regions_are_sorted_into_cell_order():
-    rest = (
-        "        regions:\n"
-        "          - {anchor: {x: 1}, dims: {x: 1, y: 2, z: 1}, nodes: 'b[1-2]'}\n"
-        "          - {dims: {x: 1, y: 2, z: 1}, nodes: 'a[1-2]'}\n"
-    )
-    dump = read(torus((2, 2, 1), rest), "t")
-    assert dump.nodes.name.tolist() == ["a1", "b1", "a2", "b2"]
-    assert dump.nodes.coords.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
-    assert dump.nodes.line.tolist() == [9, 8, 9, 8]
-
-
-ONE = "{x: 1, y: 1, z: 1}"
-
-
-@pytest.mark.parametrize(
-    ("dims", "rest", "words"),
-    [
-        ((4, 4, 2), "        nodes: n[1-8]\n", "8 nodes for the 32 cells of 4x4x2"),
-        ((0, 4, 2), "        nodes: n[1-8]\n", "8 nodes for the 0 cells"),
-        ((65535, 65535, 65535), "        nodes: n1\n", "1 nodes for the"),
-        ((2, 1, 1), "        nodes: n1,n1\n", "a node in two cells"),
-        ((1, 1, 1), f"        regions: {{anchor: {ONE}, dims: {ONE}, nodes: m}}\n", "out of the"),
-        (
-            (2, 1, 1),
-            f"        regions: [{{dims: {ONE}, nodes: a}}, {{dims: {ONE}, nodes: b}}]\n",
-            "two nodes in one",
-        ),
-        ((1, 1, 1), "        regions: []\n", "torus pod has no nodes"),
-    ],
-)
-def test_what_makes_no_torus(dims, rest, words):
-    with pytest.raises(ParseError, match=words) as raised:
-        read(torus(dims, rest), "t")
-    assert raised.value.line > 4
-
-
-def test_the_first_torus_is_the_machine():
-    more = f"        nodes: n1\n      - {{name: two, dims: {ONE}, nodes: n2}}\n"
-    assert read(torus((1, 1, 1), more), "t").nodes.name.tolist() == ["n1"]
-
-
 TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
 
 
@@ -189,16 +106,8 @@ TREE = HEAD + "  tree:\n    switches:\n      - switch: a\n        nodes: n1\n"
             "t:5: object missing required field `switch`",
         ),
         (
-            torus((1, 1, 1), "        nodes: n\n").replace("z: 1", "z: 99999"),
-            "t:6: expected a whole number <= 65535",
-        ),
-        (
             HEAD + "  torus3d: {toruses: [{name: p, nodes: n}]}\n",
-            "t:3: object missing required field `dims`",
-        ),
-        (
-            HEAD + "  torus3d: {toruses: [{nodes: n}]}\n",
-            "t:3: object missing required field `name`",
+            "t:1: topology/torus3d is not read",
         ),
         ("- topology: t\n  flat: true\n---\n- topology: u\n", "t:4: a second YAML document"),
         ("- topology: &a t\n  flat: *a\n", "t:2: alias *a is not supported"),

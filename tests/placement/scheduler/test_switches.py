@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.machine import Switches
-from placement.names.columns import format_cnames
+from placement.names import format_cnames
 from placement.readers import topology_conf
 from placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
 from placement.slurm.command import ask_slurm

@@ -11,7 +11,7 @@ from placement.errors import SiteError
 from placement.load import load_machine
 from placement.network import channels, routings
 from placement.network.model import injection_bandwidth
-from placement.site import load_configuration, load_site
+from placement.sites import load_configuration, load_site
 from placement.sites.overlay import Overlay
 from placement.topologies import links
 from rankmap.predict import Job, Predictor

@@ -118,7 +118,7 @@ def test_an_unknown_site_is_refused(nidmap):
 
 def test_the_list_needs_no_dump_readers_and_no_slurm():
     probe = (
-        "import sys; from placement.site import load_site; load_site('shaheen2').records();"
+        "import sys; from placement.sites import load_site; load_site('shaheen2').records();"
         "heavy = ('pandas', 'networkx', 'rich', 'yaml', 'click', 'placement.readers');"
         "print([m for m in sys.modules if m.startswith(heavy)])"
     )

@@ -12,7 +12,7 @@ import nidmap
 from placement.errors import SiteError
 from placement.load import load_machine
 from placement.network import routings
-from placement.site import load_site, site_names
+from placement.sites import load_site, site_names
 from placement.topologies import links, router_coords
 from tests.placement.machine_shapes import aries_links
 

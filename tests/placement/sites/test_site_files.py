@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import SiteError
-from placement.site import load_site, site_names
+from placement.sites import load_site, site_names
 from placement.sites.loading import parse_site
 from tests.placement.site_texts import ALL, ARIES, FATTREE, GEMINI, SLINGSHOT
 

@@ -14,8 +14,7 @@ from tests.real_slurm import needs_slurm, real_slurm
 SETS = [",".join(w for w, bit in zip("abc", bits, strict=True) if bit)
         for bits in itertools.product((0, 1), repeat=3)]  # fmt: skip
 EXPRESSIONS = (
-    "a", "a&b", "a|b", "a,b", "a|b&c", "a&b|c", "c|a&b", "(a|b)&c", "a&(b|c)", "a|b,c",
-    "(a&b)|(b&c)", "(a)", "a&(b)|c", "c|(a&b)", "a&b&c", "a|b|c",
+    "a", "a&b", "a|b", "a,b", "a|b&c", "a&b|c", "c|a&b", "a|b,c", "a&b&c", "a|b|c",
 )  # fmt: skip
 
 
@@ -57,12 +56,9 @@ def test_the_same_nodes_as_slurm():
 @pytest.mark.parametrize(
     ("expression", "words"),
     [
-        ("a*4", "not supported"), ("[a|b]", "not supported"), ("!a", "not supported"),
-        ("a & b", "not supported"), ("", "not supported"), ("a&", "without a feature"),
-        ("&a", "without a feature"), ("(a", "open parenthesis"), ("a)", "wrong place"),
-        ("(a)b", "wrong place"), ("()", "without a feature"),
+        *((odd, "is not features joined by & and |") for odd in
+          ("a*4", "[a|b]", "!a", "a & b", "", "a&", "&a", "(a|b)&c", "a)", "a\x1b[31m")),
         ("d", "'d', which no node has; there are a, b, c"),
-        ("(" * 10_000 + "a", "nests parentheses"), ("a\x1b[31m", "not supported"),
     ],
 )  # fmt: skip
 def test_what_is_refused(expression, words):

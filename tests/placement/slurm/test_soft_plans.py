@@ -96,34 +96,6 @@ def test_slurm_chooses_under_a_header_what_the_header_says(slurm, tmp_path, coun
 
 
 @needs_slurm
-def test_switches_are_asked_for_only_where_slurm_looks_at_them(slurm, tmp_path, capfd):
-    slurm.free()
-    slurm.drain(NAMES[1::4])
-    script = tmp_path / "job.sh"
-    words = ["plan", "-m", MACHINE, "-N", "14", "--from", "idle", "--strategy", "compact"]
-    code = run([*words, "--format", "switches", "-o", str(script)])
-    said = capfd.readouterr().err
-    if slurm.plugin != "tree":
-        assert code == 2
-        assert "does not look at --switches; --format exclude" in said
-        assert len(said.splitlines()) == 1
-        return
-    assert code == 0
-    assert "no --switches: Slurm's own choice already has 5 leaf switches" in said
-    assert "--switches" not in script.read_text().partition("#SBATCH")[2]
-    # Slurm begins with a leaf of three free nodes, though one group has four whole leaves.
-    slurm.free()
-    slurm.drain(["nid00001", "nid00005"])
-    words[words.index("14")] = "16"
-    assert run([*words, "--format", "switches", "--check", "-o", str(script)]) == 0
-    assert "own choice (5 leaf switches now) has 4" in capfd.readouterr().err
-    assert "#SBATCH --switches=4@00:05:00\n" in script.read_text()
-    number = slurm.run(["sbatch", "--parsable", str(script)]).stdout.strip()
-    shown = slurm.run(["scontrol", "show", "job", number]).stdout
-    assert "Switches=4@00:05:00" in shown  # and not cut by Slurm
-
-
-@needs_slurm
 def test_one_line_in_the_job_script_excludes_only_where_that_wins(slurm):
     slurm.free()
     words = ["slurm", "install", "--dir", str(slurm.folder), "-m", MACHINE, "--seconds", "600"]

@@ -9,8 +9,7 @@ import pytest
 from placement.emit import HeaderJob
 from placement.errors import LaunchError, UsageError
 from placement.nodelist import NodeList
-from placement.planners import find
-from placement.request import Request
+from placement.planners import Request, find
 from placement.slurm.nodes import free_nodes
 from placement.slurm.starts import ExpectedStart, PlanCheck, check_plan, expected_start
 from placement.specs import parse_spec

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import nodelist
-from placement.lists import expanding, pasted
+from placement.names import hostlist, pasted
 
 WHOLE = [
-    expanding._PLAIN,
+    hostlist._PLAIN,
     nodelist._ALL_NAMES,
 ]
-SEARCHED = [expanding._WORD, pasted._HEAD, pasted._EXEC]
+SEARCHED = [hostlist._WORD, pasted._HEAD, pasted._EXEC]
 
 PIECES = st.sampled_from(
     (*"nA7.-, \t\n[]!=", "nid00012", "#3", "[1-3]", "[1,2]", "*2", ":3", " slots=2", " up ", " R ",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from placement.hardware import Core, NodeHardware
+from placement.machine import Core, NodeHardware
 from rankmap.binding import bind
 from rankmap.binding.arrange import arrange_inside, best_seats, seating_cost
 from rankmap.orders import find

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from placement.hardware import Core, Device, NodeHardware
-from placement.hardware.hwloc import hardware_of
+from placement.hwloc import hardware_of
+from placement.machine import Core, Device, NodeHardware
 from rankmap.binding.arrange import costs_between, costs_to_nics, places_on
 
 

@@ -6,9 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from placement.accounting.seats import free_at_starts, seat_jobs
 from placement.nodelist import NodeList
 from placement.records import JobRecord
+from placement.seats import free_at_starts, seat_jobs
 from placement.specs import parse_spec
 from rankmap.past_jobs import judging
 from rankmap.past_jobs.applications import Application

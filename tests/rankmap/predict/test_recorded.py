@@ -13,7 +13,7 @@ from rankmap.recording import EVENTS, RecordedOrder, RecordedPhase, Recording
 from rankmap.recording.file import load_recording, save_recording
 
 #: Words of the events below: post a message or a receive, wait for one, post and wait at once.
-SEND, RECEIVE, LAST, SENT, CAME, CALL = EVENTS
+SEND, RECEIVE, LAST, SENT, CAME, CALL, CAME_FROM, CANCELLED = EVENTS
 
 
 def recorded(*ranks, sent=(), groups=()):
@@ -69,6 +69,39 @@ def test_a_receive_from_any_rank_takes_what_no_other_one_does():
     ]
     sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8)]), None)
     assert dict(zip(sends.source.tolist(), sends.awaited.tolist(), strict=True)) == {0: 0, 1: 1}
+
+
+def test_a_receive_from_any_rank_takes_what_it_was_seen_to_get():
+    ranks = [
+        [(SEND, 2, 8), (LAST, 1)],
+        [(SEND, 2, 8), (LAST, 1)],
+        [(RECEIVE, -1), (RECEIVE, -1), (CAME_FROM, 1), (SEND, 3, 8), (LAST, 1), (CAME_FROM, 0)],
+        [(RECEIVE, 2), (LAST, 1)],
+    ]
+    sends = messages_of(recorded(*ranks, sent=[(0, 2, 8), (1, 2, 8), (2, 3, 8)]), None)
+    awaited = dict(zip(sends.source.tolist(), sends.awaited.tolist(), strict=True))
+    assert awaited == {1: 0, 2: 0, 0: 1}
+    assert waves_of(sends, 4).wave.tolist() == [0, 0, 1]
+
+
+def test_a_receive_that_is_cancelled_takes_nothing():
+    ranks = [
+        [
+            (RECEIVE, 1),
+            (RECEIVE, 1),
+            (CAME, 1),
+            (CANCELLED, 1),
+            (RECEIVE, 1),
+            (SEND, 1, 8),
+            (CAME, 1),
+        ],
+        [(SEND, 0, 8), (SENT, 0), (RECEIVE, 0), (LAST, 1), (SEND, 0, 8), (LAST, 1)],
+    ]  # fmt: skip
+    sends = messages_of(recorded(*ranks, sent=[(0, 1, 8), (1, 0, 16)]), None)
+    waves = waves_of(sends, 2)
+    assert sorted(zip(sends.source.tolist(), waves.wave.tolist(), strict=True)) == [
+        (0, 1), (1, 0), (1, 2),
+    ]  # fmt: skip
 
 
 def test_collectives_are_the_messages_of_a_usual_algorithm():

@@ -155,6 +155,59 @@ static void work(int rank)
     sleep_ms(200);
 }
 
+/* Receive a message from any rank, in one of four ways, and answer it. */
+static void serve(int way)
+{
+    char in[100];
+    MPI_Request request;
+    MPI_Message message;
+    int done = 0;
+    if (way == 0)
+        MPI_Recv(in, 100, MPI_CHAR, MPI_ANY_SOURCE, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (way == 1 || way == 2)
+        MPI_Irecv(in, 100, MPI_CHAR, MPI_ANY_SOURCE, way, MPI_COMM_WORLD, &request);
+    if (way == 1)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    while (way == 2 && !done)
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (way == 3) {
+        MPI_Mprobe(MPI_ANY_SOURCE, way, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Mrecv(in, 100, MPI_CHAR, &message, MPI_STATUS_IGNORE);
+    }
+    MPI_Send(in, 10, MPI_CHAR, in[0], way, MPI_COMM_WORLD);
+}
+
+static void ask(int rank, int way)
+{
+    char out[100] = {(char)rank};
+    MPI_Send(out, 100, MPI_CHAR, 0, way, MPI_COMM_WORLD);
+    MPI_Recv(out, 10, MPI_CHAR, 0, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 serves all others, the last time from within a barrier; receives that get nothing. */
+static void any_rank(int rank, int size)
+{
+    char in[2];
+    MPI_Request requests[2], barrier;
+    for (int way = 0; way < 4; way++)
+        for (int i = 1; i < size; i++)
+            if (!rank)
+                serve(way);
+            else if (i == rank)
+                ask(rank, way);
+    MPI_Irecv(in, 1, MPI_CHAR, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 1, 1, MPI_CHAR, (rank + 1) % size, 9, MPI_COMM_WORLD, &requests[1]);
+    MPI_Cancel(&requests[0]);
+    MPI_Cancel(&requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (rank)
+        ask(rank, 0);
+    MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+    for (int i = 1; i < size && !rank; i++)
+        serve(0);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size;
@@ -170,6 +223,8 @@ int main(int argc, char **argv)
         work(rank);
     if (!strcmp(what, "sweep"))
         sweep(rank, size);
+    if (!strcmp(what, "any"))
+        any_rank(rank, size);
     if (!strcmp(what, "collectives"))
         collectives(rank, size);
     if (!strcmp(what, "onesided"))

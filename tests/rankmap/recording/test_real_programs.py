@@ -1,6 +1,7 @@
 """Real programs in C under each MPI: what is recorded is what they are known to send."""
 
 import collections
+import itertools
 import json
 import os
 import re
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from rankmap.predict.recorded import messages_of, waves_of
 from rankmap.preload.build import find_compilers, link_line
+from rankmap.recording import EVENTS
 from rankmap.recording.file import load_recording
 from rankmap.recording.words import phase_words
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
@@ -124,6 +127,27 @@ def test_work_is_told_from_waiting_and_from_what_comes_before_and_after(built, t
     recording = load_recording(path)
     assert 0.3 <= recording.work_s <= recording.exchange_s  # rank 2; rank 0 waits for 0.2 s
     assert recording.exchange_s <= recording.seconds - 0.4
+
+
+def test_a_receive_from_any_rank_is_kept_with_whom_it_heard(built, tmp_path):
+    code, _, talk, path = recorded(built, tmp_path, 4, "any")
+    assert code == 0, talk
+    recording = load_recording(path)
+    order = recording.order
+    did = [
+        [(EVENTS[what], peer) for what, peer, *_ in order.events[order.numbers[low:high]].tolist()]
+        for low, high in itertools.pairwise(order.start.tolist())
+    ]
+    heard = collections.Counter(event for event in did[0] if event[0] in ("receive", "any-done"))
+    others = range(1, 4)
+    assert {rank: heard["any-done", rank] for rank in others} == dict.fromkeys(others, 2)
+    assert {rank: heard["receive", rank] for rank in others} == {1: 4, 2: 3, 3: 3}  # 1: cancelled
+    for rank in range(4):
+        gone = [peer for word, peer in did[rank] if word == "cancelled"]
+        assert gone == [-1, (rank + 1) % 4]
+    sends = messages_of(recording, None)
+    assert (sends.awaited >= 0).all()
+    assert waves_of(sends, 4) is not None  # nobody waits for ever, in the barrier neither
 
 
 def test_a_sweep_is_no_halo(once, tmp_path):

@@ -116,16 +116,18 @@ def test_windows_that_are_none(word):
     st.lists(st.integers(0, 40), min_size=1, max_size=9, unique=True),
     st.integers(0, 8),
     st.integers(1, 5),
+    st.integers(1, 100_000),
 )
-def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls):
+def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls, size):
     root %= len(members)
-    given_bytes = np.arange(1, len(members) + 1) * calls
+    given_bytes = (size + np.arange(len(members))) * calls
     one = RecordedCollective(np.array(members), root, np.full(len(members), calls), given_bytes)
     expected = {}
-    for r, to, times in collective_messages(kind, len(members), root).T.tolist():
-        pair = members[r], members[to]
-        size, many = expected.get(pair, (0, 0))
-        expected[pair] = size + times * int(given_bytes[r]), many + times * calls
+    call_bytes = given_bytes.sum() / (calls * len(members))
+    pairs, share = collective_messages(kind, len(members), root, call_bytes)
+    for r, to, times, part in zip(*pairs.tolist(), share.tolist(), strict=True):
+        assert (members[r], members[to]) not in expected
+        expected[members[r], members[to]] = round(part * int(given_bytes[r])), times * calls
     made = one.messages(kind).by_pair(41)
     rows = zip(*(column.tolist() for column in made.columns), strict=True)
     assert {(a, b): (size, many) for a, b, size, many in rows} == expected

@@ -15,7 +15,7 @@ from placement.load import load_machine
 from placement.network import routings
 from placement.options import with_figures
 from placement.plan import plan
-from placement.request import Request
+from placement.planners import Request
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.compare import compare_strategies

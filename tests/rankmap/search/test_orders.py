@@ -11,7 +11,7 @@ from placement import planners
 from placement.errors import NidmapError
 from placement.options import with_figures
 from placement.plan import plan
-from placement.request import Request
+from placement.planners import Request
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern

@@ -112,7 +112,6 @@ def test_a_header_says_why_and_where_the_order_is(tool):
     [
         ("--strategy compact --bytes 1e6", "--bytes needs a strategy that predicts"),
         ("--order-out f", "--order-out needs a strategy that predicts"),
-        ("--pattern ring --slack 2", "--slack and --strategy auto exclude each other"),
         ("--pattern ring --order-out -", "cannot both go to standard output"),
         ("--pattern fft:3x3", "pattern fft:3x3 has 9 ranks, but there are 8 slots"),
         ("--pattern ring --deadline -1", "deadline -1 s: it must be 0 or more"),

@@ -12,8 +12,7 @@ from benchmarks.questions import draw
 from placement.errors import PlanError, UsageError
 from placement.options import with_figures
 from placement.plan import plan
-from placement.planners import find, names
-from placement.request import Request
+from placement.planners import Request, find, names
 from placement.specs import parse_spec
 from rankmap.compare import compare_strategies
 from rankmap.place_ranks import place_ranks

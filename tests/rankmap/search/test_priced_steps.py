@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placement.network.path_costs import path_costs
-from placement.request import Request
+from placement.planners import Request
 from placement.specs import parse_spec
 from rankmap.predict import Job, Predictor
 from rankmap.search import priced_steps

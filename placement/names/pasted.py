@@ -2,9 +2,9 @@
 
 `pieces` recognises by content the tables of ``squeue``, ``sinfo`` and
 ``sacct``, the records of ``scontrol show job|node|step|reservation|partition``, PBS's
-``exec_host``, Flux's R and Open MPI's rank files, and returns the stretches of host
-list text in them; anything else is host list text as a whole. `read_list`
-fetches the text that a command-line argument means.
+``exec_host`` and Flux's R, and returns the stretches of host list text in them;
+anything else is host list text as a whole. `read_list` fetches the text that a
+command-line argument means.
 
 Rows of tables are taken apart from both ends, because the name of a job may hold
 blanks: where a row has more words than the header, the last column is still
@@ -22,7 +22,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from placement.errors import ParseError
-from placement.lists.expanding import TextPiece, compile_pattern, with_lines
+from placement.names.hostlist import TextPiece, compile_pattern, with_lines
 from placement.support.reading import read_bytes
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
@@ -44,7 +44,6 @@ _SLOT = re.compile(
     re.ASCII,
 )
 _VNODE = re.compile(r"\(?([A-Za-z0-9_][\w.\-]*)(?::[^+()]*)?\)?", re.ASCII)
-_RANK = re.compile(r"rank\s+(\d+)\s*=\s*(\S+)(?:\s+slot\s*=\s*\S+)?", re.ASCII)
 
 _LISTS = ("NODELIST", "NODELIST(REASON)", "HOSTNAMES")
 #: Columns whose text may hold blanks.
@@ -102,8 +101,6 @@ def pieces(text: str, source: str) -> tuple[list[TextPiece], bool]:
         return scontrol(text, source), False
     if head[0] == "{" and '"R_lite"' in text:
         return flux_resource_set(text, source), False
-    if re.match(r"rank\s+\d+\s*=", head):
-        return rankfile(text, source), False
     if "exec_" in text or _SLOTS.fullmatch(head):
         return _pbs_hosts(text, source, head), False
     listing = table(text, source) if len(text) > len(head) or " " in head else None
@@ -210,36 +207,6 @@ def _count_slots(match: re.Match[str]) -> int:
         return int(match[3])
     ends = (item.partition("-") for item in match[4].split(","))
     return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in ends)
-
-
-def rankfile(text: str, source: str) -> list[TextPiece]:
-    """Return the nodes of an Open MPI rank file in the order of its ranks.
-
-    Raises
-    ------
-    ParseError
-        At a line that is not ``rank N=node slot=…``, and where a rank is
-        missing or named twice.
-
-    Examples
-    --------
-    >>> [p.text for p in rankfile("rank 1=b slot=0\\nrank 0=a slot=0\\n", "")]
-    ['a', 'b']
-    """
-    ranks: dict[int, TextPiece] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        body = line.partition("#")[0].strip()
-        if not body:
-            continue
-        match = _RANK.fullmatch(body)
-        if match is None or len(match[1]) > 9 or int(match[1]) in ranks:
-            hint = "each rank once, as in: rank 0=node1 slot=0"
-            raise ParseError(source, number, f"'{body}' does not fit a rank file", hint)
-        ranks[int(match[1])] = TextPiece(match[2], number)
-    missing = next((r for r in range(len(ranks)) if r not in ranks), None)
-    if missing is not None:
-        raise ParseError(source, 0, f"rank {missing} is missing from the rank file")
-    return [ranks[r] for r in range(len(ranks))]
 
 
 def flux_resource_set(text: str, source: str) -> list[TextPiece]:

@@ -1,4 +1,4 @@
-"""A machine as pandas table and as networkx graph, for users.
+"""A machine as users see it: pandas table, networkx graph, the figures of ``machine show``.
 
 Hot paths never come here: they read the columns of `Machine` and the arrays
 of `placement.topologies.links`.
@@ -16,7 +16,14 @@ import numpy as np
 from placement.errors import printable
 from placement.machine import Machine
 from placement.support.lazy import lazy
-from placement.topologies import links, router_coords, router_names, wiring_text
+from placement.topologies import (
+    links,
+    number_coords,
+    router_coords,
+    router_count,
+    router_names,
+    wiring_text,
+)
 
 if TYPE_CHECKING:
     import networkx
@@ -24,7 +31,14 @@ if TYPE_CHECKING:
 else:
     networkx, pandas = lazy("networkx"), lazy("pandas")
 
-__all__ = ["attachment_class", "injection", "to_networkx", "to_pandas"]
+__all__ = [
+    "attachment_class",
+    "count_holes",
+    "injection",
+    "summarise",
+    "to_networkx",
+    "to_pandas",
+]
 
 #: Columns of a node, in the order in which they are shown.
 COLUMNS = (
@@ -191,3 +205,176 @@ def edge_data(kind: str, count: int, bandwidth: float) -> dict[str, Any]:
     """Return the attributes of an edge; a bandwidth that is unknown or unlimited is left out."""
     known = {"bandwidth": bandwidth} if math.isfinite(bandwidth) else {}
     return {"class": kind, "count": count, **known}
+
+
+# --- what ``machine show`` prints ----------------------------------------------------------
+
+#: What is in a node.
+HARDWARE = ("sockets", "cores", "memory_mb", "nics", "gpus", "features")
+
+
+def summarise(machine: Machine) -> dict[str, Any]:
+    """Return the figures of a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    dict
+        ``name``, ``kind``, ``fabric``, ``site``, ``scheduler``, ``sources``,
+        ``wiring`` (in words), ``levels`` (each with its extent and how many
+        are present), ``nodes`` (total, compute, service, free, and by role
+        and state), ``count_holes`` (by level; empty where a level has no fixed
+        size), ``routers``, ``links`` (by class), ``attachments`` (``most`` a node,
+        on how many ``routers``),
+        ``hardware`` (kinds of compute node), ``inside`` (what is known of the inside of some, in
+        words), ``switches`` and ``notes``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = summarise(parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=4"))
+    >>> found["nodes"]["compute"], found["levels"][1], found["holes"]
+    (64, {'level': 'chassis', 'extent': 2, 'present': 4}, {})
+    """
+    topology = machine.topology
+    return {
+        "name": machine.name,
+        "kind": topology.kind,
+        "fabric": topology.fabric,
+        "site": machine.site,
+        "scheduler": machine.scheduler,
+        "sources": list(machine.sources),
+        "wiring": wiring_text(machine),
+        "levels": _level_rows(machine),
+        "nodes": _node_figures(machine),
+        "holes": count_holes(machine),
+        "routers": router_count(machine),
+        "links": _link_rows(machine),
+        "attachments": _attachment_figures(machine),
+        "hardware": _hardware_rows(machine),
+        "inside": [f"{inside.sentence()} ({inside.source})" for inside in machine.hardware],
+        "switches": _switch_figures(machine),
+        "notes": list(machine.notes),
+    }
+
+
+def _count_present(machine: Machine, depth: int) -> int:
+    """Return how many distinct places the nodes take in the first `depth` levels."""
+    keys = number_coords(machine.coords[:, :depth], machine.topology.extents[:depth])
+    return len(np.unique(keys, return_index=True)[0])
+
+
+def _level_rows(machine: Machine) -> list[dict[str, Any]]:
+    topology = machine.topology
+    axes = topology.router_levels if topology.kind == "torus" else 0  # not in one another
+    present = [
+        len(np.unique(machine.coords[:, k])) if k < axes else _count_present(machine, k + 1)
+        for k in range(len(topology.levels))
+    ]
+    names = ("level", "extent", "present")
+    rows = zip(topology.levels, topology.extents, present, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def count_holes(machine: Machine) -> dict[str, int]:
+    """Return how many places are empty at each level, inside what is there of the level above.
+
+    Only where every place could hold something: an XC's dragonfly and tori.
+    """
+    topology = machine.topology
+    if topology.kind == "torus":
+        routers = _count_present(machine, topology.router_levels)
+        counts = {
+            "router": math.prod(topology.extents[:-1]) - routers,
+            "node": routers * topology.extents[-1] - len(machine),
+        }
+    elif topology.kind == "dragonfly" and topology.router_levels == 3:
+        counts = {
+            level: _count_present(machine, depth) * topology.extents[depth]
+            - _count_present(machine, depth + 1)
+            for depth, level in enumerate(topology.levels)
+        }
+    else:
+        counts = {}
+    return {level: count for level, count in counts.items() if count}
+
+
+def _node_figures(machine: Machine) -> dict[str, Any]:
+    roles = sorted(set(machine.role.tolist()))
+    return {
+        "total": len(machine),
+        "compute": int(machine.compute.sum()),
+        "service": int((machine.role == "service").sum()),
+        "free": int(machine.free.sum()),
+        "states": {
+            role: dict(sorted(Counter(machine.state[machine.role == role].tolist()).items()))
+            for role in roles
+        },
+    }
+
+
+def _link_rows(machine: Machine) -> list[dict[str, Any]]:
+    bundles = links(machine)
+    rates, rows = bundles.rates(), []
+    of_link = np.repeat(bundles.kind, bundles.count)
+    for index, kind in enumerate(bundles.kinds):
+        mine = bundles.kind == index
+        count, gbs = bundles.count[mine], bundles.bandwidth[mine]
+        link_gbs = rates[(of_link == index) & np.isfinite(rates)]
+        rows.append(
+            {
+                "class": kind,
+                "router_pairs": int(mine.sum()),
+                "links": int(count.sum()),
+                "gbs": [_round_figure(link_gbs.min()), _round_figure(link_gbs.max())]
+                if len(link_gbs)
+                else None,
+                "gbs_total": _round_figure(gbs.sum()) if len(gbs) else None,
+            }
+        )
+    return rows
+
+
+def _round_figure(value: float) -> float | None:
+    return round(float(value), 6) if math.isfinite(value) else None
+
+
+def _attachment_figures(machine: Machine) -> dict[str, Any]:
+    attached = machine.router >= 0
+    return {
+        "class": attachment_class(machine),
+        "links": int(attached.sum()),
+        "most": int(attached.sum(axis=1).max(initial=0)),
+        "routers": len(np.unique(machine.router[attached])),
+        "gbs": _round_figure(injection(machine)),
+    }
+
+
+def _hardware_rows(machine: Machine) -> list[dict[str, Any]]:
+    """Return the kinds of compute node, most frequent first; [] where nothing is known."""
+    columns = [getattr(machine, name)[machine.compute].tolist() for name in HARDWARE]
+    kinds = sorted(
+        Counter(zip(*columns, strict=True)).items(), key=lambda kind: (-kind[1], kind[0])
+    )
+    return [
+        {"nodes": count, **dict(zip(HARDWARE, kind, strict=True))}
+        for kind, count in kinds
+        if any(kind)
+    ]
+
+
+def _switch_figures(machine: Machine) -> dict[str, Any] | None:
+    tree = machine.switches
+    if tree is None:
+        return None
+    return {
+        "kind": tree.kind,
+        "leaves": int((tree.level == 0).sum()),
+        "levels": int(tree.level.max(initial=-1)) + 1,
+        "roots": int((tree.parent < 0).sum()),
+        "nodes_on_none": int((tree.leaf_of < 0).sum()),
+        "block_sizes": list(tree.block_sizes),
+    }

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import NidmapError, ParseError, UsageError
-from placement.hardware.hwloc import hardware_of, parse_hwloc
-from placement.views.summary import summarise
+from placement.hwloc import hardware_of, parse_hwloc
+from placement.views import summarise
 from tests.hwloc_xml import device, node_xml
 
 

@@ -8,10 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
-from placement.names.cname import Cname, Xname
-from placement.names.columns import format_cnames, name_numbers, nid_names, parse_cnames
-from placement.names.gemini import GeminiNumbering
-from placement.names.xc import Xc
+from placement.names import Cname, Xname, format_cnames, name_numbers, nid_names, parse_cnames
+from placement.names.numbering import GeminiNumbering, Xc
 
 xc_parts = st.tuples(
     st.integers(0, 40), st.integers(0, 9), st.integers(0, 2), st.integers(0, 15), st.integers(0, 3)

@@ -8,13 +8,13 @@ import networkx
 import numpy as np
 import pytest
 
+from placement import exports as graphs
 from placement.dumps.assemble import assemble
 from placement.errors import UsageError
 from placement.readers import read_text
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords, router_names
-from placement.views import exports as graphs
-from placement.views.frames import to_networkx, to_pandas
+from placement.views import to_networkx, to_pandas
 from tests.placement import machine_shapes as shapes
 
 SPECS = [

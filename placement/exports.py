@@ -14,18 +14,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members, slurm_switches
-from placement.support.array_types import Ints32, Strs
+from placement.support.array_types import Strs
 from placement.support.lazy import lazy
 from placement.support.tables import csv_table, harmless_cell
 from placement.topologies import router_coords
-from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
+from placement.views import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 __all__ = ["FORMATS", "fold_names", "switch_rows", "topology_conf", "topology_yaml", "write"]
 
@@ -154,11 +152,7 @@ def topology_yaml(machine: Machine) -> str:
     if kind == "flat":
         return "\n".join((*lines, "  flat: true", ""))
     switches, rows = switch_rows(machine, "topology-yaml")
-    lines += (
-        _torus_lines(machine, switches)
-        if kind == "torus3d"
-        else _list_switches(kind, switches, rows)
-    )
+    lines += _list_switches(kind, switches, rows)
     return "\n".join((*lines, ""))
 
 
@@ -182,42 +176,6 @@ def _quote_value(text: str) -> str:
     """Return a value in quotes where YAML would take it for something else than this text."""
     plain = text[:1].isalpha() and text.lower() not in ("null", "true", "false", "yes", "no")
     return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
-
-
-def _torus_lines(machine: Machine, switches: Switches) -> Iterator[str]:
-    """Yield a torus, as one list where every cell has its node, else as runs along x."""
-    topology = machine.topology
-    if topology.kind != "torus" or len(topology.extents) != 4 or topology.extents[-1] != 1:
-        hint = "topology-conf writes a tree instead" if topology.kind != "torus" else ""
-        raise UsageError("a torus3d topology has x, y, z and one node a cell", hint)
-    extents = topology.extents[:3]
-    yield from ("  torus3d:", "    toruses:")
-    yield f"      - name: {_quote_value(switches.names[0])}"
-    yield f"        dims: {_triple_text(extents)}"
-    order = np.lexsort(machine.coords[:, :3].T)
-    names, coords = machine.names[order], machine.coords[order, :3]
-    if len(names) == int(np.prod(extents)):
-        yield f"        nodes: {_quote_value(fold_names(names))}"
-    else:
-        yield "        regions:"
-        yield from _torus_regions(names, coords)
-
-
-def _torus_regions(names: Strs, coords: Ints32) -> Iterator[str]:
-    """Yield the nodes of a torus with empty cells, a region for each run along x."""
-    x, y, z = coords.T
-    breaks = (np.diff(x) != 1) | (np.diff(y) != 0) | (np.diff(z) != 0)
-    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
-    ends = np.append(starts[1:], len(names))
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield f"          - anchor: {_triple_text(coords[start])}"
-        yield f"            dims: {_triple_text((end - start, 1, 1))}"
-        yield f"            nodes: {_quote_value(fold_names(names[start:end]))}"
-
-
-def _triple_text(values: Any) -> str:
-    shown = ", ".join(f"{axis}: {int(v)}" for axis, v in zip("xyz", values, strict=True))
-    return f"{{{shown}}}"
 
 
 networkx, pyarrow = lazy("networkx"), lazy("pyarrow")

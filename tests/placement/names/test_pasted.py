@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
-from placement.lists.pasted import read_list
+from placement.names.pasted import read_list
 from placement.nodelist import NodeList
 from placement.support.reading import LIMIT
 
@@ -90,8 +90,6 @@ def test_the_nodes_of_all_running_jobs(table):
         "    exec_vnode = (n1:ncpus=1)+(n2:ncpus=1)\n",
         "    exec_vnode = (n1:ncpus=24:mem=3gb+n2:ncpus=24)\n",
         "n1/0+n2/3\n",
-        "rank 1=n2 slot=0:0\nrank 0=n1 slot=1-2\n",
-        "# made by hand\nrank 0=n1 slot=0\nrank 1=n2 slot=0\n",
         "\ufeff# from Windows\r\nn1\r\nn2\r\n",
     ],
 )  # fmt: skip
@@ -110,7 +108,6 @@ def test_two_nodes_however_they_are_said(text):
         ("n1 slots=2\nn2 slots=4 max_slots=8\n", {"n1": 2, "n2": 4}),
         ("n1:2\nn2:4\n", {"n1": 2, "n2": 4}),
         ("n1:2 binding=rr\nn2\n", {"n1": 2, "n2": 1}),
-        ("rank 0=n1 slot=0\nrank 1=n1 slot=1\n", {"n1": 2}),
     ],
 )
 def test_slots_of_a_node_are_repeats(text, counts):
@@ -136,9 +133,6 @@ def test_slots_of_a_node_are_repeats(text, counts):
         ("JobId=7 JobName=x\n   NodeList=n99\n   NodeList=n1\n", 3, ["NodeList= twice"]),
         ("JobId=7 JobName=x NodeList=n99 a=b NodeList=n1\n", 1, ["NodeList= twice"]),
         ("exec_host = n1/0*24+n2\n", 1, ["'n2' is not part of a PBS host list"]),
-        ("rank 0=n1 slot=0\nrank 0=n2 slot=0\n", 2, ["rank 0=n2", "each rank once"]),
-        ("rank 0=n1 slot=0\nrank 2=n2 slot=0\n", 0, ["rank 1 is missing"]),
-        ("rank 0=n1 slot=0\nn2\n", 2, ["'n2' does not fit a rank file"]),
     ],
 )  # fmt: skip
 def test_a_table_that_cannot_be_understood_is_refused(text, line, words):

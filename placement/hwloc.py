@@ -18,8 +18,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from placement.errors import ParseError, UsageError
-from placement.hardware import Core, Device, NodeHardware
-from placement.machine import Machine
+from placement.machine import Core, Device, Machine, NodeHardware
 from placement.support.array_types import Ints, Mask
 
 __all__ = ["HardwareFile", "hardware_of", "parse_hwloc"]

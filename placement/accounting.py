@@ -1,7 +1,8 @@
-"""Any list of jobs that says when they ran: tables under a header, squeue's JSON, PBS's log.
+"""Jobs that ran or run: any list of them, and Slurm asked for its own.
 
-Columns go by what stands above them, in any order. Rows of job steps, and of jobs
-that have had no node or have not begun, are left out.
+Lists are tables under a header, squeue's JSON and PBS's log. Columns go by what stands above
+them, in any order. Rows of job steps, and of jobs that have had no node or have not begun, are
+left out.
 """
 
 from __future__ import annotations
@@ -9,30 +10,33 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 from placement.errors import LaunchError, NidmapError, ParseError
-from placement.lists.pasted import exec_host
+from placement.names.pasted import exec_host
 from placement.nodelist import NodeList
+from placement.readers import split_lines
 from placement.readers.job_list import BUSY
-from placement.readers.plain import split_lines
 from placement.records import JobRecord
+from placement.slurm.command import Deadline, ask_slurm, slurm_deadline
 from placement.support.reading import LIMIT
 
 __all__ = [
     "COLUMNS",
     "RECORD",
+    "accounted_jobs",
     "head_of",
     "jobs_in",
     "queued_nodes",
     "read_jobs",
     "read_log",
     "read_table",
+    "running_jobs",
 ]
-
 
 #: What a job's column may be called, the surest name first; case, blanks and _ do not count.
 COLUMNS = {
@@ -47,7 +51,9 @@ COLUMNS = {
     "state": ("state", "jobstate"),
 }
 
-_WANTED = "sacct -a -X -P -o JobID,User,Partition,State,Start,End,NodeList,JobName"
+#: What is asked of sacct, names that users write last.
+_COLUMNS = "JobID,User,Partition,State,Start,End,NodeList,JobName"
+_WANTED = f"sacct -a -X -P -o {_COLUMNS}"
 
 #: A step of a job: its batch script, or what srun started.
 _STEP = re.compile(r"\d+(?:[_+]\d+)?\.(?:batch|extern|interactive|\d+(?:\+\d+)?)")
@@ -301,7 +307,7 @@ def parse_duration(text: str) -> float | None:
 
 
 _HINT = (
-    "it is the output of sacct -X -P -o JobID,User,Partition,State,Start,End,NodeList,JobName or "
+    f"it is the output of sacct -X -P -o {_COLUMNS} or "
     "of squeue --json, PBS's accounting log, or CSV with a header: jobid,nodelist,start,end"
 )
 
@@ -497,3 +503,80 @@ def _logged_job(number: str, message: str, source: str, line: int) -> JobRecord 
     names = dict.fromkeys(part.text.partition(":")[0] for part in parts)
     name, user, queue = (fields.get(key, "") for key in ("jobname", "user", "queue"))
     return JobRecord(number, NodeList(names), name, user, queue, start, end, "COMPLETED")
+
+
+# --- Slurm, asked --------------------------------------------------------------------------
+
+#: Seconds that the accounting database may take for a week of a busy machine.
+_ACCOUNTING = 60.0
+
+_TEXT = re.compile(r"(\d+(?:[_+][0-9]+)?)\|(\S*)")
+
+
+def running_jobs() -> tuple[JobRecord, ...]:
+    """Ask Slurm which jobs hold which nodes.
+
+    Returns
+    -------
+    tuple of JobRecord
+        By ``squeue --json``; where that is not to be had, ids and nodes only.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down, slow, or prints what is not squeue's.
+    """
+    deadline = slurm_deadline()
+    answer = ask_slurm(["squeue", "--json"], deadline=deadline, fails=True)
+    jobs = None if answer.code else jobs_in(answer.output)
+    return _by_text(deadline) if jobs is None else jobs
+
+
+def _by_text(deadline: Deadline) -> tuple[JobRecord, ...]:
+    """Ask for ids and nodes only: what a user can write is left out."""
+    answer = ask_slurm(
+        ["squeue", "-h", "-a", "--states=R,CG,CF,S", "-o", "%i|%N"], deadline=deadline
+    )
+    jobs = []
+    for line in answer.output.splitlines():
+        if not line.strip() or line.startswith("CLUSTER:"):
+            continue
+        match = _TEXT.fullmatch(line.strip())
+        if not match:
+            raise LaunchError(f"squeue printed {line!r}", "is it Slurm's own squeue?")
+        if match[2]:
+            jobs.append(JobRecord(match[1], queued_nodes(match[2])))
+    return tuple(jobs)
+
+
+def accounted_jobs(since: str) -> tuple[JobRecord, ...]:
+    """Ask Slurm's accounting for the jobs of all users that have had nodes.
+
+    Columns are parted by what nobody could have written into the name of a job.
+
+    Parameters
+    ----------
+    since : str
+        As ``sacct --starttime`` takes it: ``now-7days``, ``2024-05-01``.
+
+    Returns
+    -------
+    tuple of JobRecord
+        Those that ran at some time since then, and those that run.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down or slow, keeps no accounts, or prints what is not sacct's.
+    """
+    mark = f"<{os.urandom(8).hex()}>"
+    command = ["sacct", "--allusers", "--allocations", "--parsable2", f"--delimiter={mark}"]
+    command += [f"--starttime={since}", "--endtime=now", f"--format={_COLUMNS}"]
+    answer = ask_slurm(command, deadline=Deadline(_ACCOUNTING), fails=True)
+    if answer.code:
+        what = f"sacct failed (exit code {answer.code}): {answer.complaint or 'no message'}"
+        raise LaunchError(what, "`squeue --json | nidmap jobs -` judges the jobs that run now")
+    try:
+        return tuple(read_table(answer.output, "sacct", mark))
+    except ParseError as error:
+        raise LaunchError(f"sacct printed an unreadable table: {error}") from None

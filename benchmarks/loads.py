@@ -1,0 +1,56 @@
+"""Loads of trees and fat trees by their own formulas, against the search for paths of any graph.
+
+Both route alike (`single`), which is checked. The search goes through the whole machine, whatever
+the job; a search for placements asks for loads some hundred times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.timing import interleave, ms, ratio, table
+
+MACHINES = (
+    "tara", "tree:40x40x10,bw=12.5", "fattree:leaf=18,leaves=24,spines=9",
+    "fattree:leaf=32,leaves=512,spines=32",
+)  # fmt: skip
+NODES = (64, 512)
+
+
+def main() -> None:
+    """Print times and their ratio, of an all-to-all and of a ring."""
+    from nidmap import load_machine
+
+    rows = []
+    for spec in MACHINES:
+        machine = load_machine(spec)
+        for nodes in NODES:
+            if nodes <= len(machine):
+                rows += [[spec, f"{nodes}", *row] for row in measure(machine, nodes)]
+    header = ["machine", "nodes", "sent", "own formula", "search of paths", "ratio"]
+    table("Loads of trees by formula and by search", header, rows)
+
+
+def measure(machine, nodes: int) -> list[list[str]]:
+    """Return a row a pattern: its name, both times, and how many times as long the search takes."""
+    from placement.network import Demand, fattree, switches, tree
+    from placement.traffic import Traffic
+
+    formula = {"tree": tree, "fattree": fattree}[machine.topology.kind]
+    job = np.sort(np.random.default_rng(1).choice(len(machine), nodes, replace=False))
+    patterns = {
+        "all-to-all": Traffic.everyone(job, 1, 1.0),
+        "ring": Traffic.of(job, np.roll(job, 1), 1.0),
+    }
+    rows = []
+    for name, traffic in patterns.items():
+        demand = Demand.of(machine, traffic)
+        both = {
+            "formula": lambda demand=demand: formula.loads(machine, demand, "single"),
+            "search": lambda demand=demand: switches.loads(machine, demand, "single"),
+        }
+        np.testing.assert_allclose(both["formula"](), both["search"](), atol=1e-9)
+        times = interleave(both, rounds=3)
+        many = ratio(times["search"], times["formula"])
+        rows.append([name, ms(times["formula"]), ms(times["search"]), f"{many:.0f}"])
+    return rows

@@ -1,1 +1,0 @@
-"""Jobs that ran or run: what Slurm's and PBS's accounting say of them."""

@@ -1,1 +1,0 @@
-"""A machine as others read it: data frames, graphs, files of graph formats, a summary."""
