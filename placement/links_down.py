@@ -7,8 +7,9 @@ each has a line of its own::
     g0c0b0  g0c0b3
     g0c0b0  g1c0b0  2.5     # degraded: GB/s a direction that are left
 
-A list of the links that there are today (``rtr --interconnect``, ibnetdiscover) is a dump like
-others: ``-m FILE`` has the machine with these links and their rates.
+Or it is a list of the links of today (``rtr --interconnect``, ibnetdiscover): what
+the machine has and the list has not is down, and what runs at a lower rate is
+degraded.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import numpy as np
 
 from placement.errors import ParseError, at_line
 from placement.machine import Machine
-from placement.readers import resembling
+from placement.readers import find, resembling
+from placement.records import LinkRecords
 from placement.support.arrays import add_by_key
 from placement.support.quantities import counted
 from placement.support.reading import load
@@ -51,15 +53,15 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
     cables = _RemainingCables(machine)
     for source in sources:
         text = load(source)
-        if dump := resembling(text[:4096]):
-            hint = f"-m {source} alone has the machine with the links of today"
-            raise ParseError(
-                source, 0, f"is a dump, {dump}, not a list of links that are down", hint
-            )
+        name = resembling(text[:4096])
+        form = find(name) if name else None
         cables.sources.append(source)
         cables.touched[:] = False  # each source counts its cables anew
-        for line, ends, gbs in _read_lines(text, source):
-            cables.take(line, ends, gbs)
+        if form and form.kind in ("links", "cables"):
+            cables.compare(form.read(text, source).links)
+        else:
+            for line, ends, gbs in _read_lines(text, source):
+                cables.take(line, ends, gbs)
     return cables.machine_left()
 
 
@@ -81,6 +83,14 @@ def _read_lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], 
                 "two routers, and the remaining GB/s if it is only degraded",
             )
         yield number, (words[0], words[1]), gbs
+
+
+def _listed_links(listed: LinkRecords | None) -> Iterator[tuple[str, int, str, int, float]]:
+    """Yield the ends, their ports and the GB/s (NaN: not listed) of each link in a list."""
+    if listed is not None:
+        gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
+        columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
+        yield from zip(*(column.tolist() for column in columns), strict=True)
 
 
 class _RemainingCables:
@@ -113,19 +123,18 @@ class _RemainingCables:
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
         """Leave so many GB/s of one more cable between two routers."""
-        cables = (
-            cable
-            for bundle in self._between(line, ends)
-            for cable in range(self.first[bundle], self.first[bundle + 1])
-            if not self.touched[cable]
-        )
-        cable = next(cables, None)
-        if cable is None:
+        untouched = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
+        if not untouched:
             raise ParseError(
                 self.sources[-1], line, f"{ends[0]} and {ends[1]} have no further links"
             )
+        cable = untouched[0]
         self.touched[cable] = True
         self.left[cable] = np.fmin(gbs, self.left[cable])
+
+    def _cables(self, bundles: list[int]) -> list[int]:
+        """Return the cables of some bundles, which stand bundle by bundle."""
+        return [k for bundle in bundles for k in range(self.first[bundle], self.first[bundle + 1])]
 
     def _between(self, line: int, ends: tuple[str, str]) -> list[int]:
         """Return the bundles between two routers."""
@@ -138,6 +147,37 @@ class _RemainingCables:
         if (a, b) not in self.bundles:
             raise ParseError(self.sources[-1], line, f"no link joins {ends[0]} and {ends[1]}")
         return self.bundles[a, b]
+
+    def compare(self, listed: LinkRecords | None) -> None:
+        """Take away what a list of today's links has not."""
+        today: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+        for a, port, b, other, rate in _listed_links(listed):
+            low, high, ports = (a, b, (port, other)) if a < b else (b, a, (other, port))
+            today.setdefault((low, high), {})[ports] = rate
+        names = self.names.tolist()
+        ends = {pair: tuple(sorted((names[pair[0]], names[pair[1]]))) for pair in self.bundles}
+        if ends and not today.keys() & ends.values():
+            text = f"no link of {self.machine.name} is in this list"
+            raise ParseError(
+                self.sources[-1], 0, text, "is it the list of another machine, or incomplete?"
+            )
+        for pair, bundles in self.bundles.items():
+            self._compare_bundle(self._cables(bundles), list(today.get(ends[pair], {}).values()))
+
+    def _compare_bundle(self, cables: list[int], rates: list[float]) -> None:
+        """Leave the cables between two routers what they run at today.
+
+        A rate belongs to the last cable that should run at it, what remains to the last of the
+        other cables: the first are gone, as in lists of what is down.
+        """
+        for cable in cables[::-1]:
+            if self.full[cable] in rates:
+                rates.remove(self.full[cable])
+                cables.remove(cable)
+        today = np.zeros(len(cables))
+        slow = np.sort(rates)[::-1][: len(cables)]  # NaN first
+        today[len(cables) - len(slow) :] = slow[::-1]
+        self.left[cables] = np.fmin(today, self.left[cables])
 
     def machine_left(self) -> Machine:
         """Return the machine with what is left of its cables."""

@@ -17,11 +17,13 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from glob import glob
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placement.errors import LaunchError, ParseError, UsageError
+from placement.machine import Machine
 from placement.readers import read_text, sinfo
 from placement.records import Dump
 from placement.sites import load_site, site_names
@@ -31,7 +33,7 @@ from placement.support.child import Deadline, run_child
 if TYPE_CHECKING:
     from placement.sites.model import Site
 
-__all__ = ["Live", "ask_scheduler", "places_by_name"]
+__all__ = ["Live", "ask_scheduler", "places_by_name", "with_own_interfaces"]
 
 #: Seconds in which a scheduler must have said what its machine is.
 PATIENCE = 1.5
@@ -216,6 +218,38 @@ def _file_text(path: str) -> str:
             return stream.read(1 << 16)
     except OSError:
         return ""
+
+
+def with_own_interfaces(machine: Machine, system: str = "/sys") -> Machine:
+    """Return a machine whose nodes inject what the interfaces of this host do.
+
+    Parameters
+    ----------
+    machine : Machine
+        Unchanged where it states bandwidths of its nodes, or this host has no such interface.
+    system : str
+        Where Linux shows its devices: InfiniBand's rates, the speeds of Slingshot's hsn0, ….
+    """
+    topology = machine.topology
+    if {"injection", "up0"} & topology.bandwidth.keys():
+        return machine
+    gigabits = {}
+    for port in sorted(glob(f"{system}/class/infiniband/*/ports/*")):
+        rate = re.match(r"([0-9.]+) Gb/sec", _file_text(f"{port}/rate"))
+        if rate and "ACTIVE" in _file_text(f"{port}/state"):
+            gigabits[port.split("/")[-3]] = float(rate[1])
+    for device in sorted(glob(f"{system}/class/net/hsn[0-9]*")):
+        speed = _file_text(f"{device}/speed").strip()
+        if speed.isdigit() and int(speed):
+            gigabits[os.path.basename(device)] = int(speed) / 1000
+    if not gigabits:
+        return machine
+    total = sum(gigabits.values()) / 8
+    listed = ", ".join(f"{name} of {rate:g} Gb/s" for name, rate in gigabits.items())
+    note = f"nodes are taken to inject {total:g} GB/s, as this host does by {listed}"
+    figures = {**topology.bandwidth, "injection": total}
+    topology = replace(topology, bandwidth=figures)
+    return replace(machine, topology=topology, notes=(*machine.notes, note), _cache={})
 
 
 def places_by_name(states: Dump) -> list[Dump]:

@@ -153,6 +153,8 @@ def build(sources: Sources) -> Machine:
         machine = replace(machine, hardware=site.hardware)
     for laid in sources.overlays:
         machine = laid.over(machine)
+    if sources.name:
+        machine = live.with_own_interfaces(machine)
     if sources.links_down:
         machine = links_down.without_links(machine, sources.links_down)
     return lay_figures(machine, sources.figures)

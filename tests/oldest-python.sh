@@ -22,8 +22,7 @@ fi
 
 venv=.venv-oldest
 if [ ! -e "$venv/.done" ] || [ pyproject.toml -nt "$venv/.done" ]; then
-    "$python" -m venv "$venv"
-    sh tests/install.sh "$venv" --editable ".[tables,graphs]" \
+    PYTHON=$python sh tests/install.sh "$venv" --editable ".[tables,graphs]" \
         'pytest>=8' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
     touch "$venv/.done"
 fi

@@ -6,11 +6,14 @@ import time
 HANGS = 600
 
 
-def wait_until(condition, what="it"):
-    """Wait until something is so, and return what the condition returned."""
+def wait_until(condition, what="it", pause=0.02):
+    """Wait until something is so, and return what the condition returned.
+
+    One that starts a program has a longer pause: it is looked at every so many seconds.
+    """
     ends = time.monotonic() + HANGS
     while not (found := condition()):
         if time.monotonic() > ends:
             raise AssertionError(f"{what} did not become so in {HANGS} s")
-        time.sleep(0.02)
+        time.sleep(pause)
     return found

@@ -23,6 +23,7 @@ from web import requests
 from web.answers import JSON, Answer, Document, error_answer, problem_of, takes_gzip
 from web.nodes import describe_nodes, emit_nodes, resolve
 from web.page import export, file_name, page_shell
+from web.requests import Path, document
 from web.slowdowns import metrics
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ def make_app(service: Service) -> quart.Quart:
     )
     app.after_request(_pack)
     app.register_error_handler(Exception, _refuse)
-    for method, path, answer, question in _PATHS:
-        app.add_url_rule(path, path, _make_view(service, answer, question), methods=[method])
+    for path in (*_BESIDE, *_PATHS):
+        if path.answer is not None:
+            view = _make_view(service, path.answer, path.request)
+            app.add_url_rule(path.url, path.url, view, methods=[path.method])
     return app
 
 
@@ -155,6 +158,11 @@ async def _page(service: Service, _: None) -> quart.Response:
     return response
 
 
+async def _openapi(service: Service, _: None) -> bytes:
+    del service
+    return msgspec.json.encode(document(_PATHS))
+
+
 async def _status(service: Service, _: None) -> quart.Response:
     return quart.Response(msgspec.json.encode(service.status()), content_type=JSON)
 
@@ -218,21 +226,53 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
         job.cancel()
 
 
-#: Method, path, what answers, and what is asked, in the query of a GET or the body of a POST. What
-#: never changes, and the state, lie ready (`Service.document`).
-_PATHS: tuple[tuple[str, str, Callable[..., Awaitable[Any]], type[msgspec.Struct] | None], ...] = (
-    ("GET", "/", _page, None),
-    ("GET", "/metrics", _metrics, None),
-    ("GET", "/api/v1/slowdowns", _slowdowns, None),
-    ("GET", "/api/v1/nodes", _nodes, requests.Nodes),
-    ("GET", "/api/v1/hops", _figure, requests.Hops),
-    ("GET", "/api/v1/status", _status, None),
-    ("POST", "/api/v1/resolve", _resolve, requests.Resolve),
-    ("POST", "/api/v1/describe", _figure, requests.Describe),
-    ("POST", "/api/v1/compare", _figure, requests.Compare),
-    ("POST", "/api/v1/plan", _figure, requests.Plan),
-    ("POST", "/api/v1/order", _figure, requests.Order),
-    ("POST", "/api/v1/finish", _finish, requests.Finish),
-    ("POST", "/api/v1/emit", _emit, requests.Emit),
-    ("POST", "/api/v1/export", _export, requests.Export),
+#: What is not part of the API.
+_BESIDE = (
+    Path("GET", "/", _page, None, "The page."),
+    Path("GET", "/openapi.json", _openapi, None, "The API for programs."),
+    Path("GET", "/metrics", _metrics, None, "Figures of the jobs and the free nodes."),
 )
+
+#: The API as it is described; what has no answer here lies ready (`Service.document`).
+_PATHS = (
+    Path("GET", "/api/v1/machine", None, None,
+         "The machine in compact columns; never changes while the server runs.",
+         "schema name kind levels count nodes routers choices"),
+    Path("GET", "/api/v1/layout", None, requests.View,
+         "The layout: boxes and nodes in units; all views, or one.", "schema views"),
+    Path("GET", "/api/v1/state", None, None,
+         "States of the nodes and the jobs on them, with the time of the data.",
+         "schema version source taken stale error state jobs"),
+    Path("GET", "/api/v1/jobs", None, None,
+         "The jobs that hold nodes, each with its node list.", "jobs taken stale"),
+    Path("GET", "/api/v1/slowdowns", _slowdowns, None,
+         "The jobs, ordered by slowdown against their best placement.",
+         "schema patterns jobs taken stale"),
+    Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
+         "All that is known of some nodes.", "nodes"),
+    Path("GET", "/api/v1/hops", _figure, requests.Hops,
+         "Links on the shortest paths from one node to all.", "from hops"),
+    Path("GET", "/api/v1/status", _status, None,
+         "Status of the server.", "machine version calculations"),
+    Path("POST", "/api/v1/resolve", _resolve, requests.Resolve,
+         "What a pasted text names; bad words are reported with their position.",
+         "ok count rows nodelist errors"),
+    Path("POST", "/api/v1/describe", _figure, requests.Describe,
+         "A set of nodes in one sentence, and what its links carry.",
+         "sentence count touches prediction default"),
+    Path("POST", "/api/v1/compare", _figure, requests.Compare,
+         "Plans side by side, as nidmap compare makes them. With Accept: application/x-ndjson,"
+         " progress lines come first; the last line is the answer or a problem.",
+         "rows sentence notes"),
+    Path("POST", "/api/v1/plan", _figure, requests.Plan,
+         "One plan, as nidmap plan makes it.", "schema strategy count nodelist why"),
+    Path("POST", "/api/v1/order", _figure, requests.Order,
+         "The slot of every rank, and the file for the launcher.",
+         "schema order node_rows text"),
+    Path("POST", "/api/v1/finish", _finish, requests.Finish,
+         "End a running search with its best result so far.", "told"),
+    Path("POST", "/api/v1/emit", _emit, requests.Emit,
+         "Nodes written in a scheduler's format.", "format count text"),
+    Path("POST", "/api/v1/export", _export, requests.Export,
+         "A file to take away.", kinds=("image/svg+xml", "image/png", "text/html")),
+)  # fmt: skip

@@ -1,11 +1,13 @@
 """What may be asked of the API: one Struct a request, every text and number limited.
 
-`Nodes` and `Hops` are asked in the query of a GET, all others in the body of a POST.
+`Nodes`, `View`, `Hops` and `Recorded` are asked in the query of a GET, all others in the
+body of a POST.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,7 +15,6 @@ from msgspec import Meta, Struct
 __all__ = [
     "BODY",
     "TEXT",
-    "Choice",
     "Compare",
     "Describe",
     "Emit",
@@ -23,9 +24,12 @@ __all__ = [
     "Mark",
     "Nodes",
     "Order",
+    "Path",
     "Plan",
     "Resolve",
+    "View",
     "decode_body",
+    "document",
 ]
 
 T = TypeVar("T")
@@ -48,19 +52,43 @@ Blade = Annotated[int, Meta(ge=1, le=4)]
 #: An order that is known: the slot of every rank.
 Slots = Annotated[list[Annotated[int, Meta(ge=0, lt=2**20)]], Meta(max_length=2**20)]
 Words = Annotated[list[Word], Meta(max_length=8)]
+Kind = Annotated[Word, Meta(
+    description="Nodes of this kind, one of the machine's choices; any: of all kinds in one job.")
+]  # fmt: skip
+Partition = Annotated[Word, Meta(
+    description="Nodes of one of Slurm's partitions; the default one where neither it nor from "
+    "is given.")
+]  # fmt: skip
+#: The asker's own name for a question that may take long.
+Question = Annotated[Word, Meta(
+    description="A name: a new question takes the place of an old one of the same name.")
+]  # fmt: skip
 
 
 class Nodes(Struct):
-    """Nodes that are to be described, at most 1,000, in any form of list that is pasted."""
+    """Nodes that are to be described."""
 
-    nodes: Annotated[str, Meta(min_length=1, max_length=2000)]
+    nodes: Annotated[str, Meta(
+        min_length=1, max_length=2000, examples=["12-15"],
+        description="A node list in any form that is pasted; at most 1,000 nodes.")]  # fmt: skip
+
+
+class View(Struct):
+    """A part of the layout."""
+
+    view: Annotated[str, Meta(
+        max_length=200, examples=["usual"],
+        description="One view by its id; usual: the first whole, the others by id and title.")
+    ] = ""  # fmt: skip
 
 
 class Hops(Struct, rename={"from_": "from"}):
-    """Links that are to be counted, by a routing of the machine; on shortest paths for none."""
+    """Links that are to be counted."""
 
-    from_: Annotated[str, Meta(min_length=1, max_length=300)]
-    routing: Word = ""
+    from_: Annotated[str, Meta(min_length=1, max_length=300, description="A node.")]
+    routing: Annotated[Word, Meta(
+        description="One of the machine's routings; shortest paths if none is given.")
+    ] = ""  # fmt: skip
 
 
 class Resolve(Struct, forbid_unknown_fields=True):
@@ -81,48 +109,41 @@ class Describe(Struct, forbid_unknown_fields=True):
     links: Links = 200
 
 
-class Choice(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """What binds the choice of nodes.
-
-    Attributes
-    ----------
-    kind : str
-        Nodes of this kind, one of the machine's choices; ``any``: of all kinds in one job.
-    partition : str
-        Nodes of one of Slurm's partitions; of the default one where neither it nor `from_`
-        is given.
-    question : str
-        The asker's own name for what may take long: a new question takes the place of an
-        old one of the same name.
-    """
+class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """Plans that are to be set side by side."""
 
     count: Count
+    ppn: Ppn = 1
+    pattern: Word = "alltoall"
+    bytes: Size | None = None
+    strategies: Words = []
+    orders: Words = []
+    from_: Text = ""
+    exclude: Text = ""
+    kind: Kind = ""
+    partition: Partition = ""
+    per_blade: Blade = 4
+    seed: Seed = 0
+    links: Links = 50
+    question: Question = ""
+
+
+class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """Nodes that are wanted."""
+
+    count: Count
+    strategy: Word = ""
+    pattern: Word = ""
     ppn: Ppn = 1
     bytes: Size | None = None
     from_: Text = ""
     exclude: Text = ""
-    kind: Word = ""
-    partition: Word = ""
+    include: Text = ""
+    kind: Kind = ""
+    partition: Partition = ""
     per_blade: Blade = 4
     seed: Seed = 0
-    question: Word = ""
-
-
-class Compare(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """Plans that are to be set side by side."""
-
-    pattern: Word = "alltoall"
-    strategies: Words = []
-    orders: Words = []
-    links: Links = 50
-
-
-class Plan(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
-    """Nodes that are wanted."""
-
-    strategy: Word = ""
-    pattern: Word = ""
-    include: Text = ""
+    question: Question = ""
 
 
 class Order(Struct, forbid_unknown_fields=True):
@@ -160,24 +181,18 @@ class Mark(Struct, forbid_unknown_fields=True):
 
 
 class Export(Struct, forbid_unknown_fields=True):
-    """A picture or a page that is to be taken away.
-
-    Attributes
-    ----------
-    colour : str
-        ``rank`` and ``hops``: of the first mark's job, or from the focus.
-    focus : str
-        The node from which hops are counted; the first marked one where none is.
-    state : str
-        How a page begins: what stands behind the # of a link that the page copies.
-    """
+    """A picture or a page that is to be taken away."""
 
     format: Literal["svg", "png", "html"] = "svg"
     nodes: Text = ""
     marks: Annotated[list[Mark], Meta(max_length=8)] = []
     view: Word = ""
-    colour: Literal["state", "job", "group", "rank", "hops"] = "state"
-    focus: Word = ""
+    colour: Annotated[Literal["state", "job", "group", "rank", "hops"], Meta(
+        description="rank and hops: of the first mark's job, or from the focus.")
+    ] = "state"  # fmt: skip
+    focus: Annotated[Word, Meta(
+        description="The node from which hops are counted; the first marked one where none is.")
+    ] = ""  # fmt: skip
     theme: Literal["light", "dark"] = "light"
     width: Annotated[int, Meta(ge=200, le=8000)] = 1600
     ppn: Ppn = 1
@@ -185,7 +200,10 @@ class Export(Struct, forbid_unknown_fields=True):
     bytes: Size | None = None
     order: Word = ""
     slots: Slots = []
-    state: Annotated[str, Meta(max_length=65536)] = ""
+    state: Annotated[str, Meta(
+        max_length=65536,
+        description="How a page begins: what stands behind the # of a link that the page copies.")
+    ] = ""  # fmt: skip
 
 
 def decode_body(raw: bytes | str, kind: type[T]) -> T:
@@ -212,3 +230,115 @@ def _whole_numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class Path(NamedTuple):
+    """One path that the server answers.
+
+    Attributes
+    ----------
+    method, url : str
+    answer : callable or None
+        Takes the service and what is asked, and returns a response, or the bytes of JSON.
+    request : Struct or None
+        What is asked: in the query of a GET, in the body of a POST.
+    summary : str
+        What it is for.
+    keys : str
+        Those that every answer has; '' for what is not a JSON.
+    kinds : tuple of str
+        Media types of its answers.
+    """
+
+    method: str
+    url: str
+    answer: Callable[..., Awaitable[Any]] | None
+    request: type[msgspec.Struct] | None
+    summary: str
+    keys: str = ""
+    kinds: tuple[str, ...] = ("application/json",)
+
+
+#: Answers that any path may give, and those that a calculation may give besides.
+_ALWAYS = {
+    400: "the request is malformed",
+    401: "the token is missing or wrong",
+    403: "the request comes from another site's page",
+    405: "the method is not allowed",
+    408: "the request body took too long",
+    413: "too large",
+    421: "the request names another host",
+    431: "the request header is too large",
+}
+_CALCULATED = {
+    409: "this machine cannot answer it: no such node, too few free ones, a strategy or pattern"
+    " that does not fit; the detail says which word, the hint what to do",
+    415: "the body is not application/json",
+    429: "too many calculations are under way: come again after Retry-After seconds",
+    500: "a bug in nidmap",
+    503: "busy, or Slurm does not answer",
+    504: "the calculation took too long",
+}
+
+
+def document(api: Sequence[Path]) -> dict[str, Any]:
+    """Return the description of an API in OpenAPI 3.1.
+
+    Examples
+    --------
+    >>> found = document([Path("GET", "/api/v1/jobs", None, None, "The jobs.", "jobs")])
+    >>> found["openapi"], found["paths"]["/api/v1/jobs"]["get"]["operationId"]
+    ('3.1.0', 'jobs')
+    """
+    kinds = [path.request for path in api if path.request]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    paths = {path.url: {path.method.lower(): _describe_path(path, schemas)} for path in api}
+    words = ("type", "title", "detail", "hint")
+    schemas["Problem"] = {
+        "type": "object",
+        "required": [*words, "status"],
+        "properties": {word: {"type": "string"} for word in words}
+        | {"status": {"type": "integer"}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "nidmap",
+            "version": "1",
+            "description": "A machine, its jobs and plans. Nothing here changes anything.",
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}, {}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _describe_path(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of one path; the fields that a GET asks leave the schemas."""
+    question, statuses = path.request.__name__ if path.request else "", _ALWAYS
+    if path.request:
+        statuses = statuses | _CALCULATED
+    if path.method == "POST":
+        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{question}"}}}
+        request: dict[str, Any] = {"requestBody": {"required": True, "content": body}}
+    else:
+        fields = schemas.pop(question) if question else {"properties": {}}
+        request = {"parameters": [
+            {"name": name, "in": "query", "required": name in fields["required"], "schema": schema}
+            for name, schema in fields["properties"].items()
+        ]}  # fmt: skip
+        statuses = statuses | {304: "as the caller has it (If-None-Match)"}
+    answer = {"type": "object", "required": path.keys.split()} if path.keys else {"type": "string"}
+    problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    responses: dict[str, Any] = {
+        str(status): {"description": text} | ({"content": problem} if status >= 400 else {})
+        for status, text in sorted(statuses.items())
+    }
+    content = {kind: {"schema": answer} for kind in path.kinds}
+    responses["200"] = {"description": "the answer", "content": content}
+    name = path.url.rpartition("/")[2]
+    return {"operationId": name, "summary": path.summary, **request, "responses": responses}

@@ -1,8 +1,12 @@
-"""Fabrics of which a dump lists the cables: fat trees, DragonFly+.
+"""Fabrics of which a dump lists the cables: fat trees, DragonFly+, dragonflies.
 
 *DragonFly+.* Leaves have hosts and cables to spines of their own group only. So what
 cables at leaves hold together is a group, and cables between spines join groups.
 A spine may have a few hosts of its own (ibdiagnet looks for spines in the same way).
+
+*Dragonfly.* All switches of a group are joined. Two that are have all of the group as
+neighbours, two of different groups hardly any: by the share of neighbours that the ends of
+a cable have in common the cables inside groups stand out.
 
 Cables may be missing: a partition is taken where most of what it needs is there, and
 none where it is not.
@@ -10,9 +14,9 @@ none where it is not.
 A leaf is a switch with hosts on it, or with no cable but to the spines of one
 pod; a switch's level counts from the leaves. Where every cable goes from one
 level to the next it is a fat tree, whose switches of level k and below fall
-into parts (pods) that are coordinates. Where not, the groups of a DragonFly+ are
-looked for; where there are none it is a graph of switches, and only the switch of a
-node counts.
+into parts (pods) that are coordinates. Where not, the groups of a DragonFly+ or a
+dragonfly are looked for; where there are none it is a graph of switches, and only
+the switch of a node counts.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from placement.geometry.network import Geometry, refuse_first, seats
 from placement.machine import Topology
 from placement.records import Dump
 from placement.support.array_types import Array, Floats, Ints, Mask, Strs
-from placement.support.arrays import connected_components, find_sorted
+from placement.support.arrays import connected_components, find_sorted, product
 from placement.topologies import bundle_links
 
 if TYPE_CHECKING:
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["Islands", "find_islands", "idle_leaves", "locate_hosts"]
 
 
-#: What share of the pairs of groups has to be joined.
-MOST_PAIRS = 0.5
+#: What share of the pairs of groups has to be joined, and of a dragonfly's group of its own pairs.
+MOST_PAIRS, MOST_OF_A_GROUP = 0.5, 0.7
 
 #: What share of the switches without hosts may be joined to no leaf.
 LOOSE = 0.2
@@ -48,24 +52,30 @@ LOOSE = 0.2
 #: A switch with no more hosts than this share of the usual number may be a spine.
 FEW_HOSTS = 0.25
 
+#: Switches up to which all pairs of them are looked at.
+MOST_SWITCHES = 5000
+
 
 class Islands(NamedTuple):
     """A partition of s switches.
 
     Attributes
     ----------
+    kind : str
+        ``dragonfly`` or ``dragonfly+``.
     group : int64 (s,)
         Any number for each group.
     level : int64 (s,)
         0 where nodes are, or would be; 1 at a spine.
     """
 
+    kind: str
     group: Ints
     level: Ints
 
 
 def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
-    """Return the groups of a DragonFly+; None where the cables make none.
+    """Return the groups of a DragonFly+ or a dragonfly; None where the cables make neither.
 
     Parameters
     ----------
@@ -80,15 +90,15 @@ def find_islands(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
 
     >>> found = find_islands(np.array([0, 1, 3, 4, 2]), np.array([2, 2, 5, 5, 5]),
     ...                      np.array([9, 9, 0, 9, 9, 0]))
-    >>> found.group.tolist(), found.level.tolist()
-    ([0, 0, 0, 3, 3, 3], [0, 0, 1, 0, 0, 1])
+    >>> found.kind, found.group.tolist(), found.level.tolist()
+    ('dragonfly+', [0, 0, 0, 3, 3, 3], [0, 0, 1, 0, 0, 1])
     """
     usual = np.median(hosts[hosts > 0]) if hosts.any() else 0.0
     for limit in sorted({0, *hosts[hosts <= FEW_HOSTS * usual].tolist()}):
         islands = _with_spines(a, b, hosts > limit)
         if islands is not None:
             return islands._replace(level=np.where(hosts > 0, 0, islands.level))
-    return None
+    return _of_cliques(a, b, hosts)
 
 
 def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
@@ -106,7 +116,7 @@ def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
     ends = group[a[between]], group[b[between]]
     if not _mostly_joined(ends, groups):
         return None
-    return Islands(group, (~leaf).astype(np.int64))
+    return Islands("dragonfly+", group, (~leaf).astype(np.int64))
 
 
 def _first_switch(a: Ints, b: Ints, leaf: Mask) -> Ints:
@@ -142,6 +152,39 @@ def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
     np.maximum.at(high, ends[0], group[ends[1]])
     degree = np.bincount(ends[0], minlength=count)
     return np.asarray(alone & (low == high) & (degree > 1))
+
+
+def _of_cliques(a: Ints, b: Ints, hosts: Ints) -> Islands | None:
+    """Return the groups of a dragonfly: of all that are nearly cliques the largest."""
+    count = len(hosts)
+    if count > MOST_SWITCHES or (hosts > 0).sum() < count / 2:
+        return None
+    near = np.eye(count)
+    near[a, b] = near[b, a] = 1
+    a, b = np.nonzero(np.triu(near, 1))
+    common = product(near, near)[a, b]
+    degree = near.sum(axis=1)
+    alike = common / (degree[a] + degree[b] - common)
+    for least in np.unique(np.round(alike, 3)).tolist():
+        inside = alike >= least - 5e-4
+        group = connected_components(count, a[inside], b[inside])
+        across = group[a] != group[b]
+        groups = np.unique(group)
+        if _nearly_cliques(group, near) and _mostly_joined(
+            (group[a[across]], group[b[across]]), groups
+        ):
+            return Islands("dragonfly", group, np.zeros(count, dtype=np.int64))
+    return None
+
+
+def _nearly_cliques(group: Ints, near: Floats) -> bool:
+    """Return whether most of the switches of every group are joined, and none is alone."""
+    size = np.bincount(group)
+    rows, columns = np.nonzero(near)
+    inside = group[rows] == group[columns]
+    joined = np.bincount(group[rows[inside]], minlength=len(size))
+    there = size > 0
+    return bool((size[there] > 1).all() and (joined >= MOST_OF_A_GROUP * size**2)[there].all())
 
 
 def _mostly_joined(ends: tuple[Ints, Ints], groups: Ints) -> bool:
@@ -402,15 +445,15 @@ def _shape_of_levels(cables: _ListedCables, level: Ints, layered: bool) -> _Netw
 
 
 def _shape_of_groups(cables: _ListedCables, islands: Islands) -> _NetworkShape:
-    """Return a DragonFly+."""
-    group = islands.group
+    """Return a DragonFly+ or a dragonfly."""
+    group, kind = islands.group, islands.kind
     across = group[cables.a] != group[cables.b]
     groups = len(np.unique(group[islands.level == 0]))
     leaves, spines = (int((islands.level == k).sum()) for k in (0, 1))
-    roles = f"{leaves} leaf and {spines} spine routers"
+    roles = f"{leaves} leaf and {spines} spine routers" if spines else f"{leaves} routers"
     return _NetworkShape(
-        kind="dragonfly+",
-        levels=("group", "leaf router"),
+        kind=kind,
+        levels=("group", "leaf router" if kind == "dragonfly+" else "switch"),
         level=islands.level,
         units=[np.arange(len(group)), group],
         classes=("local", "global"),

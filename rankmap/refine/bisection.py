@@ -18,7 +18,19 @@ from typing import Any
 import numpy as np
 
 from rankmap.refine.halves import balance_halves, cost_of_halves, refine_halves, size_of_half
-from rankmap.refine.jit import Bytes, Csr, Floats, Ints, State, draw, kernel, long, shuffle, tick
+from rankmap.refine.jit import (
+    Bytes,
+    Csr,
+    Floats,
+    Ints,
+    State,
+    copy_part,
+    draw,
+    kernel,
+    long,
+    shuffle,
+    tick,
+)
 
 __all__ = ["bisect", "bisect_from_nothing", "extreme_places", "refine_again"]
 
@@ -303,15 +315,17 @@ def bisect(
     int8 (n,)
         0 or 1.
     """
-    pool = np.empty((starts, len(g.size)), dtype=np.int8)
+    n = len(g.size)
+    pool = np.empty((starts, n), dtype=np.int8)
     cost = np.empty(starts)
     begun, halvings = float(state[1]), 0
     while halvings < starts and (halvings == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
-        pool[halvings] = bisect_from_nothing(g, target, give, long(tries), state)
-        cost[halvings] = cost_of_halves(g, pool[halvings])
+        half = bisect_from_nothing(g, target, give, long(tries), state)
+        copy_part(half, long(0), n, pool[halvings], long(0))
+        cost[halvings] = cost_of_halves(g, half)
         halvings += 1
     best, worst = extreme_places(cost[:halvings])
-    label = np.empty(len(g.size), dtype=np.int8)
+    label = np.empty(n, dtype=np.int8)
     cycles = CYCLES * halvings if halvings > 1 and cost[best] != 0 else 0
     while cycles > 0 and float(state[1]) - begun < allowed:
         cycles -= 1
@@ -321,8 +335,8 @@ def bisect(
         child = refine_again(g, target, give, label, pool[best], state)
         child_cost = cost_of_halves(g, child)
         if child_cost < cost[best]:
-            pool[worst] = child
+            copy_part(child, long(0), n, pool[worst], long(0))
             cost[worst] = child_cost
             best, worst = extreme_places(cost[:halvings])
-    half: Bytes = pool[best].copy()
-    return half
+    chosen: Bytes = pool[best].copy()
+    return chosen

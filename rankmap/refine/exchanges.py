@@ -21,6 +21,7 @@ from rankmap.refine.jit import (
     Longs,
     Reals,
     State,
+    copy_part,
     draw,
     inlined,
     kernel,
@@ -60,8 +61,8 @@ def exchange_pair(x: PlacedRanks, p: int, q: int, state: State) -> bool:
     ptr, adj, w = g.ptr, g.adj, g.w
     target = first[p + 1] - first[p]
     mine = np.empty(target + first[q + 1] - first[q], dtype=np.int32)
-    mine[:target] = member[first[p] : first[p + 1]]
-    mine[target:] = member[first[q] : first[q + 1]]
+    copy_part(member, first[p], first[p + 1], mine, long(0))
+    copy_part(member, first[q], first[q + 1], mine, target)
     sub = induced_graph(g, mine, local)
     for e in range(len(sub.w)):
         sub.w[e] *= far[p, q]
@@ -113,7 +114,7 @@ def costliest_pair(cost: Floats) -> tuple[int, int]:
 def exchange_pairs(x: PlacedRanks, rounds: int, state: State) -> None:
     """Exchange ranks between all pairs of nodes that talk, those that talk most first."""
     nodes = len(x.far)
-    x.member[:] = ranks_by_node(x.node, x.first)
+    copy_part(ranks_by_node(x.node, x.first), long(0), len(x.node), x.member, long(0))
     changed, tried = np.zeros(nodes, dtype=np.int64), np.full((nodes, nodes), -1)
     clock = 0
     for _ in range(rounds):
@@ -193,7 +194,8 @@ def place_from_nothing(x: PlacedRanks, some: Longs, priority: Longs, state: Stat
         note_side(these, half, where, cut)
         todo.append((low, cut))
         todo.append((cut, high))
-    x.node[:] = where[:, 0]
+    for u in range(len(where)):
+        x.node[u] = where[u, 0]
 
 
 @inlined
@@ -207,7 +209,7 @@ def replace_on(x: PlacedRanks, some: Longs, priority: Longs, state: State) -> No
     mine, was = np.empty(bounds[k], dtype=np.int32), np.empty(bounds[k], dtype=np.int32)
     near = np.empty((k, k))
     for i in range(k):
-        mine[bounds[i] : bounds[i + 1]] = member[first[some[i]] : first[some[i] + 1]]
+        copy_part(member, first[some[i]], first[some[i] + 1], mine, bounds[i])
         was[bounds[i] : bounds[i + 1]] = i
         for j in range(k):
             near[i, j] = far[some[i], some[j]]
@@ -247,7 +249,7 @@ def replace_ranks(
     state : uint64 (2,)
     """
     n, ptr, node, first = len(x.node), x.g.ptr, x.node, x.first
-    x.member[:] = ranks_by_node(node, first)
+    copy_part(ranks_by_node(node, first), long(0), n, x.member, long(0))
     done, idle = 0, 0
     allowed += float(state[1])
     while done < most * n and idle < 1000 and float(state[1]) < allowed:

@@ -23,7 +23,7 @@ from rankmap.refine.cache import cache_folder, numba_installed
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
-    "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "draw",
+    "Bytes", "Csr", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "copy_part", "draw",
     "inlined", "kernel", "long", "shuffle", "tick",
 ]  # fmt: skip
 
@@ -94,6 +94,16 @@ def inlined(function: F) -> F:
         if numba_installed()
         else function
     )
+
+
+@kernel
+def copy_part(source: Any, begin: int, stop: int, out: Any, at: int) -> None:
+    """Write the numbers at places begin … stop - 1 to places of another array from `at` on.
+
+    To compile ``out[at:] = source[begin:stop]`` takes longer: its error has words.
+    """
+    for i in range(begin, stop):
+        out[at + i - begin] = source[i]
 
 
 @kernel

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, kernel
+from rankmap.refine.jit import Bytes, Csr, Floats, Ints, Longs, copy_part, kernel, long
 
 __all__ = [
     "PlacedRanks", "add_pull", "deal_halves", "induced_graph", "lean_at_cut", "note_side",
@@ -90,7 +90,8 @@ def induced_graph(g: Csr, mine: Ints, local: Ints) -> Csr:
                 sub_w[m] = w[e]
                 m += 1
         sub_ptr[i + 1] = m
-    local[mine] = -1
+    for u in mine:
+        local[u] = -1
     bias, size = np.zeros(len(mine)), np.ones(len(mine), dtype=np.int32)
     return Csr(sub_ptr, sub_adj[:m], sub_w[:m], bias, size)
 
@@ -109,7 +110,7 @@ def talkers_first(ptr: Ints, mine: Ints) -> int:
         else:
             idle[left] = u
             left += 1
-    mine[talkers:] = idle[:left]
+    copy_part(idle, long(0), left, mine, talkers)
     return talkers
 
 

@@ -13,6 +13,7 @@ from placement.options import with_figures
 from placement.topologies import links, router_names
 from placement.traffic import Traffic
 from rankmap.predict import Job
+from tests.writers import write
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=1",
@@ -123,9 +124,53 @@ def test_a_wrong_line_is_named(tmp_path, text, said):
         down(tmp_path, "torus:4x3", text)
 
 
+FABRIC = """Switch\t36 "S-00000000000000aa"\t\t# "leaf1" base port 0 lid 4 lmc 0
+[1]\t"H-0000000000000001"[1](01) \t\t# "node1 HCA-1" lid 7 4xEDR
+[2]\t"S-00000000000000cc"[1]\t\t# "spine" lid 9 4xEDR
+[3]\t"S-00000000000000cc"[2]\t\t# "spine" lid 9 4xEDR
+Switch\t36 "S-00000000000000bb"\t\t# "leaf2" base port 0 lid 5 lmc 0
+[1]\t"H-0000000000000002"[1](02) \t\t# "node2 HCA-1" lid 8 4xEDR
+[2]\t"S-00000000000000cc"[3]\t\t# "spine" lid 9 4xEDR
+Switch\t36 "S-00000000000000cc"\t\t# "spine" base port 0 lid 9 lmc 0
+[1]\t"S-00000000000000aa"[2]\t\t# "leaf1" lid 4 4xEDR
+[2]\t"S-00000000000000aa"[3]\t\t# "leaf1" lid 4 4xEDR
+[3]\t"S-00000000000000bb"[2]\t\t# "leaf2" lid 5 4xEDR
+"""
+
+
 def test_links_alone_are_no_machine():
     with pytest.raises(ParseError, match=r"down\.txt: is laid over a machine"):
         load_machine("links-down:down.txt")
+
+
+def test_a_list_of_todays_links_says_what_is_down(tmp_path):
+    whole, today = tmp_path / "whole.txt", tmp_path / "today.txt"
+    whole.write_text(FABRIC)
+    gone = [line for line in FABRIC.splitlines() if "[3]\t" not in line or "leaf2" in line]
+    slow = "\n".join(gone).replace('"leaf2" lid 5 4xEDR', '"leaf2" lid 5 4xQDR')
+    slow = slow.replace('[2]\t"S-00000000000000aa"[3]\t\t# "leaf1" lid 4 4xEDR\n', "")
+    today.write_text(slow.replace('[3]\t\t# "spine" lid 9 4xEDR', '[3]\t\t# "spine" lid 9 4xQDR'))
+    machine = load_machine(str(whole), f"links-down:{today}")
+    before = links(load_machine(str(whole)))
+    assert before.count.tolist() == [2, 1]
+    assert links(machine).count.tolist() == [1, 1]
+    assert links(machine).bandwidth[1] < before.bandwidth[1]
+    assert "1 link down, 1 degraded" in machine.notes[-1]
+
+
+def test_todays_dump_of_a_dragonfly_plus_counts_under_every_routing(tmp_path):
+    spec = "dragonfly+:groups=4,leaves=3,spines=3,nodes=2,injection=25"
+    listed = down(tmp_path, spec, "g0leaf0 g0spine0\ng0spine1 g1spine1\ng2leaf1 g2spine0 12.5\n")
+    today = tmp_path / "today.txt"
+    today.write_text(write(listed, "ibnetdiscover"))
+    found = load_machine(spec, f"links-down:{today}")
+    assert "2 links down, 1 degraded" in found.notes[-1]
+    demand = [Demand.of(one, Traffic.everyone(np.arange(24), 1, 1e9)) for one in (listed, found)]
+    for routing in routings(listed):
+        want, got = loads(listed, demand[0], routing), loads(found, demand[1], routing)
+        np.testing.assert_allclose(got.seconds(), want.seconds())
+        gone = {"g0leaf0->g0spine0 local", "g0spine1->g1spine1 global"}
+        assert not gone & set(got.channels.names().tolist())
 
 
 def bundle_of(*rates):
@@ -150,12 +195,15 @@ def test_a_slow_cable_of_a_bundle_has_its_share_of_the_bytes(tmp_path):
     slow.write_text(bundle_of("4xEDR", "4xDDR", "4xEDR", "4xEDR"))
     degraded = tmp_path / "degraded.txt"
     degraded.write_text("leaf1 leaf2 2.0\n")
-    for fabric in (str(slow),), (sound, f"links-down:{degraded}"):
+    fabrics = (str(slow),), (str(sound), f"links-down:{slow}"), (sound, f"links-down:{degraded}")
+    for fabric in fabrics:
         machine = load_machine(*map(str, fabric))
         demand = Demand.of(machine, Traffic.everyone(np.arange(8), 1, 1e6))
         for routing in routings(machine):
             # 16 MB cross each way, by four cables; 4xDDR is 4 lanes of 4 Gbit/s, 2 GB/s
             assert loads(machine, demand, routing).worst().seconds == pytest.approx(4e6 / 2e9)
+    same = load_machine(str(slow), f"links-down:{slow}")
+    assert "0 links down, 0 degraded" in same.notes[-1]
 
 
 def test_the_routers_of_a_dragonfly_plus_deal_bytes_out_to_slow_cables_too(tmp_path):
@@ -183,8 +231,11 @@ def test_a_site_scales_every_cable_of_a_bundle(tmp_path):
     assert sorted(channels(machine).bandwidth.tolist()) == [2.0, 2.0, *[25.0] * 4]
 
 
-def test_a_list_of_todays_links_is_a_dump(tmp_path):
-    today = tmp_path / "today.txt"
-    today.write_text(bundle_of("4xEDR", "4xDDR"))
-    with pytest.raises(ParseError, match=r"is a dump, ibnetdiscover, .* -m .*today\.txt alone has"):
-        load_machine("torus:4x4", f"links-down:{today}")
+@pytest.mark.parametrize("strange", ["hosts alone", "another machine"])
+def test_a_list_without_one_link_of_the_machine_is_refused(tmp_path, strange):
+    whole, today = tmp_path / "whole.txt", tmp_path / "today.txt"
+    whole.write_text(FABRIC)
+    hosts = "\n".join(line for line in FABRIC.splitlines() if "spine" not in line)
+    today.write_text(hosts if strange == "hosts alone" else bundle_of("4xEDR"))
+    with pytest.raises(ParseError, match=r"today\.txt: no link of .* is in this list; is it"):
+        load_machine(str(whole), f"links-down:{today}")

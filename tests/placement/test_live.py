@@ -5,7 +5,7 @@ import pytest
 from placement.commands.common import configured_specs
 from placement.dumps.assemble import assemble
 from placement.errors import LaunchError, SiteError, UsageError
-from placement.live import ask_scheduler, places_by_name
+from placement.live import ask_scheduler, places_by_name, with_own_interfaces
 from placement.load import load_machine
 from placement.readers import read_text
 
@@ -139,3 +139,20 @@ def test_pbs_and_flux_are_asked_where_there_is_no_slurm(commands):
     commands("pbsnodes", "", "exit 1")
     with pytest.raises(LaunchError, match="exit code 1"):
         ask_scheduler("here:")
+
+
+def test_what_the_interfaces_of_this_host_send(tmp_path):
+    machine = assemble([read_text("SwitchName=s0 Nodes=n[1-4]\n", "topology.conf")])
+    assert with_own_interfaces(machine, str(tmp_path)) is machine
+    for name, state in (("mlx5_0", "4: ACTIVE"), ("mlx5_1", "4: ACTIVE"), ("mlx5_2", "1: DOWN")):
+        port = tmp_path / "class" / "infiniband" / name / "ports" / "1"
+        port.mkdir(parents=True)
+        (port / "rate").write_text("400 Gb/sec (4X NDR)\n")
+        (port / "state").write_text(f"{state}\n")
+    told = with_own_interfaces(machine, str(tmp_path))
+    assert told.topology.bandwidth["injection"] == 100
+    assert "mlx5_0 of 400 Gb/s, mlx5_1 of 400 Gb/s" in told.notes[-1]
+    assert with_own_interfaces(told, str(tmp_path)) is told
+    (tmp_path / "class" / "net" / "hsn0").mkdir(parents=True)
+    (tmp_path / "class" / "net" / "hsn0" / "speed").write_text("200000\n")
+    assert with_own_interfaces(machine, str(tmp_path)).topology.bandwidth["injection"] == 125

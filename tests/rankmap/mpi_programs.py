@@ -16,11 +16,16 @@ COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]
 FEWER = {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "NIDMAP_CFLAGS": "-O0"}
 
 
+def kept_libraries(factory):
+    """Return where libraries are kept for all workers of a run: each takes seconds to build."""
+    own = factory.getbasetemp()
+    return str(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
 def compiled_or_skipped(pairs, source, factory, *flags):
     """Return (environment, program, options of mpiexec) of the first compiler that is here.
 
-    A Fortran compiler may be there and not work. Libraries are kept for all workers of a run:
-    each takes seconds to build.
+    A Fortran compiler may be there and not work.
     """
     for name, compiler in pairs:
         place = next((where for mpi, _, where in flavours() if mpi == name), None)
@@ -28,11 +33,9 @@ def compiled_or_skipped(pairs, source, factory, *flags):
         if place is None or not os.path.exists(path) or not shutil.which("cc"):
             continue
         program = factory.mktemp("programs") / source.stem
-        kept = factory.getbasetemp()
-        kept = kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept
         env = {
             **environment(place),
-            "XDG_CACHE_HOME": str(kept),
+            "XDG_CACHE_HOME": kept_libraries(factory),
             **FEWER,
         }
         command = [path, "-w", "-O1", *flags, "-o", program, source]

@@ -15,6 +15,7 @@ from rankmap.predict import Job
 from tests.web.machines import in_states
 from tests.web.serving import run_async, running, squeue, until
 from web import figures, requests
+from web.app import make_app
 from web.service import Service
 from web.snapshot import Offer
 
@@ -384,6 +385,22 @@ def test_nodes_text_is_never_a_file(site, tmp_path):
     for text in (str(listed), f"@{listed}", "-"):
         assert site.post("describe", nodes=text).status == 409
         assert not site.post("resolve", text=text).json["ok"]
+
+
+def test_openapi_describes_every_path(site):
+    found = site.ask("/openapi.json").json
+    rules = {
+        rule.rule: rule.methods - {"HEAD"}
+        for rule in make_app(site.service).url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+    }
+    ready = {path for path in found["paths"] if site.service.has_document(path)}
+    assert len(ready) == 4
+    assert not ready & set(rules), "each path has one answerer"
+    rules |= {path: {"GET"} for path in ready}
+    assert set(found["paths"]) == set(rules)
+    for path, methods in rules.items():
+        assert {m.upper() for m in found["paths"][path]} == methods
 
 
 def test_unknown_paths_and_methods(site):

@@ -51,6 +51,7 @@ def everything(site):
     for path in ("machine", "layout", "state", "jobs", "status", "nodes?nodes=0-9,99"):
         yield path, site.ask(f"/api/v1/{path}")
     yield "page", site.ask("/")
+    yield "openapi", site.ask("/openapi.json")
     for form in ("svg", "html"):
         for colour in ("job", "state"):
             yield form, site.post("export", format=form, colour=colour, nodes="0-9,99")
@@ -111,7 +112,7 @@ METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"FOO", b"\x00")
 TARGETS = (
     b"/", b"/api/v1/state", b"/api/v1/nodes?nodes=1", b"/api/v1/hops?from=1",
     b"/api/v1/resolve", b"/api/v1/describe", b"/static/../app.py", b"/static/%2e%2e/app.py",
-    b"/static/main.js", b"//evil", b"*", b"/%00", b"/%ff", b"/metrics", b"/static/",
+    b"/static/main.js", b"//evil", b"*", b"/%00", b"/%ff", b"/openapi.json", b"/static/",
 )  # fmt: skip
 HEADERS = (
     b"Cookie: \x80=\xff; a", b"Host: \xff", b"Host: localhost:99999999", b"Transfer-Encoding: gzip",

@@ -155,6 +155,7 @@ def mean_interval(launches: Sequence[Floats], *, level: float = 0.95) -> Interva
     )
 
 
+@cache
 def student_quantile(level: float, freedom: int) -> float:
     """Return the t that |t| of so many degrees of freedom stays below with a probability.
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 
 from placement.accounting import accounted_jobs, read_jobs
 from placement.commands import run
@@ -37,11 +38,10 @@ def test_forty_jobs_have_the_nodes_that_slurm_says(monkeypatch, tmp_path):
         for size in (6, 7):  # cancelled before they had a node
             held = slurm.run(["sbatch", "--parsable", f"-N{size}", "--hold", "--wrap=true"])
             slurm.run(["scancel", held.stdout.strip()])
-        wait_until(lambda: not slurm.run(["squeue", "-h"]).stdout.strip())
+        wait_until(lambda: not slurm.run(["squeue", "-h"]).stdout.strip(), pause=0.3)
         slurm.run(["salloc", "--no-shell", "-N3", "-J", "running"])
-        words = ["COMPLETED"] * 42 + ["RUNNING"]
-        wait_until(lambda: sorted(set(words) & {*table_of(slurm, "State")}) == sorted(set(words)))
-        wait_until(lambda: len([w for w in table_of(slurm, "State") if w in words]) >= len(words))
+        ended = Counter(COMPLETED=42, RUNNING=1)
+        wait_until(lambda: ended <= Counter(table_of(slurm, "State")), pause=0.3)
         rows = [row.split("|") for row in table_of(slurm, "JobID,NodeList,State")]
         expected = {
             number: slurm.run(["scontrol", "show", "hostnames", listed]).stdout.split()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.dumps.assemble import assemble
+from placement.dumps.check import check
 from placement.readers import read_text
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords, router_names
@@ -94,6 +95,22 @@ def split_by_none(machine, gone):
             left[ends] -= 1
             kept.append(k)
     return kept
+
+
+@given(st.integers(0, 10**6))
+@examples(6)
+def test_groups_of_a_dragonfly_with_cables_missing(seed):
+    rng = random.Random(seed)
+    machine = parse_spec(
+        f"slingshot:groups={rng.randint(3, 6)},switches={rng.randint(5, 8)},nodes=2,"
+        f"global={rng.randint(1, 3)}"
+    )
+    inside = np.flatnonzero(links(machine).kind == 0).tolist()
+    text, places = dump_of(machine, rng, gone=rng.sample(inside, rng.randint(0, 3)))
+    found = again(text)
+    assert (found.topology.kind, found.topology.levels[1]) == ("dragonfly", "switch")
+    assert partition(found) == partition(found, places)
+    assert not [finding for finding in check(found) if finding.fault]
 
 
 @pytest.mark.parametrize(

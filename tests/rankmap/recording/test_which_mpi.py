@@ -9,6 +9,7 @@ import pytest
 
 from rankmap.preload.program_mpi import launcher_abi, program_abi
 from rankmap.recording.file import load_recording
+from tests.rankmap.mpi_programs import kept_libraries
 from tests.rankmap.mpis import ENV, environment, flavours
 
 PROGRAM = """
@@ -49,7 +50,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("mpi", "script", "compilers"), CASES)
-def test_a_python_program_is_never_killed(tmp_path, mpi, script, compilers):
+def test_a_python_program_is_never_killed(tmp_path, tmp_path_factory, mpi, script, compilers):
     here = places()
     if len(here) < 2 or not shutil.which("cc"):
         pytest.skip("two MPIs with compilers are needed")
@@ -76,7 +77,7 @@ def test_a_python_program_is_never_killed(tmp_path, mpi, script, compilers):
         **{k: v for k, v in environment(here[mpi]).items() if k != "NIDMAP_MPICC"},
         **ENV,
         "PATH": f"{folder}:/usr/bin:/bin",
-        "XDG_CACHE_HOME": str(tmp_path.parent),
+        "XDG_CACHE_HOME": kept_libraries(tmp_path_factory),
         "NIDMAP_CFLAGS": "-O0",
     }
     launch = [f"mpiexec.{mpi}", *MORE[mpi], "-n", "2", *program]
@@ -94,7 +95,9 @@ def test_a_python_program_is_never_killed(tmp_path, mpi, script, compilers):
 
 @pytest.mark.parametrize("first", ["mpich", "openmpi"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
-def test_where_nobody_knows_the_mpi_each_has_its_recorder(tmp_path, monkeypatch, mpi, first):
+def test_where_nobody_knows_the_mpi_each_has_its_recorder(
+    tmp_path, tmp_path_factory, monkeypatch, mpi, first
+):
     """A script starts the launcher: all recorders are loaded, and all but one stand aside."""
     here = places()
     if len(here) < 2 or not shutil.which("cc"):
@@ -110,7 +113,8 @@ def test_where_nobody_knows_the_mpi_each_has_its_recorder(tmp_path, monkeypatch,
     ]
     (tmp_path / "job.sh").write_text(f"#!/bin/sh\nexec {' '.join(words)}\n")
     kept = {k: v for k, v in environment(here[mpi]).items() if k != "NIDMAP_MPICC"}
-    env = {**kept, **ENV, "XDG_CACHE_HOME": str(tmp_path.parent), "NIDMAP_CFLAGS": "-O0"}
+    libraries = kept_libraries(tmp_path_factory)
+    env = {**kept, **ENV, "XDG_CACHE_HOME": libraries, "NIDMAP_CFLAGS": "-O0"}
     env["PATH"] = os.pathsep.join([f"{here[first]}/bin", *(f"{p}/bin" for p in here.values())])
     env["PATH"] += ":/usr/bin:/bin"
     record = [sys.executable, "-m", "nidmap", "record", "-o", "ring.npz", "--", "sh", "job.sh"]
