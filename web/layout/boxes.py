@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Pad",
     "columns_of",
     "distinct_rows",
+    "empty_cells",
     "place_boxes",
     "router_middles",
 ]
@@ -86,6 +87,14 @@ class Boxes:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def joined(self, more: Boxes) -> Boxes:
+        """Return these boxes and behind them more of the level."""
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)])
+            for name in ("x", "y", "w", "h", "parent", "vacant")
+        }
+        return replace(self, label=self.label + more.label, **columns)
 
     def document(self) -> dict[str, Any]:
         """Return the level as JSON takes it."""
@@ -175,6 +184,19 @@ def place_boxes(
     columns = (np.broadcast_to(v, len(names)).astype(int) for v in (*corner, *size, parent))
     x, y, w, h, parent = columns
     return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
+
+
+def empty_cells(shape: Sequence[int], taken: tuple[Ints, ...]) -> Ints:
+    """Return the cells of a table that are not taken, (n, d), in its order.
+
+    Examples
+    --------
+    >>> empty_cells((2, 2), (np.array([0, 1]), np.array([0, 1]))).tolist()
+    [[0, 1], [1, 0]]
+    """
+    empty = np.ones(shape, dtype=bool)
+    empty[taken] = False
+    return np.argwhere(empty)
 
 
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
