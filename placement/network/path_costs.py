@@ -17,11 +17,10 @@ from typing import Protocol
 import numpy as np
 
 from placement.machine import Machine, once
-from placement.network import rings
 from placement.network.fattree import by_residue, regular_tree
 from placement.network.groups import groups_of
 from placement.network.rails import rails_of
-from placement.network.torus_grid import Grid, grid_of
+from placement.network.torus_grid import Grid, grid_of, ring_steps
 from placement.network.touched import TouchedGroups, TouchedRouters
 from placement.network.tree import forest_of
 from placement.support.array_types import Floats, Ints
@@ -187,7 +186,7 @@ def _price_stretches(grid: Grid, axis: int, price: Floats) -> Floats:
     for way in (0, 1):
         np.cumsum(np.tile(price[way][spots[priced]], 2), axis=1, out=sums[way, :, 1:])
     start, end = np.indices((extent, extent))
-    plus, minus = rings.ring_steps(start, end, extent)
+    plus, minus = ring_steps(start, end, extent)
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     up = sums[0][:, start + plus] - sums[0][:, start]
     out[priced] = up + sums[1][:, last] - sums[1][:, last - minus]

@@ -4,7 +4,7 @@ The way between two routers is one stretch of one ring an axis: messages are
 followed link by link. An all-to-all needs only the sums of its weights: on axis
 k of the ring through (t0 … tk-1, ·, sk+1 …), what starts at sk is the weight
 of all routers (*, …, sk, sk+1 …) and what ends at tk that of all
-(t0 … tk, *, …) (`rings.product_loads`). That is exact and linear in the size of
+(t0 … tk, *, …) (`product_loads`). That is exact and linear in the size of
 the machine; no table of all pairs is made.
 
 Every direction of every axis is a channel of its own: an extent of 2 has two
@@ -25,11 +25,11 @@ import numpy as np
 
 from placement.all_to_alls import match_lines
 from placement.machine import Machine, once
-from placement.network import rings, shortest_paths
+from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.model import Channels
 from placement.network.shortest_paths import StateGraph, graph_of
-from placement.network.torus_grid import Grid, grid_of
+from placement.network.torus_grid import Grid, grid_of, product_loads, ring_steps
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import ragged_ranges
 from placement.topologies import router_count
@@ -336,7 +336,7 @@ def _add_product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> Non
         broken = (grid.gaps[axis] > 0) & busy
         complete = np.flatnonzero(busy & ~broken)
         both = np.zeros((2, len(busy), extent))
-        both[:, complete] = rings.product_loads(sent[complete // low], taken[complete % low])
+        both[:, complete] = product_loads(sent[complete // low], taken[complete % low])
         by_ring = (both * scale).reshape(2, high, low, extent)
         dense[axis] += np.swapaxes(by_ring, 2, 3).reshape(2, grid.size)
         for line in np.flatnonzero(broken).tolist():  # pair by pair of its positions
@@ -384,7 +384,7 @@ def _axis_steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, In
     The shorter way, unless a link of it is missing: then the other.
     """
     extent, start = grid.extents[axis], grid.along(at, axis)
-    plus, minus = rings.ring_steps(start, grid.along(target, axis), extent)
+    plus, minus = ring_steps(start, grid.along(target, axis), extent)
     cut = np.zeros(len(at), dtype=np.bool_)
     if not grid.gaps[axis].any():
         return plus, minus, cut
