@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from importlib import import_module
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from placement.errors import UsageError
 from placement.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 difflib, metadata = lazy("difflib"), lazy("importlib.metadata")
 
@@ -40,6 +44,12 @@ def modules_in(folder: str, *others: str) -> dict[str, str]:
     files = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
     modules = [name[:-3] for name in files if name[0] != "_" and name[:-3] not in others]
     return {module.replace("_", "-"): module for module in modules}
+
+
+@cache
+def entry_points(group: str) -> tuple[EntryPoint, ...]:
+    """Return what other distributions name; to look reads a file of each one installed."""
+    return tuple(metadata.entry_points(group=group))
 
 
 class Registry(Generic[Thing]):
@@ -103,8 +113,7 @@ class Registry(Generic[Thing]):
         """Yield all names: ours in their order, then those of other distributions."""
         ours = dict.fromkeys((*self.bundled, *self.elsewhere))
         yield from ours
-        entries = metadata.entry_points(group=self.group)
-        yield from sorted({entry.name for entry in entries} - ours.keys())
+        yield from sorted({entry.name for entry in entry_points(self.group)} - ours.keys())
 
     def names(self) -> list[str]:
         """Return all names, sorted, those of other distributions included."""
@@ -126,7 +135,8 @@ class Registry(Generic[Thing]):
     def _load(self, name: str) -> Any:
         if name in self.bundled:
             return import_module(f"{self.room}.{self.bundled[name]}")
-        for entry in metadata.entry_points(group=self.group, name=name):
-            return entry.load()
+        for entry in entry_points(self.group):
+            if entry.name == name:
+                return entry.load()
         what = f"no {self.kind} '{name}'"
         raise UsageError(what, f"there are {', '.join(self.names())}")

@@ -115,11 +115,8 @@ def foreign(monkeypatch):
             def load(self):
                 return function
 
-        def entry_points(group, name=None):
-            assert group == "nidmap.orders"
-            return [Entry()] if name in (None, "foreign") else []
-
-        monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+        found = {"nidmap.orders": [Entry()]}
+        monkeypatch.setattr("placement.support.registry.entry_points", found.__getitem__)
 
     yield install
     orderings._orderings.known.pop("foreign", None)

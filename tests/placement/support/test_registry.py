@@ -1,5 +1,7 @@
 """The registry: ours by module, others' by entry point, one clear line where there is none."""
 
+import os
+
 import pytest
 
 from placement.errors import UsageError
@@ -20,11 +22,8 @@ class Entry:
 
 @pytest.fixture
 def things(monkeypatch):
-    def entry_points(group, name=None):
-        assert group == "nidmap.things"
-        return [Entry()] if name in (None, "theirs") else []
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    found = {"nidmap.things": [Entry()]}
+    monkeypatch.setattr("placement.support.registry.entry_points", found.__getitem__)
     Entry.loaded = 0
     return Registry("thing", "nidmap.things", "placement.topologies", {"curve": "torus"}, ("auto",))
 
@@ -40,6 +39,16 @@ def test_a_module_that_registers_nothing_is_the_thing(things):
 def test_what_is_registered_comes_before_all(things):
     things.register("curve")(len)
     assert things.find("curve") is len
+
+
+def test_what_another_distribution_names_is_found_where_it_is_installed(tmp_path, monkeypatch):
+    (tmp_path / "theirs-1.dist-info").mkdir()
+    named = "[nidmap.installed]\nplain = os.path:join\n[nidmap.other]\nname = os:sep\n"
+    (tmp_path / "theirs-1.dist-info" / "entry_points.txt").write_text(named)
+    monkeypatch.syspath_prepend(tmp_path)
+    things = Registry("thing", "nidmap.installed", "placement.topologies", {"curve": "torus"})
+    assert things.names() == ["curve", "plain"]
+    assert things.find("plain") is os.path.join
 
 
 def test_the_thing_of_another_distribution_is_loaded_once(things):

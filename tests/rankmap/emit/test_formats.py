@@ -270,10 +270,7 @@ def test_a_format_of_another_distribution_is_found(monkeypatch):
 
             return formats.OrderFormat(Pairs, ".pairs", "a list of slots")
 
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points",
-        lambda group, name=None: [Entry()] if name in (None, "pairs") else [],
-    )
+    monkeypatch.setattr("placement.support.registry.entry_points", lambda group: [Entry()])
     assert "pairs" in formats.names()
     assert read_order(emit(MADE, "pairs"), "pairs", ON) == MADE
 

@@ -370,10 +370,7 @@ def test_a_launcher_of_another_distribution_is_found(monkeypatch):
         def load(self):
             return type("Jsrun", (find("srun", OTHER),), {"__doc__": "jsrun"})
 
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points",
-        lambda group, name=None: [Entry()] if name in (None, "jsrun") else [],
-    )
+    monkeypatch.setattr("placement.support.registry.entry_points", lambda group: [Entry()])
     monkeypatch.setattr(launchers, "known", dict(launchers.known))
     assert find("/opt/ibm/jsrun", CRAY).__name__ == "Jsrun"
     with pytest.raises(UsageError, match="no launcher 'jsrun2'; there are aprun, flux, jsrun, mpi"):

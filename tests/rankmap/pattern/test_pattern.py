@@ -234,11 +234,8 @@ def test_a_pattern_of_another_distribution_is_found(monkeypatch):
         def load(self):
             return lambda text: Stencil((2, int(text)))
 
-    def entry_points(group, name=None):
-        assert group == "nidmap.patterns"
-        return [Entry()] if name in (None, "pairs") else []
-
-    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    found = {"nidmap.patterns": [Entry()]}
+    monkeypatch.setattr("placement.support.registry.entry_points", found.__getitem__)
     monkeypatch.delitem(patterns._builders.known, "pairs", raising=False)
     assert "pairs" in patterns.names()
     assert parse_pattern("pairs:3").dims == (2, 3)

@@ -52,7 +52,7 @@ def asked(draw):
     free = rng.random(len(machine)) < draw(st.sampled_from([0.3, 0.6, 1.0]))
     free[rng.integers(0, len(machine), 3)] = True
     rows = np.flatnonzero(free)
-    count = draw(st.integers(1, min(len(rows), 24)))
+    count = draw(st.integers(1, min(len(rows), 12)))
     include = rng.permutation(rows)[: draw(st.integers(0, min(3, count)))]
     job = Job(draw(st.sampled_from(PATTERNS)), draw(st.sampled_from([1, 2, 4])), algorithm="")
     return machine, free, count, include, job
