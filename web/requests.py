@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 __all__ = [
     "BODY",
     "TEXT",
+    "Choice",
     "Compare",
     "Describe",
     "Emit",
@@ -109,41 +110,36 @@ class Describe(Struct, forbid_unknown_fields=True):
     links: Links = 200
 
 
-class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+class Choice(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """What binds a choice of nodes."""
+
+    count: Count
+    ppn: Ppn = 1
+    bytes: Size | None = None
+    from_: Text = ""
+    exclude: Text = ""
+    kind: Kind = ""
+    partition: Partition = ""
+    per_blade: Blade = 4
+    seed: Seed = 0
+    question: Question = ""
+
+
+class Compare(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
     """Plans that are to be set side by side."""
 
-    count: Count
-    ppn: Ppn = 1
     pattern: Word = "alltoall"
-    bytes: Size | None = None
     strategies: Words = []
     orders: Words = []
-    from_: Text = ""
-    exclude: Text = ""
-    kind: Kind = ""
-    partition: Partition = ""
-    per_blade: Blade = 4
-    seed: Seed = 0
     links: Links = 50
-    question: Question = ""
 
 
-class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+class Plan(Choice, forbid_unknown_fields=True, rename={"from_": "from"}):
     """Nodes that are wanted."""
 
-    count: Count
     strategy: Word = ""
     pattern: Word = ""
-    ppn: Ppn = 1
-    bytes: Size | None = None
-    from_: Text = ""
-    exclude: Text = ""
     include: Text = ""
-    kind: Kind = ""
-    partition: Partition = ""
-    per_blade: Blade = 4
-    seed: Seed = 0
-    question: Question = ""
 
 
 class Order(Struct, forbid_unknown_fields=True):

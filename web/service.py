@@ -181,7 +181,7 @@ class Service:
         """Return one of `web.figures` as JSON; a search's reports are told."""
         lane = self.long if figures.takes_long(wanted) else self.short
         now, partition = self.live.snapshot, ""
-        if isinstance(wanted, (requests.Compare, requests.Plan)):
+        if isinstance(wanted, requests.Choice):
             usual = "" if wanted.from_.strip() else now.default_partition
             partition = wanted.partition or usual
         offer, question = now.offer(self.machine, partition), getattr(wanted, "question", "")

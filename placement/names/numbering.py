@@ -35,8 +35,8 @@ def mark_missing(good: Mask, *columns: Ints) -> Ints32:
 class Numbering(ABC):
     """A rule that gives every place of a machine its NID and its coordinates.
 
-    Each has ``nid`` and ``coords`` of places, int (n, 5), and the opposites ``parts`` and
-    ``parts_of_coords``. What is impossible is marked with -1.
+    Each has ``nid`` and ``coords`` of places, int (n, 5), and ``parts_of_coords``. What is
+    impossible is marked with -1.
     """
 
     __slots__ = ()
@@ -119,8 +119,8 @@ class Xc(Numbering):
     Examples
     --------
     >>> shaheen = Xc(12)
-    >>> shaheen.nid([[11, 2, 0, 15, 3]]).tolist(), shaheen.parts([6783]).tolist()
-    ([6783], [[11, 2, 0, 15, 3]])
+    >>> shaheen.nid([[11, 2, 0, 15, 3]]).tolist()
+    [6783]
     >>> shaheen.coords([[11, 2, 0, 15, 3]]).tolist()
     [[17, 3, 15, 3]]
     """
@@ -169,31 +169,6 @@ class Xc(Numbering):
         col, row, cage, slot, node = columns = columns_of(parts, 5)
         number = _CABINET * (row * self.positions + col) + 64 * cage + 4 * slot + node
         return np.where(self.inside(*columns), number, -1)
-
-    def parts(self, nid: ArrayLike) -> Ints32:
-        """Return the places of NIDs.
-
-        Parameters
-        ----------
-        nid : int64 (n,)
-
-        Returns
-        -------
-        int32 (n, 5)
-            Columns col, row, cage, slot, node; a row of -1 for a NID that is
-            negative or beyond what a cname can say.
-
-        Examples
-        --------
-        >>> Xc(12).parts([6783, -5]).tolist()
-        [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1]]
-        """
-        number = np.asarray(nid, dtype=np.int64).reshape(-1)
-        cabinet, rest = np.divmod(number, _CABINET)
-        row, col = np.divmod(cabinet, self.positions)
-        cage, rest = np.divmod(rest, 64)
-        slot, node = np.divmod(rest, 4)
-        return mark_missing((number >= 0) & (row < _ROWS), col, row, cage, slot, node)
 
     def coords(self, parts: ArrayLike) -> Ints32:
         """Return the Aries coordinates of places.
@@ -252,8 +227,7 @@ class Xc(Numbering):
 
         Examples
         --------
-        >>> xc = Xc(10)
-        >>> Xc.fit(xc.parts([5, 4000, 7000]), [5, 4000, 7000])
+        >>> Xc.fit([[0, 0, 0, 1, 1], [0, 2, 2, 8, 0]], [5, 4000])
         Xc(positions=10)
         >>> Xc.fit([[3, 0, 0, 0, 0]], [576])
         Xc(positions=4)
@@ -324,8 +298,8 @@ class GeminiNumbering(Numbering):
     Examples
     --------
     >>> titan = GeminiNumbering(25, 8)
-    >>> titan.nid([[24, 0, 2, 0, 2]]).tolist(), titan.parts([9278]).tolist()
-    ([9278], [[24, 0, 2, 0, 2]])
+    >>> titan.nid([[24, 0, 2, 0, 2]]).tolist()
+    [9278]
     >>> titan.coords([[24, 0, 2, 0, 2]]).tolist()
     [[13, 1, 16, 0]]
     """
@@ -369,35 +343,6 @@ class GeminiNumbering(Numbering):
         """
         columns = columns_of(parts, 5)
         return np.where(self.inside(*columns), _nid_of(self.columns, self.rows, columns), -1)
-
-    def parts(self, nid: ArrayLike) -> Ints32:
-        """Return the places of NIDs.
-
-        Parameters
-        ----------
-        nid : int64 (n,)
-
-        Returns
-        -------
-        int32 (n, 5)
-            Columns col, row, cage, slot, node; a row of -1 for a NID below 0
-            or above ``96 * rows * columns - 1``.
-
-        Examples
-        --------
-        >>> GeminiNumbering(25, 8).parts([19199, 19200]).tolist()
-        [[1, 1, 2, 0, 3], [-1, -1, -1, -1, -1]]
-        """
-        number = np.asarray(nid, dtype=np.int64).reshape(-1)
-        line = 96 * self.rows  # NIDs a value of x
-        b, rest = np.divmod(number, line)
-        q, low = np.divmod(rest, 2)
-        q = np.where(b % 2 == 1, line // 2 - 1 - q, q)
-        y, z = np.divmod(q, _Z)
-        z = np.where(y % 2 == 1, _Z - 1 - z, z)
-        place = self._place((self.columns - b) % self.columns, y, z)
-        good = (number >= 0) & (b < self.columns)
-        return mark_missing(good, *place, 2 * (y % 2) + low)
 
     def _place(self, x: Ints, y: Ints, z: Ints) -> tuple[Ints, ...]:
         """Return col, row, cage, slot of the Gemini at x, y, z: the folds undone."""
@@ -464,13 +409,12 @@ class GeminiNumbering(Numbering):
 
         Examples
         --------
-        >>> titan = GeminiNumbering(25, 8)
-        >>> nids = [7, 1502, 9278, 18000]
-        >>> GeminiNumbering.fit(titan.parts(nids), nids)
+        >>> places = [[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [24, 0, 2, 0, 2]]
+        >>> GeminiNumbering.fit(places, [2, 1502, 9278])
         GeminiNumbering(columns=25, rows=8)
-        >>> found, agrees = GeminiNumbering.vote(titan.parts(nids), [7, 1502, 9278, 17999])
-        >>> found, agrees.tolist()
-        (GeminiNumbering(columns=25, rows=8), [True, True, True, False])
+        >>> _, agrees = GeminiNumbering.vote(places, [3, 1502, 9278])
+        >>> agrees.tolist()
+        [False, True, True]
         """
         table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
         number = np.asarray(nid, dtype=np.int64).reshape(-1)

@@ -216,7 +216,6 @@ def list_faults(
     text: Callable[[int], str],
     *,
     hint: str = "",
-    fault: bool = True,
 ) -> list[Finding]:
     """Return one fault a row, at most `MOST`, and one that counts the rest.
 
@@ -230,7 +229,6 @@ def list_faults(
     text : callable
         Says of a row what is wrong with it.
     hint : str
-    fault : bool
 
     Examples
     --------
@@ -242,7 +240,7 @@ def list_faults(
     texts = [(row, text(row)) for row in rows[:MOST].tolist()]
     if len(rows) > MOST:
         texts.append((rows[MOST], f"{len(rows) - MOST} more of kind {kind}"))
-    return [Finding(int(line[row]), kind, words, hint, fault) for row, words in texts]
+    return [Finding(int(line[row]), kind, words, hint) for row, words in texts]
 
 
 def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Finding]:

@@ -10,7 +10,7 @@ reader refuses them too), so that no few lines can stand for gigabytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from placement.errors import ParseError
@@ -29,17 +29,13 @@ MAX_DEPTH = 32
 LINE = "@line"
 
 
-def load_json(
-    text: str, source: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
-) -> Any:
+def load_json(text: str, source: str) -> Any:
     """Parse JSON, refusing what would take the memory or the stack.
 
     Parameters
     ----------
     text : str
     source : str
-    pairs : callable or None
-        What makes an object of its names and values; None makes a dict.
 
     Raises
     ------
@@ -56,7 +52,7 @@ def load_json(
     if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
         raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has that many")
     try:
-        return json.loads(text, object_pairs_hook=pairs)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise ParseError(
             source, error.lineno, f"not JSON: {error.msg}", "is it complete?"

@@ -11,6 +11,7 @@ from placement.lookup import nodes_of, rows_of
 from placement.names import format_cnames
 from placement.names.numbering import GeminiNumbering, Xc
 from placement.nodelist import NodeList
+from tests.places import places_of
 
 XC = Xc(4)
 #: NIDs of the dump: two rows of cabinets, some blades absent, a service node pair a cabinet.
@@ -18,7 +19,7 @@ NIDS = np.array([n for n in range(2 * 4 * 192) if n // 4 % 16 != 7 and n not in 
 
 
 def cname(rule, nid):
-    return str(format_cnames(rule.parts([nid]))[0])
+    return str(format_cnames(places_of(rule, [nid]))[0])
 
 
 def xc_dump(order=NIDS):
@@ -42,7 +43,7 @@ def titan(tmp_path_factory):
     """A torus by coordinate file: 4 x 3 cabinets of an XK."""
     rule = GeminiNumbering(4, 3)
     nids = np.arange(96 * 12)
-    places = rule.coords(rule.parts(nids))
+    places = rule.coords(places_of(rule, nids))
     lines = [
         f"{nid} {cname(rule, nid)} compute {x} {y} {z}"
         for nid, (x, y, z, _) in zip(nids.tolist(), places.tolist(), strict=True)

@@ -12,6 +12,7 @@ from placement.names import format_cnames
 from placement.names.numbering import GeminiNumbering, Xc
 from placement.readers import read_text
 from tests.effort import examples
+from tests.places import places_of
 from tests.writers import write
 
 TYPES = np.array(["compute", "service"])
@@ -23,7 +24,7 @@ XT = "   NID    (HEX)    NODENAME     TYPE    STATUS        MODE   OS CORES\n"
 def xtprocadmin(rule, nids, seed):
     """Return a dump of some nodes of an XC or XE."""
     draw = np.random.default_rng(seed)
-    names = format_cnames(rule.parts(nids))
+    names = format_cnames(places_of(rule, nids))
     words = [draw.choice(x, len(nids)) for x in (TYPES, STATES, MODES)]
     rows = zip(nids.tolist(), names.tolist(), *(w.tolist() for w in words), strict=True)
     return "".join(f"{n} 0x{n:x} {name} {r} {s} {m}\n" for n, name, r, s, m in rows)
@@ -35,7 +36,7 @@ def some(rule, total, seed, share):
     keep = draw.random(total) < share
     keep[[0, 1, 2, 3, total - 1]] = True
     nids = np.flatnonzero(keep)
-    return nids[(rule.parts(nids)[:, 0] >= 0)]
+    return nids[(places_of(rule, nids)[:, 0] >= 0)]
 
 
 def xc_links(positions, cabinets, seed):
@@ -43,7 +44,7 @@ def xc_links(positions, cabinets, seed):
     draw = np.random.default_rng(seed)
     rule = Xc(positions)
     nids = first_nids(cabinets)
-    place, at = rule.parts(nids), rule.coords(rule.parts(nids))
+    place, at = places_of(rule, nids), rule.coords(places_of(rule, nids))
     names = [f"c{c}-{r}c{h}s{s}a0" for c, r, h, s, _ in place.tolist()]
     shown = [f"({g}:{c}:{b})" for g, c, b, _ in at.tolist()]
     free = [list(range(40)) for _ in names]
@@ -147,8 +148,8 @@ def test_an_xc_reads_back_from_meshcoords_with_its_cores():
         f"{n} {name} compute {68 if n % 2 else 64} {g} {c} {b}\n"
         for n, name, (g, c, b, _) in zip(
             range(2304, 2900),
-            format_cnames(Xc(12).parts(np.arange(2304, 2900))).tolist(),
-            Xc(12).coords(Xc(12).parts(np.arange(2304, 2900))).tolist(),
+            format_cnames(places_of(Xc(12), np.arange(2304, 2900))).tolist(),
+            Xc(12).coords(places_of(Xc(12), np.arange(2304, 2900))).tolist(),
             strict=True,
         )
     )
@@ -160,7 +161,7 @@ def test_an_xc_reads_back_from_meshcoords_with_its_cores():
 def test_an_xt_header_with_cores_reads_back():
     rows = "".join(
         f"{n} 0x{n:x} {name} compute up batch CNL {8 + n % 2}\n"
-        for n, name in enumerate(format_cnames(Xc(2).parts(np.arange(384))).tolist())
+        for n, name in enumerate(format_cnames(places_of(Xc(2), np.arange(384))).tolist())
     )
     machine = assemble([read_text(XT + rows, "d")])
     assert machine.cores.max() == 9

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "Pad",
     "columns_of",
     "distinct_rows",
+    "empty_cells",
     "place_boxes",
     "router_middles",
 ]
@@ -86,6 +87,14 @@ class Boxes:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def joined(self, more: Boxes) -> Boxes:
+        """Return these boxes and behind them more of the level."""
+        columns: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(more, name)])
+            for name in ("x", "y", "w", "h", "parent", "vacant")
+        }
+        return replace(self, label=self.label + more.label, **columns)
 
     def document(self) -> dict[str, Any]:
         """Return the level as JSON takes it."""
@@ -154,7 +163,7 @@ class MachineView:
         }  # fmt: skip
 
 
-def columns_of(count: int, w: float, h: float, aspect: float = ASPECT) -> int:
+def columns_of(count: int, w: float, h: float) -> int:
     """Return in how many columns boxes of one size can be drawn largest.
 
     Examples
@@ -162,7 +171,7 @@ def columns_of(count: int, w: float, h: float, aspect: float = ASPECT) -> int:
     >>> columns_of(4, 20, 20), columns_of(10, 20, 20), columns_of(32, 10, 10)
     (2, 4, 7)
     """
-    return min(range(1, count + 1), key=lambda c: (max(c * w / aspect, -(-count // c) * h), c))
+    return min(range(1, count + 1), key=lambda c: (max(c * w / ASPECT, -(-count // c) * h), c))
 
 
 def place_boxes(
@@ -175,6 +184,19 @@ def place_boxes(
     columns = (np.broadcast_to(v, len(names)).astype(int) for v in (*corner, *size, parent))
     x, y, w, h, parent = columns
     return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
+
+
+def empty_cells(shape: Sequence[int], taken: tuple[Ints, ...]) -> Ints:
+    """Return the cells of a table that are not taken, (n, d), in its order.
+
+    Examples
+    --------
+    >>> empty_cells((2, 2), (np.array([0, 1]), np.array([0, 1]))).tolist()
+    [[0, 1], [1, 0]]
+    """
+    empty = np.ones(shape, dtype=bool)
+    empty[taken] = False
+    return np.argwhere(empty)
 
 
 def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:

@@ -14,9 +14,6 @@ chassis, slot, node; the shorter ones are those of blades, chassis and cabinets.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +28,7 @@ from web.layout.boxes import (
     MachineView,
     Pad,
     distinct_rows,
+    empty_cells,
     place_boxes,
     router_middles,
 )
@@ -217,10 +215,9 @@ def _group_boxes(floor: _Floor, grouped: Ints) -> Boxes:
 def _vacant_places(floor: _Floor, places: Ints) -> Ints:
     """Return the corners of the places in the cabinets where no node stands."""
     cabinets, which = distinct_rows(places[:, :2])
-    taken = np.zeros((len(cabinets), floor.cages, floor.slots, _NODES), dtype=bool)
     inside = places[:, 4] < _NODES
-    taken[(which[inside], *places[inside, 2:5].T)] = True
-    free = np.argwhere(~taken)
+    shape = len(cabinets), floor.cages, floor.slots, _NODES
+    free = empty_cells(shape, (which[inside], *places[inside, 2:5].T))
     return np.column_stack(floor.corner(np.column_stack([cabinets[free[:, 0]], free[:, 1:]])))
 
 
@@ -239,9 +236,5 @@ def _strip_below(
         label = ("without cname",) if boxes.level == "cabinet" else ("",)
         parent = len(widened[-1]) - 1 if widened else -1
         more = place_boxes(boxes.level, label, (MARGIN, height), (wide, high), parent)
-        grown: dict[str, Any] = {
-            name: np.append(getattr(boxes, name), getattr(more, name))
-            for name in ("x", "y", "w", "h", "parent", "vacant")
-        }
-        widened.append(replace(boxes, label=boxes.label + label, **grown))
+        widened.append(boxes.joined(more))
     return tuple(widened), height + high + MARGIN

@@ -16,6 +16,7 @@ from web.layout.boxes import (
     Pad,
     columns_of,
     distinct_rows,
+    empty_cells,
     place_boxes,
     router_middles,
 )
@@ -141,6 +142,4 @@ def _vacant_places(machine: Machine, tiles: _TorusTiles) -> Ints:
     shape = machine.topology.extents
     if math.prod(shape) - len(machine) > _MOST_HOLES or math.prod(shape) > 50 * _MOST_HOLES:
         return np.empty((0, 2), dtype=np.int64)
-    taken = np.zeros(shape, dtype=bool)
-    taken[tuple(machine.coords.T)] = True
-    return np.column_stack(tiles.corner(np.argwhere(~taken)))
+    return np.column_stack(tiles.corner(empty_cells(shape, tuple(machine.coords.T))))

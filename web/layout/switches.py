@@ -7,8 +7,7 @@ inwards; both for all boxes of a level at once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from web.layout.boxes import (
     Pad,
     columns_of,
     distinct_rows,
+    empty_cells,
     place_boxes,
     router_middles,
 )
@@ -264,9 +264,7 @@ def _vacant_places(machine: Machine, nodes: _SwitchLevel, boxes: list[Boxes]) ->
     if not boxes or not _level_style(machine, nodes.name):
         return np.empty((0, 2), dtype=np.int64)
     blades, extent = boxes[-1], int(machine.topology.extents[-1])
-    taken = np.zeros((len(blades), extent), dtype=bool)
-    taken[nodes.parent, nodes.coords] = True
-    box, place = np.nonzero(~taken)
+    box, place = empty_cells((len(blades), extent), (nodes.parent, nodes.coords)).T
     down = blades.pad.top + blades.pad.side + (extent - 1 - place) * PITCH
     return np.column_stack([blades.x[box] + blades.pad.side, blades.y[box] + down])
 
@@ -301,11 +299,7 @@ def _with_bare_leaves(
     routers[rows] = np.column_stack([x + w // 2, np.full(len(rows), y)])
     names = router_names(machine)[rows].tolist()
     more = place_boxes(leaves.level, names, (x, y), (w, h), -1, leaves.pad)
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(leaves, name), getattr(more, name)])
-        for name in ("x", "y", "w", "h", "parent", "vacant")
-    }
-    return replace(leaves, label=(*leaves.label, *names), **joined), max(width, int(x[-1]) + w + 8)
+    return leaves.joined(more), max(width, int(x[-1]) + w + 8)
 
 
 def _place_spines(
