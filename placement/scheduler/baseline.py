@@ -114,13 +114,13 @@ def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     return Baseline(strategy, f"Slurm {version}'s own choice here ({shape})")
 
 
-def live_baseline(machine: Machine) -> Baseline:
+def live_baseline(machine: Machine, named: str = "") -> Baseline:
     """Return the same where Slurm runs here: its own settings say what it does.
 
     A Slurm that does not answer leaves it at what is known of the machine.
     """
     try:
-        return baseline_of(machine, config=slurm_command.slurm_settings())
+        return baseline_of(machine, named, None if named else slurm_command.slurm_settings())
     except LaunchError:
         return baseline_of(machine)
 
