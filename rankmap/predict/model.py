@@ -38,8 +38,7 @@ from rankmap.placement import Placement
 from rankmap.predict.algorithms import algorithms
 from rankmap.predict.background import Other, SharedLoads, others_beside, shared_channels
 from rankmap.predict.constants import machine_constants
-from rankmap.predict.job import Job
-from rankmap.predict.job_pattern import fit_pattern, size_of
+from rankmap.predict.job import Job, fit_pattern, size_of
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Course, Phase
 from rankmap.predict.phases import phases

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.collectives.usual import collective_messages
+from rankmap.collectives.algorithms import collective_messages
 from rankmap.pattern.structured import Stencil
 from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
 from rankmap.recording.file import load_recording, save_recording
