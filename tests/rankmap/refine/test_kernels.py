@@ -278,16 +278,22 @@ def test_the_nodes_nearest_to_two_are_chosen():
 
 
 def test_ranks_of_blocks_that_are_equally_far_apart_change_places():
-    """Four cliques in any order come together, each in a block of its own."""
-    clique_of = np.repeat(np.arange(4), 6)
-    a, b = np.nonzero(np.triu(clique_of[:, None] == clique_of, 1))
-    g = csr(from_edges(24, a, b, np.ones(len(a))))
-    ranks = np.random.default_rng(5).permutation(24).astype(np.int32)
+    """Four cliques come together, each in its block; by pairs of blocks alone they do in part."""
+    first = np.array([0, 3, 8, 12, 18])
+    block_of = np.repeat(np.arange(4), np.diff(first))
+    a, b = np.nonzero(np.triu(block_of[:, None] == block_of, 1))
+    g, none = csr(from_edges(18, a, b, np.ones(len(a)))), np.full(18, -1, dtype=np.int32)
     cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
-    none, first = np.full(24, -1, dtype=np.int32), np.arange(0, 25, 6)
-    multisection.exchange_siblings(g, ranks, none, first, cuts, 1e6, fresh())
-    assert sorted(ranks.tolist()) == list(range(24))
-    assert all(len(set(block)) == 1 for block in clique_of[ranks].reshape(4, 6).tolist())
+    begin, torn = np.random.default_rng(1).permutation(18).astype(np.int32), []
+    for allowed in (None, 0.0, 1e6):
+        ranks = begin.copy()
+        if allowed is not None:
+            multisection.exchange_siblings(g, ranks, none, first, cuts, allowed, fresh())
+        assert sorted(ranks.tolist()) == list(range(18))
+        block = block_of[np.argsort(ranks)]
+        torn.append(int((block[a] != block[b]).sum()))
+    assert torn[0] > torn[1] > torn[2] == 0
+    assert block.tolist() == block_of.tolist()
 
 
 TWIN = """
