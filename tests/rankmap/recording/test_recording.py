@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 from placement.commands import run
 from placement.errors import OutputError, ParseError, UsageError
 from placement.traffic import NO_TRAFFIC, Traffic, join_traffic
-from rankmap.collectives.usual import collective_messages
 from rankmap.pattern.structured import Stencil
-from rankmap.recording import KINDS, RecordedCollective, RecordedPhase, Recording, running
+from rankmap.recording import (
+    KINDS,
+    RecordedCollective,
+    RecordedPhase,
+    Recording,
+    collective_messages,
+    running,
+)
 from rankmap.recording.file import load_recording, save_recording
 from rankmap.recording.raw import Window, read_raw
 from rankmap.recording.running import parse_window
