@@ -1,13 +1,19 @@
-"""``nidmap compare``: its options, and a comparison as a table or as CSV."""
+"""``nidmap compare``, and a comparison as a table: for a terminal, and as CSV."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.commands.candidates import candidates
-from placement.commands.common import AdvancedCommand, kind_option, say, to_json, write_output
+from placement.commands.common import (
+    AdvancedCommand,
+    kind_option,
+    say,
+    to_json,
+    write_output,
+)
 from placement.commands.plan import bar
 from placement.errors import UsageError
 from placement.scheduler.baseline import baseline_of, live_baseline
@@ -15,14 +21,20 @@ from placement.support.quantities import size_text, time_text
 from placement.support.reading import format_of_name
 from placement.support.tables import align_columns, csv_table
 from rankmap.commands.model import JobArguments, sent_options
-from rankmap.compare import Comparison, Entry, compare_strategies
+from rankmap.compare import compare_strategies
 from rankmap.compare.plots import draw_comparison
 from rankmap.predict import Predictor
+
+if TYPE_CHECKING:
+    from rankmap.compare import Comparison, Entry
 
 __all__ = ["as_csv", "as_text", "compare"]
 
 #: What the name of -o asks for.
 SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png"}
+
+#: Columns of words: strategy, order, class, link.
+_WORDS = (0, 1, 6, 7)
 
 
 @click.command(cls=AdvancedCommand)
@@ -107,10 +119,6 @@ def _comparison_text(comparison: Comparison, form: str) -> str | bytes:
     if form in ("svg", "png"):
         return draw_comparison(comparison, form)
     return as_csv(comparison) if form == "csv" else as_text(comparison)
-
-
-#: Columns of words: strategy, order, class, link.
-_WORDS = (0, 1, 6, 7)
 
 
 def _counted_levels(comparison: Comparison) -> list[str]:

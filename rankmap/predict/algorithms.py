@@ -1,32 +1,22 @@
-"""By which algorithm a pattern is sent: the one that is named, or an MPI library's choice.
-
-MPICH's thresholds are those of 4.2.3 (``maint/tuning/coll/mpir/generic.json``), Open MPI's the
-fixed decisions of 5.0.9 (``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``).
-"""
+"""By which algorithm a pattern is sent: the one that is named, or an MPI library's choice."""
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from typing import NamedTuple
 
 from placement.errors import UsageError, printable
-from rankmap.collectives import algorithms_of, usual_algorithm
+from rankmap.collectives import algorithms_of, choose_algorithm, usual_algorithm
 from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines
 
 __all__ = [
     "ALGORITHMS",
-    "AT_ONCE",
-    "BRUCK",
     "LIBRARIES",
-    "RULES",
     "Library",
     "algorithm_of",
     "algorithms",
     "asked_library",
-    "choose_algorithm",
     "library_of",
 ]
 
@@ -42,7 +32,7 @@ class Library(NamedTuple):
     Attributes
     ----------
     key : str
-        Of `RULES`.
+        Of `rankmap.collectives.RULES`.
     name : str
         With the version whose rules these are.
     source : str
@@ -59,7 +49,7 @@ class Library(NamedTuple):
     source: str
 
     def choose(self, call: str, size: float, ranks: int) -> str:
-        """Return the algorithm (`choose_algorithm`)."""
+        """Return the algorithm (`rankmap.collectives.choose_algorithm`)."""
         return choose_algorithm(self.key, call, size, ranks)
 
 
@@ -187,67 +177,3 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
     part = size * getattr(pattern, "weight", 1.0)
     call = "alltoallv" if pattern.spec == "sort" else "alltoall"
     return [library.choose(call, part, ranks) for ranks in dims]
-
-
-#: Of MPICH: up to so many bytes from rank to rank Bruck's algorithm is taken, up to so many
-#: everything is posted at once.
-BRUCK, AT_ONCE = 256, 32768
-
-#: Library -> call -> the number of ranks that a job is below, and from how many bytes on which
-#: algorithm is taken.
-RULES: dict[str, dict[str, list[tuple[float, list[tuple[int, str]]]]]] = {
-    "mpich": {
-        "alltoall": [
-            (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
-            (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
-        ],
-        "alltoallv": [(math.inf, [(0, "at-once")])],
-    },
-    "openmpi": {
-        "alltoall": [
-            (3, [(0, "pairwise"), (32768, "at-once"), (262144, "pairwise")]),
-            (8, [(0, "at-once"), (524288, "pairwise"), (1048576, "at-once")]),
-            (16, [(0, "at-once")]),
-            (32, [(0, "at-once"), (4, "bruck"), (512, "at-once")]),
-            (64, [(0, "bruck"), (512, "at-once")]),
-            (256, [(0, "bruck"), (1024, "at-once"), (262144, "pairwise")]),
-            (512, [(0, "bruck"), (1024, "at-once"), (32768, "pairwise")]),
-            (1024, [(0, "bruck"), (512, "at-once"), (262144, "pairwise")]),
-            (2048, [(0, "bruck"), (512, "at-once")]),
-            (4096, [(0, "bruck"), (1024, "at-once")]),
-            (math.inf, [(0, "bruck"), (2048, "at-once")]),
-        ],
-        "alltoallv": [
-            (4, [(0, "pairwise")]),
-            (64, [(0, "at-once")]),
-            (128, [(0, "pairwise")]),
-            (256, [(0, "at-once")]),
-            (1024, [(0, "pairwise")]),
-            (math.inf, [(0, "at-once")]),
-        ],
-    },
-}
-
-
-def choose_algorithm(library: str, call: str, size: float, ranks: int) -> str:
-    """Return the algorithm of an all-to-all.
-
-    Parameters
-    ----------
-    library : str
-        A key of `RULES`.
-    call : str
-        ``alltoall`` or ``alltoallv``.
-    size : float
-        Bytes from one rank to one other.
-    ranks : int
-
-    Examples
-    --------
-    >>> [choose_algorithm("mpich", "alltoall", size, 64) for size in (8, 1024, 1e6)]
-    ['bruck', 'at-once', 'pairwise']
-    >>> [choose_algorithm("openmpi", call, 8, 64) for call in ("alltoall", "alltoallv")]
-    ['bruck', 'pairwise']
-    """
-    steps = next(steps for below, steps in RULES[library][call] if ranks < below)
-    return steps[bisect_right([least for least, _ in steps], size) - 1][1]

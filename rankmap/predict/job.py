@@ -27,6 +27,23 @@ __all__ = ["MULTIPLIED", "USUAL_BYTES", "Job", "fit_pattern", "parse_wanted", "s
 ASSUMED = "no pattern is given: an all-to-all of {} a node is assumed (--pattern says another)"
 
 
+#: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
+MULTIPLIED = ("graph:", "matrix:", "measured:", "sends:", "training:")
+
+#: More bytes than any message has.
+MOST_BYTES = 1e18
+
+#: Payload of a message where nobody says it.
+USUAL_BYTES = 1e6
+
+#: What the bytes of a pattern are, where they are not a message.
+WHAT = {
+    "sort": "local data a rank",
+    **dict.fromkeys(("allreduce", "bcast", "reduce"), "buffer"),
+    **dict.fromkeys(("allgather", "gather", "reducescatter", "scatter"), "a rank's block"),
+}
+
+
 @dataclass(frozen=True)
 class Job:
     """A job as commands, page, Python and search take it; what is wrong is said where it is made.
@@ -123,23 +140,6 @@ def _other_jobs(machine: Machine, background: str | Sequence[Other]) -> tuple[Ot
         return tuple(jobs)
     text = decode(read_bytes(background, "--background -"), background)
     return tuple(from_file(machine, text, background, load))
-
-
-#: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
-MULTIPLIED = ("graph:", "matrix:", "measured:", "sends:", "training:")
-
-#: More bytes than any message has.
-MOST_BYTES = 1e18
-
-#: Payload of a message where nobody says it.
-USUAL_BYTES = 1e6
-
-#: What the bytes of a pattern are, where they are not a message.
-WHAT = {
-    "sort": "local data a rank",
-    **dict.fromkeys(("allreduce", "bcast", "reduce"), "buffer"),
-    **dict.fromkeys(("allgather", "gather", "reducescatter", "scatter"), "a rank's block"),
-}
 
 
 def parse_wanted(wanted: str | Pattern) -> Pattern:

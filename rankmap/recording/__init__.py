@@ -2,40 +2,31 @@
 
 A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the
 program its messages by pair of ranks, or the collective that it is. A
-collective has no pairs of its own. It is stored as such, whatever its size, and
-becomes messages only where these are asked for: those of the algorithm that
-libraries usually take for so many ranks and bytes
-(`rankmap.collectives.usual_algorithm`), so that the matrix says which ranks gain
-from being close. In an all-to-all each pair has what it exchanges, scan and exscan
-are a chain of ranks; what differs by rank (v- and w-forms, neighbours) is recorded
-by pair. A barrier sends nothing.
+collective is stored as such, whatever its size, and becomes messages only
+where these are asked for: those of a usual algorithm, the ones that
+`rankmap.collectives.algorithms` has.
 """
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.support.array_types import Floats, Ints
-from placement.support.arrays import sum_by_key
+from placement.support.array_types import Ints
 from placement.traffic import Traffic, join_traffic
-from rankmap.collectives import FAMILIES, collective_parts, usual_algorithm
+from rankmap.collectives import algorithms
 
 __all__ = [
     "EVENTS",
-    "EVERY_PAIR",
     "KINDS",
     "MOST_PAIRS",
     "RecordedCollective",
     "RecordedOrder",
     "RecordedPhase",
     "Recording",
-    "collective_messages",
 ]
 
 #: What a rank does, as the library numbers it: it posts a message or a receive, waits for what it
@@ -99,7 +90,9 @@ class RecordedCollective:
     def messages(self, kind: str) -> Traffic:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
         call_bytes = float(self.bytes.sum()) / max(1, int(self.calls.sum()))
-        pairs, share = collective_messages(kind, len(self.members), self.root, call_bytes)
+        pairs, share = algorithms.collective_messages(
+            kind, len(self.members), self.root, call_bytes
+        )
         source, target, times = pairs
         sent = np.rint(self.bytes[source] * share).astype(np.int64), self.calls[source] * times
         return Traffic(self.members[source], self.members[target], *sent)
@@ -149,7 +142,7 @@ class RecordedPhase:
         parts, pairs, room = [self.sent], len(self.sent.source), _AT_ONCE
         for collective in self.collectives:
             size = len(collective.members)
-            more = size**2 if self.kind in EVERY_PAIR else 0
+            more = size**2 if self.kind in algorithms.EVERY_PAIR else 0
             if pairs + more > MOST_PAIRS:
                 raise UsageError(
                     f"{self.kind} of {size} ranks has too many pairs to write out",
@@ -246,62 +239,3 @@ class Recording:
             Where there would be more than `MOST_PAIRS` pairs.
         """
         return join_traffic(phase.messages() for phase in self.phases).by_pair(self.ranks)
-
-
-#: The kinds that go along a chain of ranks, and those in which each rank may send to each other.
-CHAINS = ("scan", "exscan")
-EVERY_PAIR = ("alltoall", "reduce_scatter")
-
-
-def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> tuple[Ints, Floats]:
-    """Return who sends to whom, and how much, when ranks call a collective once.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`; what has no usual algorithm sends nothing.
-    size : int
-        Ranks.
-    root : int
-        0 or less where there is none.
-    call_bytes : float
-        Bytes that a rank gives to a call.
-
-    Returns
-    -------
-    pairs : int64 (3, m)
-        Source, target, messages.
-    share : float64 (m,)
-        Of the bytes that the source gives.
-
-    Examples
-    --------
-    >>> [column.tolist() for column in collective_messages("bcast", 4, 0, 8)]
-    [[[0, 0, 2], [1, 2, 3], [1, 1, 1]], [1.0, 1.0, 1.0]]
-    >>> [column.tolist() for column in collective_messages("allgather", 3, 0, 1e6)]
-    [[[0, 1, 2], [1, 2, 0], [2, 2, 2]], [2.0, 2.0, 2.0]]
-    """
-    family = kind.replace("_", "")
-    known = family in FAMILIES and kind != "barrier" and size > 1
-    algorithm = usual_algorithm(family, call_bytes, size) if known else ""
-    return _messages_of_call(family, algorithm, size, max(root, 0))
-
-
-@functools.lru_cache(maxsize=64)
-def _messages_of_call(family: str, algorithm: str, size: int, root: int) -> tuple[Ints, Floats]:
-    """Return pairs and shares of a call whose algorithm is known."""
-    rank = np.arange(size)
-    steps: list[tuple[Any, ...]] = [(rank[:0], rank[:0], 0.0, 0)]
-    if family == "alltoall":
-        source, target = np.divmod(np.arange(size * size), size)
-        steps.append((source[source != target], target[source != target], 1.0, 1))
-    elif family in CHAINS:
-        steps.append((rank[:-1], rank[1:], 1.0, 1))
-    for part in collective_parts(family, algorithm, size, root, 1.0) if algorithm else ():
-        for k, times in part.alike or ((k, 1) for k in range(part.steps)):
-            step = part.step(k)
-            steps.append((step.source, step.target, times * step.blocks * part.block, times))
-    columns = zip(*(np.broadcast_arrays(*step) for step in steps), strict=True)
-    source, target, shares, messages = (np.concatenate(column) for column in columns)
-    pair, share, many = sum_by_key(source * size + target, shares, messages)
-    return np.stack([*np.divmod(pair, size), many]), share

@@ -1,200 +1,40 @@
-"""Collectives as libraries do them: steps of messages, one algorithm after another.
+"""The algorithms of each collective, as parts of steps, and the messages of a whole call.
 
-A collective is done in *parts* that follow each other (a scatter, then a ring), a part in
-*steps*, and a step is a set of messages sent at the same time: source, destination, and
-which blocks of the buffer each carries. Nothing here knows of nodes or of time.
 Trees are binomial, their ranks counted from the root: v is rank (v + root) mod P. Reductions
 of 2^k ranks go down to a power of two first, and back at the end: `_Folded` says what the
 ranks beyond do.
 
-=============  ==============================
-family         buffer
-=============  ==============================
-bcast          the root's buffer
-reduce         a rank's buffer
-allreduce      a rank's buffer
-gather         one rank's block
-scatter        one rank's block
-allgather      one rank's block
-reducescatter  the block that a rank keeps
-barrier        nothing
-=============  ==============================
+A collective has no pairs of its own. In a recording a call counts as the messages of the algorithm
+that libraries usually take for so many ranks and bytes, so that the matrix says which ranks gain
+from being close. In an all-to-all each pair has what it exchanges, scan and exscan are a chain of
+ranks; what differs by rank (v- and w-forms, neighbours) is recorded by pair. A barrier sends no
+bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+import functools
+from typing import Any
 
 import numpy as np
 
-from placement.support.array_types import Ints
+from placement.support.array_types import Floats, Ints
+from placement.support.arrays import sum_by_key
+from rankmap.collectives import (
+    FAMILIES,
+    Algorithm,
+    BlockStep,
+    Part,
+    collective_parts,
+    reverse_part,
+    usual_algorithm,
+)
 
-__all__ = [
-    "ALGORITHMS",
-    "FAMILIES",
-    "ROOTED",
-    "Algorithm",
-    "BlockStep",
-    "Part",
-    "algorithms_of",
-    "collective_parts",
-    "reverse_part",
-    "usual_algorithm",
-]
+__all__ = ["ALGORITHMS", "EVERY_PAIR", "collective_messages"]
 
-#: Returns the parts for so many ranks, a root and ``--bytes``.
-Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
-
-#: What libraries usually take: for a short buffer, for a long one, and the bytes from which it
-#: is long, in all and a rank. Of an allgather and a reducescatter the blocks of all ranks count.
-USUAL = {
-    "bcast": ("binomial", "scatter-ring", 12_289, 0),
-    "reduce": ("binomial", "rabenseifner", 2_049, 8),
-    "allreduce": ("doubling", "rabenseifner", 9, 8),
-    "gather": ("binomial", "binomial", 0, 0),
-    "scatter": ("binomial", "binomial", 0, 0),
-    "allgather": ("bruck", "ring", 81_920, 0),
-    "reducescatter": ("halving", "pairwise", 524_288, 0),
-    "barrier": ("dissemination", "dissemination", 0, 0),
-}
-
-#: The same where ranks are a power of two, if that makes a difference.
-OF_POWERS_OF_TWO = {"allgather": ("doubling", "ring", 524_288, 0)}
-
-#: What can be asked for by name.
-FAMILIES = tuple(USUAL)
-
-#: Families with a root.
-ROOTED = ("bcast", "reduce", "gather", "scatter")
-
-
-class BlockStep(NamedTuple):
-    """Messages that are sent at the same time.
-
-    Attributes
-    ----------
-    source, target : int64 (m,)
-        Ranks.
-    first : int or int64 (m,)
-        The first block that each carries.
-    blocks : int or int64 (m,)
-        How many it carries, the block behind the last being the first.
-    """
-
-    source: Ints
-    target: Ints
-    first: Ints | int = 0
-    blocks: Ints | int = 1
-
-
-class Part(NamedTuple):
-    """A part of a collective: its steps, one after the other.
-
-    Attributes
-    ----------
-    name : str
-        What is done, as ``scatter`` or ``ring``.
-    steps : int
-        How many.
-    step : callable
-        Returns the k-th of them, from 0.
-    block : float
-        Bytes of a block.
-    blocks : int
-        Blocks of the whole buffer.
-    combine : bool
-        Whether what arrives is combined with what is there, not put in its place.
-    alike : tuple of (int, int)
-        Steps that stand for others which send as much between the same ranks, and for
-        how many; empty where each stands for itself alone.
-    even : bool
-        Whether steps are so much alike that some of many may stand for all.
-    """
-
-    name: str
-    steps: int
-    step: Callable[[int], BlockStep]
-    block: float
-    blocks: int = 1
-    combine: bool = False
-    alike: tuple[tuple[int, int], ...] = ()
-    even: bool = False
-
-
-def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
-    """Return a part whose messages go the other way, the last step first."""
-
-    def step(k: int) -> BlockStep:
-        source, target, first, blocks = part.step(part.steps - 1 - k)
-        return BlockStep(target, source, first, blocks)
-
-    return part._replace(name=name, step=step, combine=combine)
-
-
-def algorithms_of(family: str) -> dict[str, Algorithm]:
-    """Return the algorithms of a family by name.
-
-    Examples
-    --------
-    >>> list(algorithms_of("allgather"))
-    ['bruck', 'doubling', 'ring']
-    """
-    return ALGORITHMS[family]
-
-
-def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
-    """Return the parts in which an algorithm does a collective, one after the other.
-
-    Parameters
-    ----------
-    family : str
-        A key of `FAMILIES`.
-    algorithm : str
-        A key of `algorithms_of`.
-    ranks : int
-    root : int
-        What has no root takes 0.
-    size : float
-        ``--bytes``, as MPI counts it: the whole buffer of a bcast, reduce or allreduce,
-        one rank's block of all others.
-
-    Examples
-    --------
-    >>> tree = collective_parts("bcast", "binomial", 6, 0, 8.0)[0]
-    >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
-    [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
-    """
-    if ranks < 2:
-        return []
-    return algorithms_of(family)[algorithm](ranks, root, size)
-
-
-def usual_algorithm(family: str, size: float, ranks: int) -> str:
-    """Return the algorithm that libraries usually take.
-
-    Sources: R. Thakur et al., 2005; ``generic.json`` of MPICH 4.2. Below 32 ranks Open MPI 4 and 5
-    do an allgather of any size as MPICH does a short one (``coll_tuned_decision_fixed.c``).
-
-    Parameters
-    ----------
-    family, ranks
-        See `collective_parts`.
-    size : float
-        ``--bytes``.
-
-    Examples
-    --------
-    >>> usual_algorithm("bcast", 1000, 64), usual_algorithm("bcast", 1e6, 64)
-    ('binomial', 'scatter-ring')
-    >>> usual_algorithm("allgather", 100, 65), usual_algorithm("allgather", 100, 64)
-    ('bruck', 'doubling')
-    """
-    power = ranks & (ranks - 1) == 0
-    rules = USUAL | OF_POWERS_OF_TWO if power else USUAL
-    short, long, least, a_rank = rules[family]
-    total = size * ranks if family in ("allgather", "reducescatter") else size
-    return long if total >= max(least, a_rank * ranks) else short
+#: The kinds that go along a chain of ranks, and those in which each rank may send to each other.
+CHAINS = ("scan", "exscan")
+EVERY_PAIR = ("alltoall", "reduce_scatter")
 
 
 Level = tuple[Ints, Ints]
@@ -509,3 +349,57 @@ ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "reducescatter": {"halving": _halve_blocks, "pairwise": _pairwise_exchange},
     "barrier": {"dissemination": _tell_all, "doubling": _doubling_barrier},
 }
+
+
+def collective_messages(kind: str, size: int, root: int, call_bytes: float) -> tuple[Ints, Floats]:
+    """Return who sends to whom, and how much, when ranks call a collective once.
+
+    Parameters
+    ----------
+    kind : str
+        Of `rankmap.recording.KINDS`; what has no usual algorithm sends nothing.
+    size : int
+        Ranks.
+    root : int
+        0 or less where there is none.
+    call_bytes : float
+        Bytes that a rank gives to a call.
+
+    Returns
+    -------
+    pairs : int64 (3, m)
+        Source, target, messages.
+    share : float64 (m,)
+        Of the bytes that the source gives.
+
+    Examples
+    --------
+    >>> [column.tolist() for column in collective_messages("bcast", 4, 0, 8)]
+    [[[0, 0, 2], [1, 2, 3], [1, 1, 1]], [1.0, 1.0, 1.0]]
+    >>> [column.tolist() for column in collective_messages("allgather", 3, 0, 1e6)]
+    [[[0, 1, 2], [1, 2, 0], [2, 2, 2]], [2.0, 2.0, 2.0]]
+    """
+    family = kind.replace("_", "")
+    known = family in FAMILIES and kind != "barrier" and size > 1
+    algorithm = usual_algorithm(family, call_bytes, size) if known else ""
+    return _messages_of_call(family, algorithm, size, max(root, 0))
+
+
+@functools.lru_cache(maxsize=64)
+def _messages_of_call(family: str, algorithm: str, size: int, root: int) -> tuple[Ints, Floats]:
+    """Return pairs and shares of a call whose algorithm is known."""
+    rank = np.arange(size)
+    steps: list[tuple[Any, ...]] = [(rank[:0], rank[:0], 0.0, 0)]
+    if family == "alltoall":
+        source, target = np.divmod(np.arange(size * size), size)
+        steps.append((source[source != target], target[source != target], 1.0, 1))
+    elif family in CHAINS:
+        steps.append((rank[:-1], rank[1:], 1.0, 1))
+    for part in collective_parts(family, algorithm, size, root, 1.0) if algorithm else ():
+        for k, times in part.alike or ((k, 1) for k in range(part.steps)):
+            step = part.step(k)
+            steps.append((step.source, step.target, times * step.blocks * part.block, times))
+    columns = zip(*(np.broadcast_arrays(*step) for step in steps), strict=True)
+    source, target, shares, messages = (np.concatenate(column) for column in columns)
+    pair, share, many = sum_by_key(source * size + target, shares, messages)
+    return np.stack([*np.divmod(pair, size), many]), share

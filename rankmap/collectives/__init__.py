@@ -1,0 +1,269 @@
+"""Collectives as libraries do them: steps of messages, one algorithm after another.
+
+A collective is done in *parts* that follow each other (a scatter, then a ring), a part in
+*steps*, and a step is a set of messages sent at the same time: source, destination, and
+which blocks of the buffer each carries. Nothing here knows of nodes or of time. Which algorithm
+libraries take follows from ranks and bytes.
+
+=============  ==============================
+family         buffer
+=============  ==============================
+bcast          the root's buffer
+reduce         a rank's buffer
+allreduce      a rank's buffer
+gather         one rank's block
+scatter        one rank's block
+allgather      one rank's block
+reducescatter  the block that a rank keeps
+barrier        nothing
+=============  ==============================
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from placement.support.lazy import lazy
+
+if TYPE_CHECKING:
+    from placement.support.array_types import Ints
+
+algorithms = lazy("rankmap.collectives.algorithms")
+
+#: Returns the parts for so many ranks, a root and ``--bytes``.
+Algorithm: TypeAlias = "Callable[[int, int, float], list[Part]]"
+
+__all__ = [
+    "AT_ONCE",
+    "BRUCK",
+    "FAMILIES",
+    "ROOTED",
+    "RULES",
+    "Algorithm",
+    "BlockStep",
+    "Part",
+    "algorithms_of",
+    "choose_algorithm",
+    "collective_parts",
+    "reverse_part",
+    "usual_algorithm",
+]
+
+#: What libraries usually take: for a short buffer, for a long one, and the bytes from which it
+#: is long, in all and a rank. Of an allgather and a reducescatter the blocks of all ranks count.
+USUAL = {
+    "bcast": ("binomial", "scatter-ring", 12_289, 0),
+    "reduce": ("binomial", "rabenseifner", 2_049, 8),
+    "allreduce": ("doubling", "rabenseifner", 9, 8),
+    "gather": ("binomial", "binomial", 0, 0),
+    "scatter": ("binomial", "binomial", 0, 0),
+    "allgather": ("bruck", "ring", 81_920, 0),
+    "reducescatter": ("halving", "pairwise", 524_288, 0),
+    "barrier": ("dissemination", "dissemination", 0, 0),
+}
+
+#: The same where ranks are a power of two, if that makes a difference.
+OF_POWERS_OF_TWO = {"allgather": ("doubling", "ring", 524_288, 0)}
+
+#: What can be asked for by name.
+FAMILIES = tuple(USUAL)
+
+#: Families with a root.
+ROOTED = ("bcast", "reduce", "gather", "scatter")
+
+#: Of MPICH: up to so many bytes from rank to rank Bruck's algorithm is taken, up to so many
+#: everything is posted at once.
+BRUCK, AT_ONCE = 256, 32768
+
+#: Of an all-to-all: library -> call -> the number of ranks that a job is below, and from how many
+#: bytes on which algorithm is taken. MPICH's are those of 4.2.3
+#: (``maint/tuning/coll/mpir/generic.json``), Open MPI's the fixed decisions of 5.0.9
+#: (``ompi/mca/coll/tuned/coll_tuned_decision_fixed.c``).
+RULES: dict[str, dict[str, list[tuple[float, list[tuple[int, str]]]]]] = {
+    "mpich": {
+        "alltoall": [
+            (8, [(0, "at-once"), (AT_ONCE + 1, "pairwise")]),
+            (math.inf, [(0, "bruck"), (BRUCK + 1, "at-once"), (AT_ONCE + 1, "pairwise")]),
+        ],
+        "alltoallv": [(math.inf, [(0, "at-once")])],
+    },
+    "openmpi": {
+        "alltoall": [
+            (3, [(0, "pairwise"), (32768, "at-once"), (262144, "pairwise")]),
+            (8, [(0, "at-once"), (524288, "pairwise"), (1048576, "at-once")]),
+            (16, [(0, "at-once")]),
+            (32, [(0, "at-once"), (4, "bruck"), (512, "at-once")]),
+            (64, [(0, "bruck"), (512, "at-once")]),
+            (256, [(0, "bruck"), (1024, "at-once"), (262144, "pairwise")]),
+            (512, [(0, "bruck"), (1024, "at-once"), (32768, "pairwise")]),
+            (1024, [(0, "bruck"), (512, "at-once"), (262144, "pairwise")]),
+            (2048, [(0, "bruck"), (512, "at-once")]),
+            (4096, [(0, "bruck"), (1024, "at-once")]),
+            (math.inf, [(0, "bruck"), (2048, "at-once")]),
+        ],
+        "alltoallv": [
+            (4, [(0, "pairwise")]),
+            (64, [(0, "at-once")]),
+            (128, [(0, "pairwise")]),
+            (256, [(0, "at-once")]),
+            (1024, [(0, "pairwise")]),
+            (math.inf, [(0, "at-once")]),
+        ],
+    },
+}
+
+
+class BlockStep(NamedTuple):
+    """Messages that are sent at the same time.
+
+    Attributes
+    ----------
+    source, target : int64 (m,)
+        Ranks.
+    first : int or int64 (m,)
+        The first block that each carries.
+    blocks : int or int64 (m,)
+        How many it carries, the block behind the last being the first.
+    """
+
+    source: Ints
+    target: Ints
+    first: Ints | int = 0
+    blocks: Ints | int = 1
+
+
+class Part(NamedTuple):
+    """A part of a collective: its steps, one after the other.
+
+    Attributes
+    ----------
+    name : str
+        What is done, as ``scatter`` or ``ring``.
+    steps : int
+        How many.
+    step : callable
+        Returns the k-th of them, from 0.
+    block : float
+        Bytes of a block.
+    blocks : int
+        Blocks of the whole buffer.
+    combine : bool
+        Whether what arrives is combined with what is there, not put in its place.
+    alike : tuple of (int, int)
+        Steps that stand for others which send as much between the same ranks, and for
+        how many; empty where each stands for itself alone.
+    even : bool
+        Whether steps are so much alike that some of many may stand for all.
+    """
+
+    name: str
+    steps: int
+    step: Callable[[int], BlockStep]
+    block: float
+    blocks: int = 1
+    combine: bool = False
+    alike: tuple[tuple[int, int], ...] = ()
+    even: bool = False
+
+
+def reverse_part(part: Part, name: str, combine: bool = False) -> Part:
+    """Return a part whose messages go the other way, the last step first."""
+
+    def step(k: int) -> BlockStep:
+        source, target, first, blocks = part.step(part.steps - 1 - k)
+        return BlockStep(target, source, first, blocks)
+
+    return part._replace(name=name, step=step, combine=combine)
+
+
+def algorithms_of(family: str) -> dict[str, Algorithm]:
+    """Return the algorithms of a family by name.
+
+    Examples
+    --------
+    >>> list(algorithms_of("allgather"))
+    ['bruck', 'doubling', 'ring']
+    """
+    by_name: dict[str, Algorithm] = algorithms.ALGORITHMS[family]
+    return by_name
+
+
+def collective_parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
+    """Return the parts in which an algorithm does a collective, one after the other.
+
+    Parameters
+    ----------
+    family : str
+        A key of `FAMILIES`.
+    algorithm : str
+        A key of `algorithms_of`.
+    ranks : int
+    root : int
+        What has no root takes 0.
+    size : float
+        ``--bytes``, as MPI counts it: the whole buffer of a bcast, reduce or allreduce,
+        one rank's block of all others.
+
+    Examples
+    --------
+    >>> tree = collective_parts("bcast", "binomial", 6, 0, 8.0)[0]
+    >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
+    [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
+    """
+    if ranks < 2:
+        return []
+    return algorithms_of(family)[algorithm](ranks, root, size)
+
+
+def usual_algorithm(family: str, size: float, ranks: int) -> str:
+    """Return the algorithm that libraries usually take.
+
+    Sources: R. Thakur et al., 2005; ``generic.json`` of MPICH 4.2. Below 32 ranks Open MPI 4 and 5
+    do an allgather of any size as MPICH does a short one (``coll_tuned_decision_fixed.c``).
+
+    Parameters
+    ----------
+    family, ranks
+        See `collective_parts`.
+    size : float
+        ``--bytes``.
+
+    Examples
+    --------
+    >>> usual_algorithm("bcast", 1000, 64), usual_algorithm("bcast", 1e6, 64)
+    ('binomial', 'scatter-ring')
+    >>> usual_algorithm("allgather", 100, 65), usual_algorithm("allgather", 100, 64)
+    ('bruck', 'doubling')
+    """
+    power = ranks & (ranks - 1) == 0
+    rules = USUAL | OF_POWERS_OF_TWO if power else USUAL
+    short, long, least, a_rank = rules[family]
+    total = size * ranks if family in ("allgather", "reducescatter") else size
+    return long if total >= max(least, a_rank * ranks) else short
+
+
+def choose_algorithm(library: str, call: str, size: float, ranks: int) -> str:
+    """Return the algorithm of an all-to-all.
+
+    Parameters
+    ----------
+    library : str
+        A key of `RULES`.
+    call : str
+        ``alltoall`` or ``alltoallv``.
+    size : float
+        Bytes from one rank to one other.
+    ranks : int
+
+    Examples
+    --------
+    >>> [choose_algorithm("mpich", "alltoall", size, 64) for size in (8, 1024, 1e6)]
+    ['bruck', 'at-once', 'pairwise']
+    >>> [choose_algorithm("openmpi", call, 8, 64) for call in ("alltoall", "alltoallv")]
+    ['bruck', 'pairwise']
+    """
+    steps = next(steps for below, steps in RULES[library][call] if ranks < below)
+    return steps[bisect_right([least for least, _ in steps], size) - 1][1]
